@@ -1,0 +1,64 @@
+# Everything sets itself up: a virtual environment in .venv with the versions of constraints.txt.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# glibc gives large blocks back to the system after every step; keeping them makes training faster.
+FAST_MALLOC := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
+
+.PHONY: help setup demo test lint types imports pytest format bench-core bench-linkpred mutants clean
+
+help:
+	@echo "make demo            set up and train with adaptation on bundled data"
+	@echo "make test            set up, then lint, types, import rules, all tests with coverage"
+	@echo "make bench-core      overhead, memory, import time and wheel size of the core"
+	@echo "make bench-linkpred  link prediction against an ordinary PyTorch Geometric loop"
+	@echo "make mutants         mutation testing of the algorithm"
+	@echo "make format          format the code"
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade --constraint constraints.txt pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch hatchling editables
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation \
+		--editable ".[rich,torch,pyg,igraph]" --group test --group lint
+	@touch $(READY)
+
+demo: $(READY)
+	$(FAST_MALLOC) $(BIN)/python examples/digits.py
+
+test: lint types imports pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+# The core first, by itself: fast, and every branch of it covered.
+pytest: $(READY)
+	$(BIN)/python -m pytest tests dynhp -n 2 --cov --cov-report=term --cov-fail-under=100
+	$(BIN)/python -m pytest integrations docs README.md -n 2
+
+format: $(READY)
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+bench-core: $(READY)
+	$(BIN)/python benchmarks/bench_core.py
+
+bench-linkpred: $(READY)
+	$(FAST_MALLOC) $(BIN)/python benchmarks/bench_linkpred.py
+
+mutants: $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group mutants
+	$(BIN)/python scripts/mutants.py
+
+clean:
+	rm -rf $(VENV) build dist mutants .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,54 @@
+"""What research says about adapting which hyperparameter, told where it matters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dynhp.criteria import Criterion
+
+__all__ = ["LEAVE_ALONE", "hints_for", "kind_of"]
+
+LEAVE_ALONE: dict[str, str] = {
+    "dropout": "without dropout the next epoch really is better, so short tries drive it to zero",
+    "label_smoothing": "it rescales the loss that tries are judged by, so short tries drive it to "
+    "zero",
+    "edge_message_ratio": "on leak-free splits no policy tried beat leaving it alone, or a placebo",
+    "shrinkage": "short tries prefer large steps, which make a boosted model overfit later",
+}
+"""Hyperparameters for which nothing tried so far beat leaving them alone, and why."""
+
+_ALIASES = {
+    "lr": "learning_rate",
+    "learning_rate_scale": "learning_rate",
+    "lr_scale": "learning_rate",
+    "drop": "dropout",
+    "smoothing": "label_smoothing",
+    "wd": "weight_decay",
+}
+
+
+def kind_of(name: str) -> str:
+    """The kind of hyperparameter a name stands for.
+
+    >>> kind_of("LR"), kind_of("edge-message-ratio")
+    ('learning_rate', 'edge_message_ratio')
+    """
+    plain = name.lower().replace("-", "_").replace(" ", "_")
+    return _ALIASES.get(plain, plain)
+
+
+def hints_for(names: Iterable[str], criterion: Criterion) -> tuple[str, ...]:
+    """What a user should know before adapting these, in a sentence each.
+
+    >>> from dynhp import highest
+    >>> hints_for(["lr"], highest("val_auc"))
+    ()
+    """
+    hints = [
+        f"{name}: {LEAVE_ALONE[kind_of(name)]}. Compare with a placebo, or use a shadow"
+        for name in names
+        if kind_of(name) in LEAVE_ALONE
+    ]
+    if "smallest_gap" in repr(criterion) and "floor=" not in repr(criterion):
+        hints.append("smallest_gap rewards not learning; keep it for the paper, or give a floor")
+    return tuple(hints)

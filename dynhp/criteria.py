@@ -1,0 +1,213 @@
+"""Criteria: what a try is worth, given its metrics per epoch and how far the run is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from dynhp.errors import ContractError, DynhpError, MetricError, SettingsError, nearest
+from dynhp.records import Metrics, Progress
+
+__all__ = ["Criterion", "highest", "lowest", "phased", "smallest_gap", "smoothed"]
+
+
+@runtime_checkable
+class Criterion(Protocol):
+    """Any callable like this; higher is better, and what is not finite is worst.
+
+    It may have an attribute ``metrics``, the names it reads: they are then checked before the
+    run and watched during tries, and a try in which one is not finite has failed.
+    """
+
+    def __call__(self, series: Sequence[Metrics], progress: Progress) -> float:
+        """Score a try: ``series`` has the metrics after each of its epochs, oldest first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Extreme:
+    metric: str
+    sign: int
+
+    def __call__(self, series: Sequence[Metrics], progress: Progress) -> float:
+        return self.sign * _read(series[-1], self.metric)
+
+    def __repr__(self) -> str:
+        return f"{'highest' if self.sign > 0 else 'lowest'}({self.metric!r})"
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        return (self.metric,)
+
+
+def highest(metric: str) -> Criterion:
+    """Prefer the try whose metric is highest after its last epoch.
+
+    >>> highest("val_auc")([{"val_auc": 0.7}, {"val_auc": 0.8}], Progress(0))
+    0.8
+    """
+    return _Extreme(_metric_name(metric), 1)
+
+
+def lowest(metric: str) -> Criterion:
+    """Prefer the try whose metric is lowest after its last epoch.
+
+    >>> lowest("val_loss")([{"val_loss": 0.7}], Progress(0))
+    -0.7
+    """
+    return _Extreme(_metric_name(metric), -1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    train: str
+    validation: str
+    floor: float | None
+
+    def __call__(self, series: Sequence[Metrics], progress: Progress) -> float:
+        validation = _read(series[-1], self.validation)
+        if self.floor is not None and validation < self.floor:
+            return -math.inf
+        return -abs(_read(series[-1], self.train) - validation)
+
+    def __repr__(self) -> str:
+        floor = "" if self.floor is None else f", floor={self.floor!r}"
+        return f"smallest_gap({self.train!r}, {self.validation!r}{floor})"
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        return (self.train, self.validation)
+
+
+def smallest_gap(train: str, validation: str, *, floor: float | None = None) -> Criterion:
+    """Prefer the try whose training and validation metrics differ least: the paper's gap.
+
+    It rewards not learning; ``floor`` makes tries whose validation metric is below it worst.
+
+    >>> smallest_gap("train_auc", "val_auc")([{"train_auc": 1.0, "val_auc": 0.75}], Progress(0))
+    -0.25
+    """
+    return _Gap(_metric_name(train), _metric_name(validation), _finite_or_none("floor", floor))
+
+
+@dataclass(frozen=True, slots=True)
+class _Smoothed:
+    criterion: Criterion
+    window: int | None
+
+    def __call__(self, series: Sequence[Metrics], progress: Progress) -> float:
+        last = series if self.window is None else series[-self.window :]
+        names = self.metrics or tuple(last[-1])
+        mean = {name: sum(_read(epoch, name) for epoch in last) / len(last) for name in names}
+        return self.criterion([mean], progress)
+
+    def __repr__(self) -> str:
+        return f"smoothed({self.criterion!r}, {self.window!r})"
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        return metrics_of(self.criterion)
+
+
+def smoothed(criterion: Criterion, window: int | None = None) -> Criterion:
+    """Judge by the mean of each metric over the last ``window`` epochs of a try (None: over all).
+
+    >>> smoothed(highest("auc"))([{"auc": 0.5}, {"auc": 0.75}], Progress(0))
+    0.625
+    """
+    require_criterion(criterion)
+    if window is not None and (not isinstance(window, int) or window < 1):
+        raise SettingsError(f"smoothed: window must be a whole number above 0, got {window!r}")
+    return _Smoothed(criterion, window)
+
+
+@dataclass(frozen=True, slots=True)
+class _Phased:
+    early: Criterion
+    late: Criterion
+    at: float
+
+    def __call__(self, series: Sequence[Metrics], progress: Progress) -> float:
+        if progress.share is None:
+            raise SettingsError(
+                "phased needs to know the planned epochs; use run(n) or rounds(n), "
+                "or give epochs=n to the adapter"
+            )
+        return (self.early if progress.share < self.at else self.late)(series, progress)
+
+    def __repr__(self) -> str:
+        return f"phased({self.early!r}, {self.late!r}, at={self.at!r})"
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(metrics_of(self.early) + metrics_of(self.late)))
+
+
+def phased(early: Criterion, late: Criterion, *, at: float = 0.6) -> Criterion:
+    """Judge by one criterion until that share of the planned epochs, by another after.
+
+    >>> criterion = phased(lowest("ema_loss"), lowest("loss"), at=0.5)
+    >>> [criterion([{"ema_loss": 1.0, "loss": 2.0}], Progress(epoch, 100)) for epoch in (49, 50)]
+    [-1.0, -2.0]
+    """
+    require_criterion(early)
+    require_criterion(late)
+    if not (isinstance(at, int | float) and 0 <= at <= 1):
+        raise SettingsError(f"phased: at must be a share from 0 to 1, got {at!r}")
+    return _Phased(early, late, at)
+
+
+def score(criterion: Criterion, series: Sequence[Metrics], progress: Progress) -> float:
+    """What the criterion makes of a series, as a float; its failures are told as its own."""
+    try:
+        found = criterion(series, progress)
+    except DynhpError:
+        raise
+    except KeyError as missing:
+        name = missing.args[0] if missing.args else "?"
+        raise MetricError(f"there is no metric {name!r}{nearest(name, series[-1])}") from None
+    except Exception as failure:
+        raise ContractError(
+            f"the criterion {criterion!r} raised {type(failure).__name__}: {failure}"
+        ) from failure
+    try:
+        return float(found)
+    except (TypeError, ValueError):
+        raise ContractError(
+            f"the criterion {criterion!r} must return a number, got {found!r}"
+        ) from None
+
+
+def metrics_of(criterion: Criterion) -> tuple[str, ...]:
+    """The names a criterion says it reads; none where it says nothing."""
+    names: Any = getattr(criterion, "metrics", ())
+    return tuple(names)
+
+
+def _read(metrics: Metrics, name: str) -> float:
+    try:
+        return metrics[name]
+    except KeyError:
+        raise MetricError(f"there is no metric {name!r}{nearest(name, metrics)}") from None
+
+
+def _metric_name(name: object) -> str:
+    if not isinstance(name, str) or not name:
+        raise SettingsError(f"a metric's name must be a non-empty string, got {name!r}")
+    return name
+
+
+def _finite_or_none(name: str, value: Any) -> float | None:
+    if value is None or (isinstance(value, int | float) and math.isfinite(value)):
+        return value
+    raise SettingsError(f"{name} must be a finite number or None, got {value!r}")
+
+
+def require_criterion(criterion: object) -> None:
+    if not callable(criterion) or isinstance(criterion, type):
+        raise SettingsError(
+            f"a criterion must be a callable of (series, progress), got {criterion!r}; "
+            "for a metric write highest('name') or lowest('name')"
+        )

@@ -1,0 +1,81 @@
+"""The exceptions of dynhp, all of them, as one tree.
+
+::
+
+    DynhpError
+    ├── SettingsError (ValueError)      a setting or an argument cannot work; raised before training
+    ├── LeaveItAlone (ValueError)       advice: this hyperparameter is better not adapted
+    ├── ContractError (RuntimeError)    a trainer, criterion or proposer broke its contract
+    │   ├── ValueNotInForce             the chosen value did not take, or was overwritten
+    │   └── MetricError                 a metric is missing or is not a number
+    ├── AllTriesFailed (RuntimeError)   no candidate of a round could be trained
+    ├── LoopError (RuntimeError)        the loop around ``adapt`` did something it must not
+    └── LawBroken (AssertionError)      ``dynhp.testing`` caught a trainer breaking a law
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = [
+    "AllTriesFailed",
+    "ContractError",
+    "DynhpError",
+    "LawBroken",
+    "LeaveItAlone",
+    "LoopError",
+    "MetricError",
+    "SettingsError",
+    "ValueNotInForce",
+    "nearest",
+]
+
+
+class DynhpError(Exception):
+    """Whatever dynhp raises on purpose."""
+
+
+class SettingsError(DynhpError, ValueError):
+    """A setting or an argument cannot work; nothing has been trained yet."""
+
+
+class LeaveItAlone(DynhpError, ValueError):
+    """Advice, raised by ``recommended``: better not adapt this hyperparameter."""
+
+
+class ContractError(DynhpError, RuntimeError):
+    """A trainer, criterion, proposer or executor broke its contract."""
+
+
+class ValueNotInForce(ContractError):
+    """The value chosen for a hyperparameter did not take, or something overwrote it."""
+
+
+class MetricError(ContractError):
+    """A metric that is needed is missing, or is not a number."""
+
+
+class AllTriesFailed(DynhpError, RuntimeError):
+    """Every candidate of a round failed; the trainer is back at the round's origin."""
+
+
+class LoopError(DynhpError, RuntimeError):
+    """The loop around ``adapt`` did something that has no meaning."""
+
+
+class LawBroken(DynhpError, AssertionError):
+    """A trainer broke one of the laws of ``dynhp.testing``."""
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """Say which known name was probably meant, for the end of an error message.
+
+    >>> nearest("val_acu", ["train_auc", "val_auc"])
+    "; did you mean 'val_auc'? Known: 'train_auc', 'val_auc'"
+    """
+    import difflib  # only errors need it
+
+    names = sorted(known)
+    close = difflib.get_close_matches(str(name), names, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ";"
+    return f"{hint} Known: {', '.join(map(repr, names)) or 'none'}"

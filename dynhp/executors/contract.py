@@ -1,0 +1,24 @@
+"""The executor's contract: carry out jobs, each result equal to what ``Serial`` would give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol, runtime_checkable
+
+from dynhp.attempt import Job, Outcome
+from dynhp.trainer import State, Trainer
+
+__all__ = ["Executor"]
+
+
+@runtime_checkable
+class Executor(Protocol):
+    """Carries out the jobs of a round. It sees candidates and opaque origins, never scores."""
+
+    def run(self, trainer: Trainer, jobs: Sequence[Job], *, at: State) -> Iterator[Outcome]:
+        """Yield one outcome per job, in the order of the jobs.
+
+        ``trainer`` is the main line's own and may be used; ``at`` is the state it is in. Where an
+        outcome says ``in_place``, the trainer is in its end state until the next is asked for.
+        """
+        ...

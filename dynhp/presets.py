@@ -1,0 +1,124 @@
+"""Presets: plain functions that return the adapter's arguments for a known purpose."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, TypedDict
+
+from dynhp.advice import LEAVE_ALONE, kind_of
+from dynhp.criteria import Criterion, highest, lowest, phased, smallest_gap, smoothed
+from dynhp.errors import LeaveItAlone, SettingsError, nearest
+from dynhp.proposers import FullGrid, Neighbors, Proposer, require_count
+from dynhp.selection import Best, BestByMargin, Racing, Selection
+from dynhp.space import Ordered
+
+__all__ = ["Arguments", "Recommendation", "paper", "recommended"]
+
+
+class Arguments(TypedDict):
+    """Keyword arguments of ``DynamicGridAdapter`` and ``adapt``."""
+
+    criterion: Criterion
+    adapt_every: int
+    try_for: int
+    proposer: Proposer
+    selection: Selection
+
+
+class Recommendation(Arguments):
+    """The same, with the space."""
+
+    space: dict[str, Ordered]
+
+
+def paper(
+    alpha: int,
+    beta: int,
+    criterion: Literal["validation", "gap"] = "validation",
+    *,
+    train: str = "train_auc",
+    validation: str = "val_auc",
+) -> Arguments:
+    """The settings of the AdaGrid paper: full grid, the better mean over the try epochs wins.
+
+    >>> paper(10, 1)["criterion"]
+    smoothed(highest('val_auc'), None)
+    """
+    require_count("alpha", alpha)
+    require_count("beta", beta)
+    if criterion not in ("validation", "gap"):
+        raise SettingsError(f"criterion must be 'validation' or 'gap', got {criterion!r}")
+    judge = highest(validation) if criterion == "validation" else smallest_gap(train, validation)
+    return Arguments(
+        criterion=smoothed(judge),
+        adapt_every=alpha,
+        try_for=beta,
+        proposer=FullGrid(),
+        selection=Best(),
+    )
+
+
+def recommended(
+    kind: str,
+    *,
+    epochs: int,
+    default: float,
+    name: str | None = None,
+    loss: str = "val_loss",
+    force: bool = False,
+) -> Recommendation:
+    """What research recommends for this kind of hyperparameter, around a default value.
+
+    For a learning rate: five values a factor of about 3 apart, judged by averaged weights
+    (``ema_`` + loss) until 60 % of the run and by ordinary ones after, with racing. For kinds that
+    short tries mislead, the answer is the advice to leave it alone, unless forced.
+
+    >>> arguments = recommended("learning_rate", epochs=40, default=0.03)
+    >>> arguments["space"], arguments["adapt_every"], arguments["try_for"]
+    ({'learning_rate': Ordered(0.003, 0.0095, 0.03, 0.095, 0.3)}, 10, 5)
+    """
+    require_count("epochs", epochs)
+    if epochs < 4:
+        raise SettingsError(f"recommended: at least 4 epochs are needed, got {epochs!r}")
+    if not (isinstance(default, int | float) and 0 < default < math.inf):
+        raise SettingsError(f"recommended: default must be a positive number, got {default!r}")
+    known = {"learning_rate", *LEAVE_ALONE}
+    if kind_of(kind) not in known:
+        raise SettingsError(f"recommended: nothing is known about {kind!r}{nearest(kind, known)}")
+    if kind_of(kind) == "learning_rate":
+        return _learning_rate(name or kind, epochs, default, loss)
+    if not force:
+        raise LeaveItAlone(
+            f"{kind}: leave it alone; {LEAVE_ALONE[kind_of(kind)]}. Nothing tried beat the default "
+            "value; force=True gives cautious settings, to be used with a Shadow"
+        )
+    return _cautious(name or kind, epochs, default, loss)
+
+
+def _learning_rate(name: str, epochs: int, default: float, loss: str) -> Recommendation:
+    return Recommendation(
+        space={name: _ladder(default, low=0.1, high=10.0)},
+        criterion=phased(lowest(f"ema_{loss}"), lowest(loss), at=0.6),
+        adapt_every=math.ceil(epochs / 4),
+        try_for=max(1, round(epochs / 8)),
+        proposer=FullGrid(),
+        selection=Racing(keep=0.5),
+    )
+
+
+def _cautious(name: str, epochs: int, default: float, loss: str) -> Recommendation:
+    return Recommendation(
+        space={name: _ladder(default, low=0.25, high=4.0)},
+        criterion=lowest(loss),
+        adapt_every=math.ceil(epochs / 8),
+        try_for=max(1, epochs // 16),
+        proposer=Neighbors(),
+        selection=BestByMargin(noise=2.0),
+    )
+
+
+def _ladder(default: float, *, low: float, high: float) -> Ordered:
+    ratio = (high / low) ** 0.25
+    steps = [float(f"{default * low * ratio**i:.2g}") for i in range(5)]
+    steps[2] = float(default)
+    return Ordered(*steps)

@@ -1,0 +1,185 @@
+"""The frozen nouns that travel through a run: candidates, tries, rounds and their history."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+__all__ = ["Candidate", "Event", "History", "Metrics", "Progress", "Round", "RoundStarted", "Try"]
+__all__ += ["Value"]
+
+Value: TypeAlias = bool | int | float | str | None
+"""What a hyperparameter can be: everything that JSON can carry without loss."""
+
+Metrics: TypeAlias = Mapping[str, float]
+"""What a trainer measures, by name."""
+
+
+class Candidate(Mapping[str, Value]):
+    """One value for each hyperparameter under adaptation; a mapping that never changes.
+
+    >>> candidate = Candidate({"lr": 0.1, "layers": 2})
+    >>> candidate["lr"], candidate == {"layers": 2, "lr": 0.1}, candidate
+    (0.1, True, Candidate(lr=0.1, layers=2))
+    """
+
+    __slots__ = ("_hash", "_values")
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self._values: dict[str, Value] = dict(values)
+        self._hash: int | None = None
+
+    def __getitem__(self, name: str) -> Value:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Candidate):
+            return self._values == other._values
+        return isinstance(other, Mapping) and self._values == dict(other)
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self._values.items()))
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"Candidate({', '.join(f'{name}={value!r}' for name, value in self.items())})"
+
+    def __reduce__(self) -> tuple[type[Candidate], tuple[dict[str, Value]]]:
+        return Candidate, (self._values,)
+
+    def but(self, changes: Mapping[str, Value]) -> Candidate:
+        """Give the same candidate with some values changed.
+
+        >>> Candidate({"lr": 0.1, "layers": 2}).but({"lr": 0.3})
+        Candidate(lr=0.3, layers=2)
+        """
+        return Candidate({**self._values, **changes})
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the run is: main-line epochs done, and planned where that is known.
+
+    >>> Progress(epoch=30, planned=40).share
+    0.75
+    """
+
+    epoch: int
+    planned: int | None = None
+
+    @property
+    def share(self) -> float | None:
+        """The part of the planned epochs that is done, or None where no plan is known."""
+        return None if self.planned is None else self.epoch / self.planned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Try:
+    """One candidate trained for a few epochs from the round's origin, and what came of it.
+
+    ``epochs`` counts the epochs begun, so a try that raised in its second epoch has 2.
+    ``score`` is what the criterion made of the series (higher is better), nan where it failed.
+    """
+
+    candidate: Candidate
+    series: tuple[Metrics, ...]
+    epochs: int
+    score: float
+    error: str | None = None
+    seed: int | None = None
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def rank_key(self) -> float:
+        """The score as it is ranked: what failed or is not finite is worst."""
+        return self.score if self.error is None and math.isfinite(self.score) else -math.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """One period of the run: its tries, the one that was kept and why, and where it ended.
+
+    ``restarted`` tells that the main line went back to the origin after the tries
+    (``keep="value"``), so that the winner's try epochs are overhead too. ``seed`` is what the
+    main line was reseeded with at the round's start, None where it went on undisturbed.
+    """
+
+    index: int
+    start: int
+    epochs: int
+    previous: Candidate
+    tries: tuple[Try, ...]
+    chosen: int
+    reason: str
+    metrics: Metrics
+    seed: int | None = None
+    restarted: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def winner(self) -> Try:
+        """The try that was kept."""
+        return self.tries[self.chosen]
+
+    @property
+    def candidate(self) -> Candidate:
+        """The values that the main line was trained with in this round."""
+        return self.tries[self.chosen].candidate
+
+    @property
+    def changed(self) -> bool:
+        """Whether the round left the value that was in force before."""
+        return self.candidate != self.previous
+
+    @property
+    def overhead(self) -> int:
+        """The epochs trained in this round that are not part of the final model."""
+        tried = sum(try_.epochs for try_ in self.tries)
+        return tried if self.restarted else tried - self.winner.epochs
+
+
+@dataclass(frozen=True, slots=True)
+class History(Sequence[Round]):
+    """The rounds of a run, oldest first.
+
+    >>> History(()).epochs
+    0
+    """
+
+    rounds: tuple[Round, ...]
+
+    def __len__(self) -> int:
+        return len(self.rounds)
+
+    def __getitem__(self, index: Any) -> Any:  # int -> Round, slice -> tuple: as tuples do
+        return self.rounds[index]
+
+    def __iter__(self) -> Iterator[Round]:
+        return iter(self.rounds)
+
+    @property
+    def epochs(self) -> int:
+        """The epochs of the main line so far."""
+        return self.rounds[-1].start + self.rounds[-1].epochs if self.rounds else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundStarted:
+    """Told to callbacks when a round begins, before its first try."""
+
+    index: int
+    start: int
+    epochs: int
+
+
+Event: TypeAlias = RoundStarted | Try | Round
+"""What a callback is told, in this order: the round starts, each try ends, the round ends."""

@@ -1,0 +1,173 @@
+"""Selection: which tries of a round go on, and which one is kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+from dynhp.errors import SettingsError
+from dynhp.records import Candidate, Round, Try
+
+__all__ = ["Best", "BestByMargin", "Racing", "Ranking", "Selection", "Stage"]
+
+Ranking: TypeAlias = Callable[[Sequence[Try]], Sequence[int]]
+"""Puts tries in order: the places of those that may be kept, the best first."""
+
+
+class Stage(NamedTuple):
+    """A part of the tries: each entrant trains ``epochs`` more, the best ``keep`` go on."""
+
+    epochs: int
+    keep: int
+
+
+@runtime_checkable
+class Selection(Protocol):
+    """Which tries go on and which is kept. Costs follow from ``stages`` alone."""
+
+    def stages(self, tries: int, epochs: int) -> Sequence[Stage]:
+        """How that many tries of that many epochs are run; the last stage keeps one."""
+        ...
+
+    def ranking(self, history: Sequence[Round], current: Candidate) -> Ranking:
+        """The order of tries in this round, given what was seen and the value in force."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """Keep the try that scores best; the first of equals wins.
+
+    >>> Best().stages(tries=9, epochs=2)
+    (Stage(epochs=2, keep=1),)
+    """
+
+    def stages(self, tries: int, epochs: int) -> tuple[Stage, ...]:
+        """All at once."""
+        return (Stage(epochs, 1),)
+
+    def ranking(self, history: Sequence[Round], current: Candidate) -> Ranking:
+        """By score."""
+        return by_score
+
+
+@dataclass(frozen=True, slots=True)
+class Racing:
+    """After each epoch only the better part goes on, until one is left or the tries are over.
+
+    >>> [stage.keep for stage in Racing(keep=0.5).stages(tries=5, epochs=5)]
+    [3, 2, 1, 1]
+    """
+
+    keep: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.keep, float | int) and 0 < self.keep < 1):
+            raise SettingsError(f"Racing: keep must lie between 0 and 1, got {self.keep!r}")
+
+    def stages(self, tries: int, epochs: int) -> tuple[Stage, ...]:
+        """One epoch each; a lone survivor finishes its try in one go."""
+        stages: list[Stage] = []
+        left = epochs
+        while tries > 1 and left > 1:
+            # The small subtraction keeps 10 * 0.3 at 3, which binary fractions make 3.0000000004.
+            tries = max(1, math.ceil(tries * self.keep - 1e-9))
+            stages.append(Stage(1, tries))
+            left -= 1
+        return (*stages, Stage(left, 1))
+
+    def ranking(self, history: Sequence[Round], current: Candidate) -> Ranking:
+        """By score."""
+        return by_score
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestByMargin:
+    """Leave the value in force only for a gain above ``delta`` and above ``noise`` times the noise.
+
+    The noise is estimated from the paired differences of earlier rounds (``paired_noise``);
+    until two rounds have tried the same candidate, ``delta`` alone decides.
+
+    >>> BestByMargin(delta=0.01).stages(tries=9, epochs=2)
+    (Stage(epochs=2, keep=1),)
+    """
+
+    delta: float = 0.0
+    noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("delta", self.delta), ("noise", self.noise)):
+            if not (isinstance(value, int | float) and 0 <= value < math.inf):
+                raise SettingsError(f"BestByMargin: {name} must be 0 or more, got {value!r}")
+
+    def stages(self, tries: int, epochs: int) -> tuple[Stage, ...]:
+        """All at once."""
+        return (Stage(epochs, 1),)
+
+    def ranking(self, history: Sequence[Round], current: Candidate) -> Ranking:
+        """By score, but the value in force comes first unless the best is clearly better."""
+        spread = paired_noise(history) if self.noise else 0.0
+        margin = max(self.delta, self.noise * spread)
+
+        def rank(tries: Sequence[Try]) -> Sequence[int]:
+            order = by_score(tries)
+            for place in order[1:]:
+                if tries[place].candidate == current:
+                    gain = tries[order[0]].rank_key - tries[place].rank_key
+                    if gain <= margin:
+                        return [place, *(other for other in order if other != place)]
+                    break
+            return order
+
+        return rank
+
+
+def by_score(tries: Sequence[Try]) -> list[int]:
+    """The places of the tries that did not fail, the best score first, first of equals first."""
+    able = [place for place, try_ in enumerate(tries) if try_.error is None]
+    return sorted(able, key=lambda place: -tries[place].rank_key)
+
+
+def reason(tries: Sequence[Try], chosen: int, current: Candidate) -> str:
+    """Say in a few words why this try was kept."""
+    winner = tries[chosen]
+    if len(tries) == 1:
+        return "the only candidate"
+    rivals = [try_ for try_ in tries if try_.error is None and try_.epochs == winner.epochs]
+    if winner.candidate == current:
+        best = max(try_.rank_key for try_ in rivals)
+        if best > winner.rank_key:
+            return f"the gain of {best - winner.rank_key:.3g} did not clear the margin"
+        return "the value in force scored best"
+    held = [try_ for try_ in tries if try_.candidate == current]
+    if not held:
+        return f"scored best of {len(tries)}"
+    if held[0].error is not None:
+        return f"the value in force failed: {held[0].error}"
+    if held[0] not in rivals:
+        return "the value in force was overtaken earlier"
+    return f"scored {winner.rank_key - held[0].rank_key:.3g} above the value in force"
+
+
+def paired_noise(history: Sequence[Round]) -> float:
+    """The standard deviation of one paired difference between a candidate and the value in force.
+
+    Both were trained from one origin with the same random numbers, so their difference has far
+    less noise than either. How much is left shows in how the difference of one candidate jumps
+    from one round to the next; slow changes of what is best cancel in these jumps.
+    """
+    last: dict[tuple[Candidate, Candidate], float] = {}
+    squares: list[float] = []
+    for round_ in history:
+        scores = {try_.candidate: try_.rank_key for try_ in round_.tries}
+        base = scores.pop(round_.previous, -math.inf)
+        for candidate, found in scores.items():
+            gain = found - base
+            if math.isfinite(gain):
+                pair = (candidate, round_.previous)
+                if pair in last:
+                    squares.append((gain - last[pair]) ** 2 / 2)
+                last[pair] = gain
+    return math.sqrt(sum(squares) / len(squares)) if squares else 0.0
