@@ -10,6 +10,9 @@ import numpy as np
 from dynhp.errors import SettingsError
 from dynhp.records import Value
 
+MOST_POINTS = 10_000
+"""The grid values of an axis are listed often: more of them is a slip, not a grid."""
+
 
 @runtime_checkable
 class Axis(Protocol):
@@ -72,6 +75,8 @@ def plain(kind: str, value: Any) -> Value:
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not math.isfinite(value):
         raise SettingsError(f"{kind}: values must be finite, got {value!r}")
+    if isinstance(value, int) and value.bit_length() > 63:
+        raise SettingsError(f"{kind}: whole numbers must fit into 64 bits, got {value!r}")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise SettingsError(
@@ -82,38 +87,47 @@ def plain(kind: str, value: Any) -> Value:
 
 def check_range(kind: str, low: Any, high: Any, *, log: bool) -> None:
     """Refuse bounds that are no numbers, are reversed, or have no logarithm."""
+    low, high = plain(kind, low), plain(kind, high)
     for bound in (low, high):
-        if not isinstance(plain(kind, bound), int | float) or isinstance(bound, bool):
+        if not is_number(bound):
             raise SettingsError(f"{kind}: bounds must be numbers, got {bound!r}")
+        if abs(bound) > 1e300:
+            raise SettingsError(f"{kind}: bounds must stay within 1e300 of 0, got {bound!r}")
+    if not isinstance(log, bool):
+        raise SettingsError(f"{kind}: log must be True or False, got {log!r}")
     if not low < high:
         raise SettingsError(f"{kind}: low must be below high, got low={low!r}, high={high!r}")
     if log and low <= 0:
         raise SettingsError(f"{kind}: a log scale needs low > 0, got low={low!r}")
-    if not math.isfinite(float(high) - float(low)):
-        raise SettingsError(f"{kind}: the range {low!r} to {high!r} is too wide; use log=True")
 
 
 def check_points(kind: str, points: Any) -> None:
     """Refuse a number of grid points that makes no grid."""
-    if not isinstance(points, int) or isinstance(points, bool) or points < 2:
-        raise SettingsError(f"{kind}: points must be a whole number above 1, got {points!r}")
+    if not isinstance(points, int) or isinstance(points, bool) or not 2 <= points <= MOST_POINTS:
+        raise SettingsError(
+            f"{kind}: points must be a whole number from 2 to {MOST_POINTS}, got {points!r}"
+        )
 
 
 def position_of(value: float, low: float, high: float, *, log: bool) -> float:
     """Where ``value`` lies between the bounds, from 0 to 1, on a linear or log scale."""
-    if log:
-        return math.log(value / low) / math.log(high / low)
+    if log:  # not the log of a ratio, which can be too large for a float
+        return (math.log(value) - math.log(low)) / (math.log(high) - math.log(low))
     return (value - low) / (high - low)
 
 
 def value_at(position: float, low: float, high: float, *, log: bool) -> float:
-    """The value at a position from 0 to 1, exact at both ends and free of binary dust elsewhere."""
+    """The value at a position from 0 to 1, exact at both ends, never beyond them."""
     if position <= 0 or position >= 1:
         return low if position <= 0 else high
-    if log:
-        value = low * math.exp(position * math.log(high / low))
-        digits = 14 - math.ceil(math.log10(value))
-    else:
-        value = low + position * (high - low)
-        digits = 14 - math.ceil(math.log10(max(abs(low), abs(high))))
-    return min(high, max(low, round(value, digits)))
+    value = low ** (1 - position) * high**position if log else low + position * (high - low)
+    return min(max(low, high), max(min(low, high), value))
+
+
+def dusted(value: float, low: float, high: float, *, log: bool) -> float:
+    """The value between the bounds without binary dust: 0.2, not 0.20000000000000004."""
+    if value in (low, high):
+        return value
+    size = value if log else max(abs(low), abs(high))
+    value = round(value, 14 - math.ceil(math.log10(size)))
+    return min(max(low, high), max(min(low, high), value))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dynhp._axis import is_number, plain
+from dynhp._axis import dusted, is_number, plain, value_at
 from dynhp.errors import SettingsError
 from dynhp.records import Value
 
@@ -76,7 +76,9 @@ class Ordered:
 
     def cast(self, value: Any) -> Value:
         """The value in the list's type."""
-        return type(self.values[0])(value) if self.scaled else value  # type: ignore[no-any-return]
+        if value in self.values:
+            return self.values[self.values.index(value)]  # type: ignore[no-any-return]
+        return type(self.values[0])(value)  # type: ignore[no-any-return]
 
     def draw(self, rng: np.random.Generator) -> Value:
         """One of the values at random."""
@@ -100,9 +102,8 @@ class Ordered:
         if abs(share) < 1e-9 or left == len(self.values) - 1:
             return self.values[left]  # type: ignore[no-any-return]
         low, high = self.values[left], self.values[left + 1]
-        between = low + share * (high - low)
-        # Rounded like the listed values' own digits, so that 0.1 and 0.3 have 0.2 between them.
-        return round(between, 15 - _digits(high)) if isinstance(low, float) else round(between)  # type: ignore[no-any-return]
+        value = value_at(share, low, high, log=False)
+        return dusted(value, low, high, log=False) if isinstance(low, float) else round(value)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -138,8 +139,8 @@ class Categorical:
         return listed(value, self.values)
 
     def cast(self, value: Value) -> Value:
-        """The value itself."""
-        return value
+        """The value as it is listed."""
+        return self.values[self.values.index(value)]
 
     def draw(self, rng: np.random.Generator) -> Value:
         """One of the values at random."""
@@ -162,7 +163,3 @@ def distinct(kind: str, values: tuple[Any, ...]) -> tuple[Value, ...]:
         if value in found[:index]:
             raise SettingsError(f"{kind}: values must differ, got {value!r} twice")
     return found
-
-
-def _digits(number: float) -> int:
-    return math.ceil(math.log10(abs(number))) if number else 0

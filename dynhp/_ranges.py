@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dynhp._axis import check_points, check_range, is_number, position_of, value_at
+from dynhp._axis import check_points, check_range, dusted, is_number, position_of, value_at
 from dynhp.errors import SettingsError
 from dynhp.records import Value
 
@@ -32,7 +35,7 @@ class Float:
         check_range("Float", low, high, log=log)
         check_points("Float", points)
         _fill(self, float(low), float(high), log, points)
-        if len(set(self.grid())) < points:
+        if any(self._index(value) != i for i, value in enumerate(self.grid())):
             raise SettingsError(f"Float: {low!r} and {high!r} are too close for {points} points")
 
     def __repr__(self) -> str:
@@ -49,21 +52,29 @@ class Float:
 
     def grid(self) -> tuple[float, ...]:
         """The ``points`` values that divide the range evenly on its scale."""
-        return tuple(self.at(i / (self.points - 1)) for i in range(self.points))
+        return tuple(map(self._point, range(self.points)))
 
     def start(self) -> float:
         """The grid value in the middle."""
-        return self.grid()[(self.points - 1) // 2]
+        return self._point((self.points - 1) // 2)
 
     def neighbors(self, value: Value, radius: int = 1) -> tuple[float, ...]:
         """The values one to ``radius`` steps away; the bounds cut the last step short."""
-        here = self.position(value)
-        found = (self.at(here + i * self.step()) for i in range(-radius, radius + 1) if i)
-        return tuple(dict.fromkeys(near for near in found if not self._same(near, value)))
+        here = self._index(value)
+        steps = (here + i for i in range(-radius, radius + 1))
+        inside = (min(self.points - 1, max(0, index)) for index in steps)
+        return tuple(dict.fromkeys(self._point(index) for index in inside if index != here))
 
-    def _same(self, near: float, value: Any) -> bool:
-        # A step cut short to nothing by a bound, up to rounding, leads nowhere.
-        return abs(self.position(near) - self.position(value)) < 1e-9
+    def _index(self, value: Value) -> float:
+        # Grid values have whole indices, whatever rounding does to their positions, so that
+        # steps from one grid value lead to others, to the last digit.
+        index = self.position(value) * (self.points - 1)
+        whole = round(index)
+        return whole if abs(index - whole) < 1e-9 or self._point(whole) == value else index
+
+    def _point(self, index: float) -> float:
+        value = value_at(index / (self.points - 1), self.low, self.high, log=self.log)
+        return dusted(value, self.low, self.high, log=self.log)
 
     def admits(self, value: Any) -> bool:
         """Whether it is a number inside the bounds."""
@@ -82,8 +93,10 @@ class Float:
         return position_of(value, self.low, self.high, log=self.log)
 
     def at(self, position: float) -> float:
-        """The value at a position of the scale."""
-        return value_at(position, self.low, self.high, log=self.log)
+        """The value at a position of the scale; grid values are met exactly."""
+        index = position * (self.points - 1)
+        whole = round(index)
+        return self._point(whole if abs(index - whole) < 1e-9 else index)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -129,28 +142,25 @@ class Int:
 
     def grid(self) -> tuple[int, ...]:
         """The whole numbers nearest to ``points`` even divisions of the scale, without repeats."""
-        return tuple(dict.fromkeys(self.at(i / (self.points - 1)) for i in range(self.points)))
+        return tuple(self._points(range(self.points)))
 
     def start(self) -> int:
         """The grid value in the middle."""
-        return self.at((self.points - 1) // 2 * self.step())
+        return next(iter(self._points([(self.points - 1) // 2])))
 
-    def neighbors(self, value: Value, radius: int = 1) -> tuple[int, ...]:
-        """The whole numbers one to ``radius`` steps away on either side."""
-        return (*reversed(self._walk(value, -1, radius)), *self._walk(value, 1, radius))
+    def neighbors(self, value: Any, radius: int = 1) -> tuple[int, ...]:
+        """The grid values up to ``radius`` places below and above."""
+        index = self.position(value) * (self.points - 1)
+        down = self._points(range(math.ceil(index), -1, -1))
+        up = self._points(range(math.floor(index), self.points))
+        below = itertools.islice((near for near in down if near < value), radius)
+        above = itertools.islice((near for near in up if near > value), radius)
+        return (*reversed(tuple(below)), *above)
 
-    def _walk(self, value: Any, direction: int, radius: int) -> list[int]:
-        # Where a step rounds to nothing, the next whole number is the neighbour.
-        here, last = self.position(value), int(value)
-        found: list[int] = []
-        for i in range(1, radius + 1):
-            near = self.at(here + direction * i * self.step())
-            near = near if (near - last) * direction > 0 else last + direction
-            if not self.low <= near <= self.high:
-                break
-            found.append(near)
-            last = near
-        return found
+    def _points(self, indices: Iterable[int]) -> Iterable[int]:
+        # Close divisions of a log scale can round to one whole number: it counts once.
+        found = (self.at(index / (self.points - 1)) for index in indices)
+        return (value for value, _ in itertools.groupby(found))
 
     def admits(self, value: Any) -> bool:
         """Whether it is a whole number inside the bounds."""
@@ -177,7 +187,5 @@ class Int:
 
 def _fill(axis: Float | Int, low: float, high: float, log: bool, points: int) -> None:
     # Frozen dataclasses with an __init__ of their own are filled through object.
-    if not isinstance(log, bool):
-        raise SettingsError(f"{type(axis).__name__}: log must be True or False, got {log!r}")
     for name, value in (("low", low), ("high", high), ("log", log), ("points", points)):
         object.__setattr__(axis, name, value)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from dynhp.space import Space
 from dynhp.trainer import ReadsBack, Reseeds, Trainer, require_trainer
 
 if TYPE_CHECKING:
-    from dynhp.adapter import DynamicGridAdapter
+    from dynhp.adapter import Callback, DynamicGridAdapter
 
 
 STATE_VERSION = 1
@@ -29,13 +30,7 @@ def require_settings(adapter: DynamicGridAdapter) -> None:
     """Refuse what cannot work before anything is trained."""
     require_trainer(adapter.trainer)
     require_criterion(adapter.criterion)
-    require_count("adapt_every", adapter.adapt_every)
-    require_count("try_for", adapter.try_for)
-    if adapter.try_for > adapter.adapt_every:
-        raise SettingsError(
-            "try_for must be at most adapt_every, "
-            f"got try_for={adapter.try_for!r}, adapt_every={adapter.adapt_every!r}"
-        )
+    require_lengths(adapter.adapt_every, adapter.try_for)
     if adapter.epochs is not None:
         require_count("epochs", adapter.epochs)
     _require_part("proposer", adapter.proposer, Proposer, "FullGrid()")
@@ -44,10 +39,25 @@ def require_settings(adapter: DynamicGridAdapter) -> None:
     _require_word("keep", adapter.keep, ("winner", "value"))
     _require_word("randomness", adapter.randomness, ("common", "independent"))
     _require_randomness(adapter)
-    for callback in adapter.callbacks:
-        if not callable(callback):
-            raise SettingsError(f"a callback must be a function of an event, got {callback!r}")
     _require_metrics(adapter)
+
+
+def require_lengths(adapt_every: int, try_for: int) -> None:
+    """Refuse rounds and tries of no length, or tries that are longer than their round."""
+    require_count("adapt_every", adapt_every)
+    require_count("try_for", try_for)
+    if try_for > adapt_every:
+        raise SettingsError(
+            "try_for must be at most adapt_every, "
+            f"got try_for={try_for!r}, adapt_every={adapt_every!r}"
+        )
+
+
+def callbacks_of(callbacks: Any) -> tuple[Callback, ...]:
+    """The callbacks, or an error where it is not a list of functions."""
+    if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):
+        raise SettingsError(f"callbacks must be a list of functions of an event, got {callbacks!r}")
+    return tuple(callbacks)
 
 
 def generator(seed: Any) -> np.random.Generator:
@@ -98,7 +108,7 @@ def initial_candidate(
     in_force = trainer.hyperparameters() if isinstance(trainer, ReadsBack) else {}
     start = space.start()
     found = {
-        name: in_force[name] if in_force.get(name) in axis.grid() else start[name]
+        name: in_force[name] if name in in_force and in_force[name] in axis.grid() else start[name]
         for name, axis in space.items()
     }
     return space.candidate(found)
@@ -131,13 +141,15 @@ def settings_of(adapter: DynamicGridAdapter) -> dict[str, str]:
 
 
 def _text(part: object) -> str:
-    # A function's repr has its address, which differs from process to process: use its name.
+    # The repr of a function, or of what holds one, has its address: other in every process.
     name = getattr(part, "__qualname__", None)
-    return f"{getattr(part, '__module__', '?')}.{name}" if name else repr(part)
+    text = f"{getattr(part, '__module__', '?')}.{name}" if name else repr(part)
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
-def require_same(ours: Mapping[str, str], theirs: Mapping[str, str]) -> None:
+def require_same(ours: Mapping[str, str], saved: Any) -> None:
     """Refuse a saved state that was made with other settings, and show the difference."""
+    theirs = saved if isinstance(saved, Mapping) else {}
     other = [
         f"{name}: saved {theirs.get(name)}, here {value}"
         for name, value in ours.items()
@@ -150,24 +162,56 @@ def require_same(ours: Mapping[str, str], theirs: Mapping[str, str]) -> None:
         )
 
 
-def parse_state(
-    adapter: DynamicGridAdapter, state: Mapping[str, Any]
-) -> tuple[History, Candidate, dict[str, Any]]:
+class Saved(NamedTuple):
+    """A saved state, read and found whole."""
+
+    history: History
+    current: Candidate
+    generator: dict[str, Any]
+    epochs: int | None
+
+
+def parse_state(adapter: DynamicGridAdapter, state: Mapping[str, Any]) -> Saved:
     """Read a saved state whole before any of it is used, or say what is wrong with it."""
     if not isinstance(state, Mapping) or state.get("version") != STATE_VERSION:
         raise SettingsError(
             f"not a state of version {STATE_VERSION} of this adapter, got {str(state)[:80]!r}"
         )
+    require_same(settings_of(adapter), state.get("settings"))
     try:
-        require_same(settings_of(adapter), state["settings"])
-        history = history_from_plain(state["history"])
-        current = adapter.space.candidate(state["current"])
-        probe = np.random.default_rng()
-        probe.bit_generator.state = state["generator"]
-    except SettingsError:
-        raise
+        saved = Saved(
+            history_from_plain(_list(state["history"])),
+            adapter.space.candidate(state["current"]),
+            dict(state["generator"]),
+            state["epochs"],
+        )
+        _require_whole(adapter.space, saved)
     except Exception as damage:
         raise SettingsError(
             f"the saved state is damaged ({type(damage).__name__}: {damage}); use another one"
         ) from damage
-    return history, current, dict(state["generator"])
+    return saved
+
+
+def _list(plain: Any) -> list[Any]:
+    if not isinstance(plain, list):
+        raise TypeError(f"history must be a list, got {plain!r}")
+    return plain
+
+
+def _require_whole(space: Space, saved: Saved) -> None:
+    """Refuse rounds that do not follow one on the other, or a generator that is none."""
+    np.random.default_rng(0).bit_generator.state = saved.generator
+    if saved.epochs is not None:
+        require_count("epochs", saved.epochs)
+    start = 0
+    for index, round_ in enumerate(saved.history):
+        if (round_.index, round_.start) != (index, start) or not round_.epochs >= 0:
+            raise ValueError(f"round {index} does not follow on the epochs before it")
+        if not 0 <= round_.chosen < len(round_.tries):
+            raise ValueError(f"round {index} chose try {round_.chosen} of {len(round_.tries)}")
+        if not all(space.admits(try_.candidate) for try_ in round_.tries):
+            raise ValueError(f"round {index} has a candidate that is not in {space!r}")
+        start += round_.epochs
+    if saved.history and saved.history[-1].candidate != saved.current:
+        raise ValueError(f"the last round chose another value than {saved.current!r}")

@@ -109,7 +109,7 @@ class DynamicGridAdapter:
         self.keep = keep
         self.randomness = randomness or getattr(self.proposer, "randomness", "common")
         self.epochs = epochs
-        self.callbacks = tuple(callbacks)
+        self.callbacks = _settings.callbacks_of(callbacks)
         _settings.require_settings(self)
         self.current = _settings.initial_candidate(self.space, trainer, initial)
         self.proposer.waves(self.space, self.current)  # refuses a space that does not suit
@@ -213,7 +213,10 @@ class DynamicGridAdapter:
     def _winner(self, contest: Contest) -> int:
         chosen = contest.winner()
         if chosen is None:
-            lines = (f"  {dict(try_.candidate)}: {try_.error}" for try_ in contest.tries)
+            lines = (
+                f"  {dict(try_.candidate)}: {try_.error or 'overtaken by one that failed later'}"
+                for try_ in contest.tries
+            )
             raise AllTriesFailed(
                 f"all tries of round {len(self._rounds)} failed; the trainer is back at the "
                 "round's start. Widen the space or mend the trainer:\n" + "\n".join(lines)
@@ -268,6 +271,7 @@ class DynamicGridAdapter:
         return {
             "version": _settings.STATE_VERSION,
             "settings": _settings.settings_of(self),
+            "epochs": self.epochs,
             "current": dict(self.current),
             "generator": self._rng.bit_generator.state,
             "history": history_to_plain(self.history),
@@ -275,7 +279,8 @@ class DynamicGridAdapter:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state_dict`` gave; the trainer's state must be set back likewise."""
-        history, current, random = _settings.parse_state(self, state)
-        self._rng.bit_generator.state = random
-        self._rounds = list(history)
-        self.current = current
+        saved = _settings.parse_state(self, state)
+        self._rng.bit_generator.state = saved.generator
+        self._rounds = list(saved.history)
+        self.current = saved.current
+        self.epochs = saved.epochs

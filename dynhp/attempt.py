@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dynhp.errors import DynhpError, MetricError, SettingsError, ValueNotInForce, nearest
 from dynhp.records import Candidate, Metrics, Value
-from dynhp.trainer import ReadsBack, Reseeds, State, Trainer
+from dynhp.trainer import Reseeds, State, Trainer
 
 __all__ = ["NOWHERE", "Job", "Outcome", "Running", "advance", "attempt", "check_in_force"]
 __all__ += ["check_value", "go_to", "plain_metrics", "read_metrics", "reseed"]
@@ -148,9 +148,11 @@ def reseed(trainer: object, seed: int) -> None:
 
 def check_in_force(trainer: object, candidate: Candidate) -> None:
     """Read the values back from a trainer that can tell, and stop where one did not take."""
-    if not isinstance(trainer, ReadsBack):
+    # Asked for after every epoch, where isinstance(trainer, ReadsBack) would cost more than a try.
+    read_back = getattr(trainer, "hyperparameters", None)
+    if read_back is None:
         return
-    found = trainer.hyperparameters()
+    found: Mapping[str, Value] = read_back()
     for name, wanted in candidate.items():
         if name in found:
             check_value(name, wanted, found[name], "after training with it")
@@ -189,9 +191,11 @@ def _number(name: str, value: Any) -> float:
     if type(value) is float:
         return value
     try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise MetricError(f"metric {name!r} must be a number, got {value!r}") from None
+        if not isinstance(value, str):
+            return float(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise MetricError(f"metric {name!r} must be a number, got {value!r}")
 
 
 def _not_finite(metrics: Metrics, watch: tuple[str, ...], epoch: int) -> str | None:

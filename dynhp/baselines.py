@@ -78,6 +78,8 @@ def fixed(
     require_count("epochs", epochs)
     every = epochs if measure_every is None else measure_every
     require_count("measure_every", every)
+    if not isinstance(values, Mapping):
+        raise SettingsError(f"fixed: values must map names to values, got {values!r}")
     lengths = [every] * (epochs // every) + [epochs % every] * bool(epochs % every)
     candidate = Candidate(values)
     return follow((Segment(epochs=length, values=candidate) for length in lengths), trainer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dynhp._settings import require_lengths
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.proposers import require_count
 from dynhp.records import Round
@@ -34,12 +35,12 @@ class Cost:
     @property
     def runs(self) -> float:
         """The cost in runs of one model."""
-        return self.total / self.main_line
+        return self.total / self.main_line if self.main_line else 0.0
 
     @property
     def of_complete_search(self) -> float:
         """The cost as a share of a complete search, which trains one model per candidate."""
-        return self.runs / self.candidates
+        return self.runs / self.candidates if self.candidates else 0.0
 
     def __str__(self) -> str:
         return (
@@ -85,8 +86,8 @@ def plan(
     >>> plan(epochs=500, adapt_every=10, try_for=1, candidates=9).runs
     1.8
     """
-    for name, value in (("epochs", epochs), ("adapt_every", adapt_every), ("try_for", try_for)):
-        require_count(name, value)
+    require_count("epochs", epochs)
+    require_lengths(adapt_every, try_for)
     require_count("candidates", candidates)
     return _cost(epochs, adapt_every, try_for, (candidates,), selection or Best(), restart=restart)
 
@@ -136,7 +137,7 @@ def _cost(
     restart: bool,
 ) -> Cost:
     whole, rest = divmod(epochs, adapt_every)
-    overhead = whole * _overhead(min(try_for, adapt_every), waves, selection, restart=restart)
+    overhead = whole * _overhead(try_for, waves, selection, restart=restart)
     if rest:
         overhead += _overhead(min(try_for, rest), waves, selection, restart=restart)
     return Cost(main_line=epochs, overhead=overhead, candidates=sum(waves))

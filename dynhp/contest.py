@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dynhp.attempt import NOWHERE, Job, Outcome
+from dynhp.errors import ContractError
 from dynhp.records import Candidate, Metrics, Try
 from dynhp.selection import Ranking, Stage
 from dynhp.trainer import State
@@ -75,12 +76,19 @@ class Heat:
 
     def tell(self, outcome: Outcome) -> None:
         """Take the next outcome; states that can no longer win are let go before one is taken."""
+        if self.told == len(self.entrants):
+            raise ContractError(f"an executor gave more outcomes than its {self.told} jobs")
         entrant = self.entrants[self.told]
         self.told += 1
         entrant.absorb(outcome, self.judge)
         pool = [*self.rivals, *self.entrants[: self.told]]
         order = self.ranking([each.record for each in pool])
         leaders = [pool[place] for place in order[: self.stage.keep]]
+        if not all(each is entrant or each in self.leaders for each in leaders):
+            raise ContractError(
+                f"the ranking {self.ranking!r} went back to a try it had put behind another; "
+                "with one try more, those already in front may only stay or fall behind it"
+            )
         for each in self.leaders:
             if each not in leaders:
                 each.drop()
@@ -124,11 +132,15 @@ class Contest:
         entrants = [self._entrant(candidate, seed) for candidate, seed in wave]
         self._entrants += entrants
         rivals = () if self._finalist is None else (self._finalist,)
-        for stage in stages:
-            last = stage is stages[-1]
+        for number, stage in enumerate(stages, start=1):
+            last = number == len(stages)
             heat = self._heat(entrants, stage, rivals if last else ())
             if entrants:
                 yield heat
+            if heat.told < len(entrants):
+                raise ContractError(
+                    f"an executor gave only {heat.told} outcomes for {len(entrants)} jobs"
+                )
             leaders = heat.leaders
             for entrant in entrants:
                 if last or entrant not in leaders:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -99,8 +99,9 @@ class _Smoothed:
 
     def __call__(self, series: Sequence[Metrics], progress: Progress) -> float:
         last = series if self.window is None else series[-self.window :]
-        names = self.metrics or tuple(last[-1])
-        mean = {name: sum(_read(epoch, name) for epoch in last) / len(last) for name in names}
+        # All metrics, not only those it says it reads: part of it may be any callable.
+        names = [name for name in last[-1] if all(name in epoch for epoch in last)]
+        mean = {name: sum(epoch[name] for epoch in last) / len(last) for name in names}
         return self.criterion([mean], progress)
 
     def __repr__(self) -> str:
@@ -118,7 +119,8 @@ def smoothed(criterion: Criterion, window: int | None = None) -> Criterion:
     0.625
     """
     require_criterion(criterion)
-    if window is not None and (not isinstance(window, int) or window < 1):
+    whole = isinstance(window, int) and not isinstance(window, bool)
+    if window is not None and not (whole and window > 0):
         raise SettingsError(f"smoothed: window must be a whole number above 0, got {window!r}")
     return _Smoothed(criterion, window)
 
@@ -165,16 +167,18 @@ def score(criterion: Criterion, series: Sequence[Metrics], progress: Progress) -
         found = criterion(series, progress)
     except DynhpError:
         raise
-    except KeyError as missing:
-        name = missing.args[0] if missing.args else "?"
-        raise MetricError(f"there is no metric {name!r}{nearest(name, series[-1])}") from None
     except Exception as failure:
+        name = failure.args[0] if isinstance(failure, KeyError) and failure.args else None
+        if name is not None and name not in series[-1]:
+            raise MetricError(f"there is no metric {name!r}{nearest(name, series[-1])}") from None
         raise ContractError(
             f"the criterion {criterion!r} raised {type(failure).__name__}: {failure}"
         ) from failure
     try:
+        if isinstance(found, str):  # "0.5" is no number, though float() reads it
+            raise TypeError
         return float(found)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ContractError(
             f"the criterion {criterion!r} must return a number, got {found!r}"
         ) from None
@@ -183,6 +187,10 @@ def score(criterion: Criterion, series: Sequence[Metrics], progress: Progress) -
 def metrics_of(criterion: Criterion) -> tuple[str, ...]:
     """The names a criterion says it reads; none where it says nothing."""
     names: Any = getattr(criterion, "metrics", ())
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise SettingsError(
+            f"the attribute metrics of {criterion!r} must be a sequence of names, got {names!r}"
+        )
     return tuple(names)
 
 
@@ -206,6 +214,7 @@ def _finite_or_none(name: str, value: Any) -> float | None:
 
 
 def require_criterion(criterion: object) -> None:
+    """Refuse what cannot be called with a series and the progress."""
     if not callable(criterion) or isinstance(criterion, type):
         raise SettingsError(
             f"a criterion must be a callable of (series, progress), got {criterion!r}; "

@@ -10,6 +10,9 @@
     │   └── MetricError                 a metric is missing or is not a number
     ├── AllTriesFailed (RuntimeError)   no candidate of a round could be trained
     ├── LoopError (RuntimeError)        the loop around ``adapt`` did something it must not
+    ├── CodecError (TypeError)          a state holds something that cannot be stored
+    ├── CheckpointError (RuntimeError)  a checkpoint or journal cannot be written or used
+    │   └── DamagedFile                 a file is torn, was tampered with, or is something else
     └── LawBroken (AssertionError)      ``dynhp.testing`` caught a trainer breaking a law
 """
 
@@ -19,7 +22,10 @@ from collections.abc import Iterable
 
 __all__ = [
     "AllTriesFailed",
+    "CheckpointError",
+    "CodecError",
     "ContractError",
+    "DamagedFile",
     "DynhpError",
     "LawBroken",
     "LeaveItAlone",
@@ -63,6 +69,18 @@ class LoopError(DynhpError, RuntimeError):
     """The loop around ``adapt`` did something that has no meaning."""
 
 
+class CodecError(DynhpError, TypeError):
+    """A state holds something that no codec can store or read; the message has the path to it."""
+
+
+class CheckpointError(DynhpError, RuntimeError):
+    """A checkpoint or a journal cannot be written, or none that is there can be used."""
+
+
+class DamagedFile(CheckpointError):
+    """A file is torn, was tampered with, or is something else altogether."""
+
+
 class LawBroken(DynhpError, AssertionError):
     """A trainer broke one of the laws of ``dynhp.testing``."""
 
@@ -75,7 +93,7 @@ def nearest(name: object, known: Iterable[str]) -> str:
     """
     import difflib  # only errors need it
 
-    names = sorted(known)
+    names = sorted(map(str, known))
     close = difflib.get_close_matches(str(name), names, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ";"
     return f"{hint} Known: {', '.join(map(repr, names)) or 'none'}"

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynhp._axis import ScaledAxis
+from dynhp._axis import ScaledAxis, is_number
 from dynhp.errors import SettingsError
-from dynhp.proposers import Known, Waves, only
-from dynhp.records import Candidate, Try
+from dynhp.proposers import Known, Waves
+from dynhp.records import Candidate, Try, Value
 from dynhp.space import Space
 
 __all__ = ["Interpolation"]
+
+APART = 1e-9
+"""Values nearer to each other on the scale are one: their scores could tell nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +26,9 @@ class Interpolation:
 
     All on the axis' own scale and between its grid values. Where the three scores are not concave
     or the peak lies outside, the better end wins by its score. The step starts at one grid step,
-    is multiplied by ``shrink`` after a round whose peak lay inside and by ``grow`` after any other.
-    Several axes take turns.
+    is multiplied by ``shrink`` after a round whose peak lay inside (or where an end of the axis
+    was better than the one point beside it) and by ``grow`` after any other; it never falls below
+    ``smallest``, a share of the axis. Several axes take turns.
 
     >>> known = Known(space=Space({"x": [0.0, 0.5, 1.0]}), current=Candidate({"x": 0.5}))
     >>> Interpolation().propose(known, np.random.default_rng(0))
@@ -36,6 +40,11 @@ class Interpolation:
     smallest: float = 1 / 64
 
     def __post_init__(self) -> None:
+        for name in ("shrink", "grow", "smallest"):
+            if not is_number(getattr(self, name)):
+                raise SettingsError(
+                    f"Interpolation: {name} must be a number, got {getattr(self, name)!r}"
+                )
         if not 0 < self.shrink <= 1 <= self.grow:
             raise SettingsError(
                 "Interpolation: shrink must lie in (0, 1] and grow be 1 or more, "
@@ -52,15 +61,15 @@ class Interpolation:
         name = names[len(known.history) % len(names)]
         axis = scaled_axis(known.space, name)
         if not known.tries:
-            here, step = axis.position(known.current[name]), self._step(known, name, axis)
-            sides = (axis.at(here - step), axis.at(here + step))
-            found = [known.current, *(known.current.but({name: side}) for side in sides)]
-            return list(dict.fromkeys(found))
+            sides = sides_of(axis, known.current[name], self._step(known, name, axis))
+            return [known.current, *(known.current.but({name: side}) for side in sides)]
         peak = peak_of(known.tries, name, axis)
         if peak is None or len(known.tries) > 3:
             return []
-        candidate = known.current.but({name: axis.at(peak)})
-        return [] if any(candidate == try_.candidate for try_ in known.tries) else [candidate]
+        value = axis.at(peak)
+        tried = (try_.candidate[name] for try_ in known.tries)
+        new = all(apart(axis, value, other) for other in tried)
+        return [known.current.but({name: value})] if new else []
 
     def _step(self, known: Known, name: str, axis: ScaledAxis) -> float:
         # A pure function of the past: the same history gives the same step in every process.
@@ -77,6 +86,30 @@ class Interpolation:
             scaled_axis(space, name)
         least = 1 if any(len(axis.grid()) == 1 for axis in space.values()) else 2
         return Waves((least,), (3, 1))
+
+
+def sides_of(axis: ScaledAxis, value: Value, step: float) -> list[Value]:
+    """The values one step down and one step up; at an end of the axis only the one there is.
+
+    Where a step is too small to lead to another value (whole numbers), it is taken larger.
+
+    >>> from dynhp import Int
+    >>> sides_of(Int(1, 9), 5, 0.001), sides_of(Int(1, 9), 9, 0.25)
+    ([4, 6], [7])
+    """
+    here = axis.position(value)
+    found: list[Value] = []
+    for way in (-step, step):
+        while not apart(axis, side := axis.at(here + way), value) and 0 < here + way < 1:
+            way *= 2
+        if apart(axis, side, value):
+            found.append(side)
+    return found
+
+
+def apart(axis: ScaledAxis, one: Value, other: Value) -> bool:
+    """Whether two values differ by more than rounding."""
+    return abs(axis.position(one) - axis.position(other)) > APART
 
 
 def scaled_axis(space: Space, name: str) -> ScaledAxis:
@@ -101,10 +134,10 @@ def peak_of(tries: Sequence[Try], name: str, axis: ScaledAxis) -> float | None:
     """
     if len(tries) < 3 or not all(math.isfinite(try_.rank_key) for try_ in tries[:3]):
         return None
-    points = sorted(
-        (axis.position(only(try_.candidate, name)[name]), try_.rank_key) for try_ in tries[:3]
-    )
+    points = sorted((axis.position(try_.candidate[name]), try_.rank_key) for try_ in tries[:3])
     (x0, y0), (x1, y1), (x2, y2) = points
+    if not x0 < x1 < x2:
+        return None
     left, right = (y1 - y0) / (x1 - x0), (y2 - y1) / (x2 - x1)
     bend = (right - left) / (x2 - x0)
     if not bend < 0:

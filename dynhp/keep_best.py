@@ -67,8 +67,9 @@ class KeepBest:
             self._epoch += 1
             found = score(self.criterion, [read_metrics(self.trainer)], Progress(self._epoch))
             if math.isfinite(found) and not found <= self._best_score:
-                self._best, self._best_score = None, found  # let the old one go first
+                self._best, self._best_score = None, math.nan  # let the old one go first
                 self._best = self.trainer.get_state()
+                self._best_score = found
 
     def metrics(self) -> Metrics:
         """The trainer's metrics, and the score of the best state (nan before the first)."""

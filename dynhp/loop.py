@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import weakref
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Literal
 
 from dynhp import bindings
+from dynhp._epoch import Epoch
 from dynhp.adapter import Callback, DynamicGridAdapter, Stretch, Tries
-from dynhp.attempt import NOWHERE, Job, Outcome, Running, go_to, plain_metrics
+from dynhp.attempt import NOWHERE, Job, Outcome, Running, go_to
 from dynhp.bindings import Binding
 from dynhp.criteria import Criterion
-from dynhp.errors import DynhpError, LoopError, SettingsError, nearest
-from dynhp.parts import Part, global_generators, part_of, parts_of
+from dynhp.errors import LoopError
+from dynhp.parts import Part, Parts, global_generators, part_of, parts_of
 from dynhp.proposers import Proposer, require_count
-from dynhp.records import Candidate, History, Metrics, Value
+from dynhp.records import History, Value
 from dynhp.selection import Selection
 from dynhp.space import SpaceLike
+from dynhp.trainer import trainer_from
 
 __all__ = ["Epoch", "Loop", "adapt"]
 
@@ -43,7 +46,8 @@ def adapt(
 
     ``state`` lists everything that decides the future: model, optimiser, scheduler, generators
     (Python's and numpy's global ones are taken care of). ``bind`` says where a value lives, so that
-    it is set and read back for you; the other values are read from the epoch.
+    it is set and read back for you; the other values are read from the epoch. A bound value that
+    is on the grid is the one the run starts from, unless ``initial`` names another.
 
     >>> from dynhp import lowest
     >>> from dynhp.testing import Quadratic
@@ -57,9 +61,18 @@ def adapt(
     [1.0, 1.0, 1.0, 1.0]
     """
     require_count("epochs", epochs)
-    objects = _LoopState((*parts_of(state, as_part), *global_generators()))
+    bound = bindings.require_bindings(bind)
+    values = (Part(get=binding.get, set=binding.set) for binding in bound.values())
+    parts = Parts((*parts_of(state, as_part), *values, *global_generators()))
     adapter = DynamicGridAdapter(
-        objects,
+        trainer_from(
+            get_state=parts.get_state,
+            set_state=parts.set_state,
+            train_k=_the_body_trains,
+            metrics=dict,
+            hyperparameters=lambda: bindings.read(bound),
+            reseed=parts.reseed,
+        ),
         space,
         criterion=criterion,
         adapt_every=adapt_every,
@@ -73,24 +86,23 @@ def adapt(
         seed=seed,
         callbacks=callbacks,
     )
-    for name in bind or {}:
-        if name not in adapter.space:
-            raise SettingsError(f"bind: no hyperparameter {name!r}{nearest(name, adapter.space)}")
-    return Loop(adapter, dict(bind or {}))
+    bindings.require_names(bound, adapter.space)
+    return Loop(adapter, bound)
 
 
 class Loop:
     """A run inside a loop: iterate over it once; ``history`` and ``adapter`` stay afterwards.
 
-    Leaving the loop while ``epoch.trying`` puts the state back to the round's origin. Leaving it
-    on the main line keeps the state as it is and records a shorter round, with the epochs that
-    were reported.
+    Leaving the loop while ``epoch.trying`` (``break``, ``return``, an exception) puts the state and
+    the bound values back to the round's origin. Leaving it on the main line keeps the state as it
+    is and records a shorter round, with the passes that were completed or reported. Where the
+    iterator is held elsewhere, ``close()`` ends the run as ``break`` would.
     """
 
     def __init__(self, adapter: DynamicGridAdapter, bind: Mapping[str, Binding]) -> None:
         self.adapter = adapter
         self._bind = bind
-        self._running = False
+        self._run: weakref.ref[Generator[Epoch, None, None]] | None = None
 
     @property
     def history(self) -> History:
@@ -98,14 +110,27 @@ class Loop:
         return self.adapter.history
 
     def __iter__(self) -> Iterator[Epoch]:
-        if self._running:
+        if self._run is not None:
             raise LoopError("a loop over adapt(...) runs once; call adapt(...) again for another")
-        self._running = True
-        planned = self.adapter.epochs or 0
-        while self.adapter.epoch < planned:
+        run = self._rounds()
+        self._run = weakref.ref(run)  # weak, so that leaving the loop ends the run at once
+        return run
+
+    def close(self) -> None:
+        """End the run as ``break`` would."""
+        run = None if self._run is None else self._run()
+        if run is not None:
+            run.close()
+
+    def _rounds(self) -> Generator[Epoch, None, None]:
+        while self._left() > 0:
             yield from self._round()
 
+    def _left(self) -> int:
+        return (self.adapter.epochs or 0) - self.adapter.epoch
+
     def _round(self) -> Generator[Epoch, None, None]:
+        alpha, done = min(self.adapter.adapt_every, self._left()), 0
         game = self.adapter.play()
         work: Tries | Stretch | None = None
         try:
@@ -113,146 +138,62 @@ class Loop:
                 if isinstance(work, Tries):
                     yield from self._tries(work)
                 else:
-                    yield from self._stretch(work)
+                    done = alpha - work.epochs
+                    yield from self._stretch(work, start=self.adapter.epoch + done)
         except GeneratorExit:
-            if isinstance(work, Stretch):
+            if isinstance(work, Stretch) and done + work.epochs:
                 next(game, None)  # the main line ends here: record it as it is
             raise
         finally:
-            game.close()
+            game.close()  # a game broken off puts everything back
 
     def _tries(self, work: Tries) -> Generator[Epoch, None, None]:
-        at = work.at
-        for job, entrant in zip(work.heat.jobs(), work.heat.entrants, strict=True):
+        at, left = work.at, deque(work.heat.jobs())
+        for entrant in work.heat.entrants:
+            job = left.popleft()  # a job done is let go, and with it the state it started from
             go_to(self.adapter.trainer, job, at=at)
             at = NOWHERE
-            work.heat.tell((yield from self._attempt(job, entrant.record.epochs)))
+            start = self.adapter.epoch + entrant.record.epochs
+            work.heat.tell((yield from self._attempt(job, start)))
+            del job
 
-    def _attempt(self, job: Job, before: int) -> Generator[Epoch, None, Outcome]:
+    def _attempt(self, job: Job, start: int) -> Generator[Epoch, None, Outcome]:
         running = Running(job)
-        start = self.adapter.epoch + before
         while running.goes_on():
             epoch = Epoch(job.candidate, number=start + running.begun - 1, trying=True)
-            yield from self._epoch(epoch)
+            yield from self._pass(epoch)
             if epoch.failure is not None:
                 running.fail(epoch.failure)
             else:
                 running.learn(epoch.required())
         return running.outcome(self.adapter.trainer.get_state)
 
-    def _stretch(self, work: Stretch) -> Generator[Epoch, None, None]:
-        planned, start = work.epochs, self.adapter.epoch + self._done(work)
-        work.epochs = 0
+    def _stretch(self, work: Stretch, *, start: int) -> Generator[Epoch, None, None]:
+        planned, work.epochs = work.epochs, 0
         while work.epochs < planned:
             epoch = Epoch(work.candidate, number=start + work.epochs, trying=False)
             try:
-                yield from self._epoch(epoch)
+                yield from self._pass(epoch)
             except GeneratorExit:
                 work.epochs += epoch.metrics is not None
-                work.metrics = epoch.metrics or work.metrics
                 raise
-            work.epochs += 1
-            work.metrics = epoch.metrics or work.metrics
+            else:
+                work.epochs += 1
+            finally:
+                work.metrics = epoch.metrics or work.metrics
 
-    def _done(self, work: Stretch) -> int:
-        alpha = min(self.adapter.adapt_every, (self.adapter.epochs or 0) - self.adapter.epoch)
-        return alpha - work.epochs
-
-    def _epoch(self, epoch: Epoch) -> Generator[Epoch, None, None]:
+    def _pass(self, epoch: Epoch) -> Generator[Epoch, None, None]:
         bindings.apply(self._bind, epoch.values)
-        yield epoch
-        epoch.close()
+        try:
+            yield epoch
+        finally:
+            epoch.close()
         if epoch.failure is None:
             bindings.verify(self._bind, epoch.values, "after the epoch")
 
 
-class Epoch:
-    """One pass through the loop's body: its values, and the place to report what was measured.
-
-    Used as a context (``with epoch:``), an exception in a try fails that try and the run goes on;
-    on the main line it is raised as ever.
-    """
-
-    def __init__(self, values: Candidate, *, number: int, trying: bool) -> None:
-        self.values = values
-        self.number = number
-        self.trying = trying
-        self.metrics: Metrics | None = None
-        self.failure: Exception | None = None
-        self._open = True
-
-    def __repr__(self) -> str:
-        kind = "a try" if self.trying else "main line"
-        return f"Epoch({self.number}, {dict(self.values)}, {kind})"
-
-    def __getitem__(self, name: str) -> Value:
-        try:
-            return self.values[name]
-        except KeyError:
-            raise LoopError(f"no hyperparameter {name!r}{nearest(name, self.values)}") from None
-
-    def report(self, **metrics: float) -> None:
-        """Say what was measured after this epoch; every epoch of a try needs it, once."""
-        if not self._open:
-            raise LoopError(f"{self!r} is over; report inside the body of its own pass")
-        if self.metrics is not None:
-            raise LoopError(f"{self!r} was reported already; report all metrics in one call")
-        if not metrics:
-            raise LoopError("report() needs at least one metric, as in report(val_loss=0.3)")
-        self.metrics = plain_metrics(metrics)
-
-    def required(self) -> Metrics:
-        """The metrics of a try's epoch, or an error where the body went on without a report."""
-        if self.metrics is None:
-            raise LoopError(
-                f"{self!r} was not reported; call epoch.report(...) in every pass through the "
-                "body, also before a continue"
-            )
-        return self.metrics
-
-    def close(self) -> None:
-        """The body has gone on to the next pass."""
-        self._open = False
-
-    def __enter__(self) -> Epoch:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool:
-        ours = isinstance(error, Exception) and not isinstance(error, DynhpError)
-        if self.trying and ours:
-            self.failure = error  # type: ignore[assignment]
-            return True
-        return False
-
-
-class _LoopState:
-    """The trainer that a loop is to the adapter: it has the state, but the body trains."""
-
-    def __init__(self, parts: tuple[Part, ...]) -> None:
-        self._parts = parts
-
-    def get_state(self) -> tuple[Any, ...]:
-        return tuple(part.get() for part in self._parts)
-
-    def set_state(self, state: tuple[Any, ...]) -> None:
-        for part, value in zip(self._parts, state, strict=True):
-            part.set(value)
-
-    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
-        raise LoopError(
-            "this adapter belongs to a loop, whose body trains: iterate over the loop instead of "
-            "calling step() or run()"
-        )
-
-    def metrics(self) -> Metrics:
-        return {}
-
-    def reseed(self, seed: int) -> None:
-        for offset, part in enumerate(self._parts):
-            if part.reseed is not None:
-                part.reseed(seed + offset)
+def _the_body_trains(k: int, hyperparameters: Mapping[str, Value]) -> None:
+    raise LoopError(
+        "this adapter belongs to a loop, whose body trains: iterate over the loop instead of "
+        "calling step() or run()"
+    )

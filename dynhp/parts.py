@@ -12,19 +12,45 @@ import numpy as np
 
 from dynhp.errors import SettingsError
 
-__all__ = ["Part", "global_generators", "part_of"]
+__all__ = ["Part", "Parts", "global_generators", "part_of", "parts_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """One thing that belongs to the state. What ``get`` gave is never changed by anyone after.
 
-    ``reseed`` is there for generators only.
+    ``reseed`` is there for generators, and for objects that have such a method of their own.
     """
 
     get: Callable[[], Any]
     set: Callable[[Any], None]
     reseed: Callable[[int], None] | None = None
+
+
+class Parts:
+    """A whole state made of parts, in the words of the trainer's contract.
+
+    >>> parts = Parts([part_of(np.random.default_rng(0)), *global_generators()])
+    >>> state = parts.get_state(); parts.reseed(7); parts.set_state(state)
+    """
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = tuple(parts)
+
+    def get_state(self) -> tuple[Any, ...]:
+        """The state of every part, in order."""
+        return tuple(part.get() for part in self.parts)
+
+    def set_state(self, state: tuple[Any, ...]) -> None:
+        """Take it back."""
+        for part, value in zip(self.parts, state, strict=True):
+            part.set(value)
+
+    def reseed(self, seed: int) -> None:
+        """Seed all generators, each a little differently."""
+        for offset, part in enumerate(self.parts):
+            if part.reseed is not None:
+                part.reseed(seed + offset)
 
 
 @runtime_checkable
@@ -66,17 +92,23 @@ def part_of(thing: Any) -> Part:
         return thing
     if isinstance(thing, np.random.Generator):
         return _numpy_part(thing)
+    if isinstance(thing, np.random.RandomState):
+        return _legacy_part(thing)
     if isinstance(thing, random.Random):
         return Part(get=thing.getstate, set=thing.setstate, reseed=thing.seed)
+    if isinstance(thing, type):
+        raise SettingsError(f"state: an object, not its class, is needed, got {thing!r}")
     if isinstance(thing, HasStateDict):
         return Part(
             get=lambda: copy.deepcopy(thing.state_dict()),
             set=lambda state: _ignore(thing.load_state_dict(copy.deepcopy(state))),
+            reseed=getattr(thing, "reseed", None),
         )
     if isinstance(thing, HasState):
         return Part(
             get=lambda: copy.deepcopy(thing.get_state()),
             set=lambda state: _ignore(thing.set_state(copy.deepcopy(state))),
+            reseed=getattr(thing, "reseed", None),
         )
     raise SettingsError(
         "state: each object must have state_dict and load_state_dict, or get_state and set_state, "
@@ -88,11 +120,7 @@ def global_generators() -> tuple[Part, ...]:
     """Python's and numpy's global generators: loops use them, so they belong to the state."""
     return (
         Part(get=random.getstate, set=random.setstate, reseed=random.seed),
-        Part(
-            get=np.random.get_state,
-            set=np.random.set_state,
-            reseed=lambda seed: np.random.seed([seed & 0xFFFFFFFF, seed >> 32]),
-        ),
+        _legacy_part(np.random),
     )
 
 
@@ -100,6 +128,10 @@ def parts_of(things: Sequence[Any], part: Callable[[Any], Part]) -> tuple[Part, 
     """The parts of a whole state; an object named twice is refused."""
     if isinstance(things, str) or not isinstance(things, Sequence):
         raise SettingsError(f"state must be a list of objects, got {things!r}")
+    if not things:
+        raise SettingsError(
+            "state must list what decides the future (model, optimiser, generators), got nothing"
+        )
     for index, thing in enumerate(things):
         if any(thing is other for other in things[:index]):
             raise SettingsError(f"state: each object once, got {thing!r} twice")
@@ -116,6 +148,15 @@ def _numpy_part(generator: np.random.Generator) -> Part:
         get=lambda: copy.deepcopy(generator.bit_generator.state),
         set=set_state,
         reseed=lambda seed: set_state(kind(seed).state),
+    )
+
+
+def _legacy_part(source: Any) -> Part:
+    """A part of numpy's module ``random``, or of a ``RandomState``, which has the same words."""
+    return Part(
+        get=source.get_state,
+        set=source.set_state,
+        reseed=lambda seed: source.seed([seed & 0xFFFFFFFF, seed >> 32]),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from dynhp.records import Candidate, History, Metrics, Round, Try
 
 __all__ = ["history_from_plain", "history_to_plain", "round_from_plain", "round_to_plain"]
+__all__ += ["try_from_plain", "try_to_plain"]
 
 
 def history_to_plain(history: History) -> list[dict[str, Any]]:
@@ -36,7 +37,7 @@ def round_to_plain(round_: Round) -> dict[str, Any]:
         "start": round_.start,
         "epochs": round_.epochs,
         "previous": dict(round_.previous),
-        "tries": [_try_to_plain(try_) for try_ in round_.tries],
+        "tries": [try_to_plain(try_) for try_ in round_.tries],
         "chosen": round_.chosen,
         "reason": round_.reason,
         "metrics": _metrics_to_plain(round_.metrics),
@@ -53,7 +54,7 @@ def round_from_plain(plain: Mapping[str, Any]) -> Round:
         start=plain["start"],
         epochs=plain["epochs"],
         previous=Candidate(plain["previous"]),
-        tries=tuple(_try_from_plain(item) for item in plain["tries"]),
+        tries=tuple(try_from_plain(item) for item in plain["tries"]),
         chosen=plain["chosen"],
         reason=plain["reason"],
         metrics=_metrics_from_plain(plain["metrics"]),
@@ -63,7 +64,8 @@ def round_from_plain(plain: Mapping[str, Any]) -> Round:
     )
 
 
-def _try_to_plain(try_: Try) -> dict[str, Any]:
+def try_to_plain(try_: Try) -> dict[str, Any]:
+    """Write one try as plain data."""
     return {
         "candidate": dict(try_.candidate),
         "series": [_metrics_to_plain(metrics) for metrics in try_.series],
@@ -75,12 +77,13 @@ def _try_to_plain(try_: Try) -> dict[str, Any]:
     }
 
 
-def _try_from_plain(plain: Mapping[str, Any]) -> Try:
+def try_from_plain(plain: Mapping[str, Any]) -> Try:
+    """Read one try back."""
     return Try(
         candidate=Candidate(plain["candidate"]),
         series=tuple(_metrics_from_plain(metrics) for metrics in plain["series"]),
         epochs=plain["epochs"],
-        score=float(plain["score"]),
+        score=_number_from_plain(plain["score"]),
         error=plain["error"],
         seed=plain["seed"],
         seconds=plain["seconds"],
@@ -92,9 +95,14 @@ def _metrics_to_plain(metrics: Metrics) -> dict[str, float | str]:
 
 
 def _metrics_from_plain(plain: Mapping[str, Any]) -> Metrics:
-    return {name: float(value) for name, value in plain.items()}
+    return {name: _number_from_plain(value) for name, value in plain.items()}
 
 
 def _number_to_plain(value: float) -> float | str:
     # JSON has no nan and no infinity; float() reads these names back.
     return value if math.isfinite(value) else str(value)
+
+
+def _number_from_plain(value: float | str) -> float:
+    # The very nan that failed tries have: records that hold the same object are equal.
+    return math.nan if value == "nan" else float(value)

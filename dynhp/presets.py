@@ -61,8 +61,8 @@ def paper(
 def recommended(
     kind: str,
     *,
-    epochs: int,
-    default: float,
+    epochs: int | None = None,
+    default: float | None = None,
     name: str | None = None,
     loss: str = "val_loss",
     force: bool = False,
@@ -77,27 +77,25 @@ def recommended(
     >>> arguments["space"], arguments["adapt_every"], arguments["try_for"]
     ({'learning_rate': Ordered(0.003, 0.0095, 0.03, 0.095, 0.3)}, 10, 5)
     """
-    require_count("epochs", epochs)
-    if epochs < 4:
-        raise SettingsError(f"recommended: at least 4 epochs are needed, got {epochs!r}")
-    if not (isinstance(default, int | float) and 0 < default < math.inf):
-        raise SettingsError(f"recommended: default must be a positive number, got {default!r}")
     known = {"learning_rate", *LEAVE_ALONE}
-    if kind_of(kind) not in known:
+    if not isinstance(kind, str) or kind_of(kind) not in known:
         raise SettingsError(f"recommended: nothing is known about {kind!r}{nearest(kind, known)}")
-    if kind_of(kind) == "learning_rate":
-        return _learning_rate(name or kind, epochs, default, loss)
-    if not force:
+    settings = _learning_rate if kind_of(kind) == "learning_rate" else _cautious
+    if settings is _cautious and not force:
         raise LeaveItAlone(
             f"{kind}: leave it alone; {LEAVE_ALONE[kind_of(kind)]}. Nothing tried beat the default "
             "value; force=True gives cautious settings, to be used with a Shadow"
         )
-    return _cautious(name or kind, epochs, default, loss)
+    if not isinstance(epochs, int) or epochs < 4:
+        raise SettingsError(f"recommended: epochs must be 4 or more, got {epochs!r}")
+    if not (isinstance(default, int | float) and 0 < default < math.inf):
+        raise SettingsError(f"recommended: default must be a positive number, got {default!r}")
+    return settings(name or kind, epochs, default, loss)
 
 
 def _learning_rate(name: str, epochs: int, default: float, loss: str) -> Recommendation:
     return Recommendation(
-        space={name: _ladder(default, low=0.1, high=10.0)},
+        space={name: Ordered(*_ladder(default, low=0.1, high=10.0))},
         criterion=phased(lowest(f"ema_{loss}"), lowest(loss), at=0.6),
         adapt_every=math.ceil(epochs / 4),
         try_for=max(1, round(epochs / 8)),
@@ -107,8 +105,10 @@ def _learning_rate(name: str, epochs: int, default: float, loss: str) -> Recomme
 
 
 def _cautious(name: str, epochs: int, default: float, loss: str) -> Recommendation:
+    # These kinds are shares: above the default there is nothing from 1 on.
+    steps = _ladder(default, low=0.25, high=4.0)
     return Recommendation(
-        space={name: _ladder(default, low=0.25, high=4.0)},
+        space={name: Ordered(*(step for step in steps if step <= default or step < 1))},
         criterion=lowest(loss),
         adapt_every=math.ceil(epochs / 8),
         try_for=max(1, epochs // 16),
@@ -117,8 +117,8 @@ def _cautious(name: str, epochs: int, default: float, loss: str) -> Recommendati
     )
 
 
-def _ladder(default: float, *, low: float, high: float) -> Ordered:
+def _ladder(default: float, *, low: float, high: float) -> list[float]:
     ratio = (high / low) ** 0.25
     steps = [float(f"{default * low * ratio**i:.2g}") for i in range(5)]
     steps[2] = float(default)
-    return Ordered(*steps)
+    return steps

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from dynhp.errors import SettingsError
-from dynhp.records import Candidate, Round, Try
-from dynhp.space import Space
+from dynhp.records import Candidate, Round, Try, Value
+from dynhp.space import Axis, Space
 
 __all__ = ["FullGrid", "Known", "Neighbors", "OneAxis", "Placebo", "Proposer", "Waves"]
 
@@ -29,7 +30,11 @@ class Known:
 
 
 class Waves(NamedTuple):
-    """The sizes of a round's waves of candidates, at least and at most; the cost follows."""
+    """The sizes of a round's waves of candidates, at least and at most; the cost follows.
+
+    They hold wave by wave (one that is not there has size 0), in every round of a run, and a
+    larger wave never costs less: so what they cost bounds what a round costs.
+    """
 
     least: tuple[int, ...]
     most: tuple[int, ...]
@@ -100,13 +105,17 @@ class Neighbors:
 
     def waves(self, space: Space, current: Candidate) -> Waves:
         """Bounded by what lies at the ends and what lies in the middle of the axes."""
-        least = most = 1
-        for axis in space.values():
-            sizes = [len(axis.neighbors(value, self.radius)) for value in axis.grid()]
-            # Between grid values there can be one neighbour more on either side than on them.
-            least += min(sizes)
-            most += max(len(sizes) - 1 and max(sizes), min(2 * self.radius, len(sizes)))
-        return Waves((least,), (most,))
+        sizes = [self._sizes(axis, current[name]) for name, axis in space.items()]
+        return Waves((1 + sum(map(min, sizes)),), (1 + sum(map(max, sizes)),))
+
+    def _sizes(self, axis: Axis, value: Value) -> list[int]:
+        grid = axis.grid()
+        sizes = [len(axis.neighbors(known, self.radius)) for known in grid]
+        if value not in grid:
+            # Neighbours of grid values are grid values, but a run can start between them; there
+            # up to ``radius`` lie on either side, and no more than the grid has in all.
+            sizes.append(min(2 * self.radius, len(grid)))
+        return sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +129,12 @@ class OneAxis:
     """
 
     along: Proposer = field(default_factory=FullGrid)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.along, Proposer) or isinstance(self.along, type):
+            raise SettingsError(
+                f"OneAxis: along must be a proposer such as Neighbors(), got {self.along!r}"
+            )
 
     def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
         """What the inner proposer says for the axis whose turn it is."""
@@ -137,14 +152,14 @@ class OneAxis:
         )
 
     def waves(self, space: Space, current: Candidate) -> Waves:
-        """Between the smallest and the largest of the axes."""
+        """Wave by wave between the smallest and the largest of the axes."""
         each = [
             self.along.waves(Space({name: axis}), only(current, name))
             for name, axis in space.items()
         ]
         return Waves(
-            min((waves.least for waves in each), key=sum),
-            max((waves.most for waves in each), key=sum),
+            wave_by_wave(min, (waves.least for waves in each)),
+            wave_by_wave(max, (waves.most for waves in each)),
         )
 
 
@@ -179,28 +194,27 @@ def only(candidate: Candidate, name: str) -> Candidate:
 
 def narrow_try(try_: Try, name: str) -> Try:
     """A try seen along one axis."""
-    return Try(
-        candidate=only(try_.candidate, name),
-        series=try_.series,
-        epochs=try_.epochs,
-        score=try_.score,
-        error=try_.error,
-        seed=try_.seed,
-    )
+    return replace(try_, candidate=only(try_.candidate, name))
 
 
 def narrow_round(round_: Round, name: str) -> Round:
     """A round seen along one axis."""
-    return Round(
-        index=round_.index,
-        start=round_.start,
-        epochs=round_.epochs,
-        previous=only(round_.previous, name),
-        tries=tuple(narrow_try(try_, name) for try_ in round_.tries),
-        chosen=round_.chosen,
-        reason=round_.reason,
-        metrics=round_.metrics,
-    )
+    tries = tuple(narrow_try(try_, name) for try_ in round_.tries)
+    return replace(round_, previous=only(round_.previous, name), tries=tries)
+
+
+def wave_by_wave(
+    pick: Callable[[Iterable[int]], int], sizes: Iterable[tuple[int, ...]]
+) -> tuple[int, ...]:
+    """The smallest or the largest size of each wave; a wave that is not there has size 0.
+
+    Not the smallest or largest sum: with racing, one more wave costs more than a larger one.
+
+    >>> wave_by_wave(max, [(5,), (3, 1)]), wave_by_wave(min, [(5,), (3, 1)])
+    ((5, 1), (3,))
+    """
+    picked = map(pick, itertools.zip_longest(*sizes, fillvalue=0))
+    return tuple(size for size in picked if size)
 
 
 def require_count(what: str, value: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -39,6 +39,14 @@ class Candidate(Mapping[str, Value]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+    def keys(self) -> KeysView[str]:
+        """The names; like ``items``, far faster than what a Mapping makes of ``__iter__``."""
+        return self._values.keys()
+
+    def items(self) -> ItemsView[str, Value]:
+        """The names with their values."""
+        return self._values.items()
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Candidate):

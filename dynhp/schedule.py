@@ -80,7 +80,13 @@ class Schedule:
 
 
 def schedule_of(history: Sequence[Round]) -> Schedule:
-    """The schedule of a run's main line, with what is needed to repeat its randomness."""
+    """The schedule of a run's main line, with what is needed to repeat its randomness.
+
+    >>> from dynhp import fixed
+    >>> from dynhp.testing import Quadratic
+    >>> schedule_of(fixed(Quadratic(), {"lr": 0.5}, epochs=4, measure_every=3)).as_list()
+    [(3, {'lr': 0.5}), (1, {'lr': 0.5})]
+    """
     return Schedule(
         tuple(
             Segment(epochs=round_.epochs, values=round_.candidate, seed=round_.seed)
@@ -99,6 +105,10 @@ def replay(schedule: Schedule, trainer: Trainer) -> History:
     >>> trainer.metrics()
     {'loss': 0.0078125}
     """
+    if not isinstance(schedule, Schedule):
+        raise SettingsError(
+            f"a Schedule is needed, got {schedule!r}; read one with Schedule.from_json(text)"
+        )
     return follow(schedule.segments, trainer)
 
 
@@ -141,11 +151,21 @@ def _segment(index: int, plain: Any) -> Segment:
     if not isinstance(plain, Mapping) or not {"epochs", "values"} <= plain.keys():
         raise SettingsError(f"segment {index} needs epochs and values, got {plain!r}")
     require_count(f"segment {index}: epochs", plain["epochs"])
-    if not isinstance(plain["values"], Mapping) or not plain["values"]:
+    values = plain["values"]
+    if not isinstance(values, Mapping) or not values or not all(map(_is_value, values.values())):
         raise SettingsError(
-            f"segment {index}: values must map names to values, got {plain['values']!r}"
+            f"segment {index}: values must map names to numbers, strings, booleans or null, "
+            f"got {values!r}"
         )
     seed = plain.get("seed")
-    if seed is not None and not isinstance(seed, int):
-        raise SettingsError(f"segment {index}: seed must be a whole number or null, got {seed!r}")
-    return Segment(epochs=plain["epochs"], values=Candidate(plain["values"]), seed=seed)
+    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
+        raise SettingsError(
+            f"segment {index}: seed must be a whole number of 0 or more, or null, got {seed!r}"
+        )
+    return Segment(epochs=plain["epochs"], values=Candidate(values), seed=seed)
+
+
+def _is_value(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)  # JSON as Python reads it may hold NaN
+    return value is None or isinstance(value, bool | int | str)

@@ -15,6 +15,8 @@ __all__ = ["Best", "BestByMargin", "Racing", "Ranking", "Selection", "Stage"]
 Ranking: TypeAlias = Callable[[Sequence[Try]], Sequence[int]]
 """Puts tries in order: the places of those that may be kept, the best first."""
 
+_RECENT = 50  # rounds; enough for an estimate, and late rounds cost no more than early ones
+
 
 class Stage(NamedTuple):
     """A part of the tries: each entrant trains ``epochs`` more, the best ``keep`` go on."""
@@ -72,7 +74,7 @@ class Racing:
         stages: list[Stage] = []
         left = epochs
         while tries > 1 and left > 1:
-            # The small subtraction keeps 10 * 0.3 at 3, which binary fractions make 3.0000000004.
+            # The small subtraction keeps 100 * 0.07 at 7, which in binary fractions is a bit more.
             tries = max(1, math.ceil(tries * self.keep - 1e-9))
             stages.append(Stage(1, tries))
             left -= 1
@@ -87,7 +89,7 @@ class Racing:
 class BestByMargin:
     """Leave the value in force only for a gain above ``delta`` and above ``noise`` times the noise.
 
-    The noise is estimated from the paired differences of earlier rounds (``paired_noise``);
+    The noise is estimated from the paired differences of the last 50 rounds (``paired_noise``);
     until two rounds have tried the same candidate, ``delta`` alone decides.
 
     >>> BestByMargin(delta=0.01).stages(tries=9, epochs=2)
@@ -108,18 +110,15 @@ class BestByMargin:
 
     def ranking(self, history: Sequence[Round], current: Candidate) -> Ranking:
         """By score, but the value in force comes first unless the best is clearly better."""
-        spread = paired_noise(history) if self.noise else 0.0
+        spread = paired_noise(history[-_RECENT:]) if self.noise else 0.0
         margin = max(self.delta, self.noise * spread)
 
         def rank(tries: Sequence[Try]) -> Sequence[int]:
             order = by_score(tries)
-            for place in order[1:]:
-                if tries[place].candidate == current:
-                    gain = tries[order[0]].rank_key - tries[place].rank_key
-                    if gain <= margin:
-                        return [place, *(other for other in order if other != place)]
-                    break
-            return order
+            held = [place for place in order if tries[place].candidate == current]
+            if not held or tries[order[0]].rank_key - tries[held[0]].rank_key > margin:
+                return order
+            return [held[0], *(place for place in order if place != held[0])]
 
         return rank
 

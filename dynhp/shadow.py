@@ -13,6 +13,7 @@ from dynhp.errors import SettingsError
 from dynhp.proposers import require_count
 from dynhp.records import History, Progress
 from dynhp.schedule import Segment, follow
+from dynhp.trainer import State
 
 __all__ = ["Delivery", "Shadow"]
 
@@ -57,18 +58,12 @@ class Shadow:
                 "a shadow must start with its adapter, which has trained "
                 f"{self.adapter.epoch} epochs already; make a new adapter"
             )
-        trainer, values = self.adapter.trainer, self.adapter.current
-        start = trainer.get_state()
-        try:
-            shadow = follow([Segment(epochs=epochs, values=values)], trainer)
-            shadow_state = trainer.get_state()
-        finally:
-            trainer.set_state(start)
+        shadow, theirs, state = self._unadapted(epochs)
         adapted = self.adapter.run(epochs)
-        ours, theirs = (self._score(history, epochs) for history in (adapted, shadow))
+        ours = self._score(adapted)
         better = not math.isfinite(theirs) or (math.isfinite(ours) and ours > theirs)
         if not better:
-            trainer.set_state(shadow_state)
+            self.adapter.trainer.set_state(state)
         cost = spent(adapted)
         return Delivery(
             delivered="adapted" if better else "shadow",
@@ -83,5 +78,16 @@ class Shadow:
             ),
         )
 
-    def _score(self, history: History, epochs: int) -> float:
-        return score(self.criterion, [history.rounds[-1].metrics], Progress(epochs, epochs))
+    def _unadapted(self, epochs: int) -> tuple[History, float, State]:
+        """Train the shadow and put the trainer back to the start, whatever happens."""
+        trainer = self.adapter.trainer
+        start = trainer.get_state()
+        try:
+            shadow = follow([Segment(epochs=epochs, values=self.adapter.current)], trainer)
+            return shadow, self._score(shadow), trainer.get_state()
+        finally:
+            trainer.set_state(start)
+
+    def _score(self, history: History) -> float:
+        end = Progress(history.epochs, history.epochs)
+        return score(self.criterion, [history.rounds[-1].metrics], end)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from dynhp._axis import Axis, ScaledAxis
+from dynhp._axis import Axis, ScaledAxis, plain
 from dynhp._lists import Categorical, Ordered
 from dynhp._ranges import Float, Int
 from dynhp.errors import SettingsError, nearest
 from dynhp.records import Candidate, Value
 
 __all__ = ["Axis", "Categorical", "Float", "Int", "Ordered", "ScaledAxis", "Space", "SpaceLike"]
+
+MOST_CANDIDATES = 1_000_000
+"""A joint grid larger than this is a slip: nobody tries so many, and listing them takes memory."""
 
 
 class Space(Mapping[str, Axis]):
@@ -57,6 +61,12 @@ class Space(Mapping[str, Axis]):
     def grid(self) -> tuple[Candidate, ...]:
         """All combinations of the axes' grid values, the last axis running fastest."""
         if self._grid is None:
+            size = math.prod(len(axis.grid()) for axis in self.values())
+            if size > MOST_CANDIDATES:
+                raise SettingsError(
+                    f"the grid of {self!r} has {size} candidates, more than {MOST_CANDIDATES}; "
+                    "thin out its axes, or use OneAxis, Neighbors or Interpolation"
+                )
             values = itertools.product(*(axis.grid() for axis in self.values()))
             self._grid = tuple(Candidate(dict(zip(self, row, strict=True))) for row in values)
         return self._grid
@@ -66,7 +76,7 @@ class Space(Mapping[str, Axis]):
         return Candidate({name: axis.start() for name, axis in self.items()})
 
     def neighbors(self, candidate: Candidate, radius: int = 1) -> tuple[Candidate, ...]:
-        """The candidates that differ in one axis by at most ``radius`` steps, nearest axis first.
+        """The candidates that differ in one axis by at most ``radius`` steps, axis by axis.
 
         >>> Space({"lr": [1, 2, 4], "wd": [0.0, 0.1]}).neighbors(Candidate({"lr": 2, "wd": 0.0}))
         (Candidate(lr=1, wd=0.0), Candidate(lr=4, wd=0.0), Candidate(lr=2, wd=0.1))
@@ -89,15 +99,19 @@ class Space(Mapping[str, Axis]):
 
     def candidate(self, values: Mapping[str, Value]) -> Candidate:
         """Make a candidate of these values, or say what is wrong with them."""
+        if not isinstance(values, Mapping):
+            raise SettingsError(f"values must be a mapping from names to values, got {values!r}")
         for name in values:
             if name not in self._axes:
                 raise SettingsError(f"unknown hyperparameter {name!r}{nearest(name, self._axes)}")
         for name, axis in self.items():
             if name not in values:
                 raise SettingsError(f"no value for hyperparameter {name!r}; it lies in {axis!r}")
-            if not axis.admits(values[name]):
+        found = {name: plain(name, values[name]) for name in self}
+        for name, axis in self.items():
+            if not axis.admits(found[name]):
                 raise SettingsError(f"{name} must lie in {axis!r}, got {values[name]!r}")
-        return Candidate({name: axis.cast(values[name]) for name, axis in self.items()})
+        return Candidate({name: axis.cast(found[name]) for name, axis in self.items()})
 
 
 SpaceLike: TypeAlias = Space | Mapping[str, Axis | Sequence[Value]]
@@ -111,12 +125,12 @@ def _name(name: object) -> str:
 
 
 def _axis(name: str, axis: Any) -> Axis:
-    if isinstance(axis, Axis):
+    if isinstance(axis, Axis) and not isinstance(axis, type):
         return axis
     try:
-        if isinstance(axis, np.ndarray):
-            return Ordered(*axis.reshape(-1).tolist()) if axis.ndim == 1 else _refuse(name, axis)
-        if isinstance(axis, Sequence) and not isinstance(axis, str):
+        if isinstance(axis, np.ndarray) and axis.ndim == 1:
+            return Ordered(*axis.tolist())
+        if isinstance(axis, Sequence) and not isinstance(axis, str | bytes):
             return Ordered(*axis)
     except SettingsError as error:
         raise SettingsError(f"{name}: {error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ class Serial:
 
     def run(self, trainer: Trainer, jobs: Sequence[Job], *, at: State) -> Iterator[Outcome]:
         """Yield the outcomes as they come; nothing is trained before it is asked for."""
-        for job in jobs:
-            yield attempt(trainer, job, at=at)
+        left = deque(jobs)
+        del jobs  # a job done is let go, and with it the state it started from
+        while left:
+            yield attempt(trainer, left.popleft(), at=at)
             at = NOWHERE

@@ -1,0 +1,9 @@
+"""Reports: a run as text, as a page, and live."""
+
+from dynhp.report.html import html_report, write_html
+from dynhp.report.luck import Luck, luck_of
+from dynhp.report.progress import progress
+from dynhp.report.text import schedule_picture, summary
+
+__all__ = ["Luck", "html_report", "luck_of", "progress", "schedule_picture", "summary"]
+__all__ += ["write_html"]

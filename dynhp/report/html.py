@@ -1,0 +1,130 @@
+"""One self-contained HTML page per run: schedule, metrics, cost, choices; opens without network."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+
+from dynhp.budget import Plan
+from dynhp.records import Round, Value
+from dynhp.report.svg import line_chart
+from dynhp.report.text import summary
+from dynhp.schedule import schedule_of
+
+__all__ = ["html_report", "write_html"]
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1b1f24; --soft: #d0d7de; --line: #0969da; --bg: #fff }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6edf3; --soft: #30363d; --line: #58a6ff; --bg: #0d1117 } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--bg);
+  max-width: 780px; margin: 2rem auto; padding: 0 1rem }
+svg { width: 100%; font-size: 11px } svg text { fill: var(--ink) }
+svg line { stroke: var(--soft) } svg circle.try { fill: var(--soft) }
+svg polyline { fill: none; stroke: var(--line); stroke-width: 2 }
+table { border-collapse: collapse; width: 100% } td, th { border-bottom: 1px solid var(--soft);
+  padding: .25rem .5rem; text-align: left } pre { overflow: auto } .hint { font-style: italic }
+"""
+
+
+def html_report(
+    history: Sequence[Round],
+    *,
+    title: str,
+    plan: Plan | None = None,
+    facts: Mapping[str, str] | None = None,
+    hints: Sequence[str] = (),
+) -> str:
+    """The page as text; ``facts`` are shown as a table at the top, ``hints`` as they are.
+
+    >>> "<h1>Demo</h1>" in html_report([], title="Demo")
+    True
+    """
+    names = list(history[0].candidate) if history else []
+    metrics = list(history[-1].metrics) if history else []
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        _table(facts or {}),
+        *(f'<p class="hint">{escape(hint)}</p>' for hint in hints),
+        *(f"<p>{escape(line)}</p>" for line in summary(history, plan=plan).splitlines()),
+        *(f"<h2>{escape(name)}</h2>\n{_schedule_chart(history, name)}" for name in names),
+        *(f"<h2>{escape(metric)}</h2>\n{_metric_chart(history, metric)}" for metric in metrics),
+        "<h2>Rounds</h2>",
+        _rounds_table(history),
+        "<h2>The schedule as JSON</h2>",
+        f"<details><summary>show</summary><pre>{escape(schedule_of(history).to_json())}</pre>"
+        "</details>",
+    ]
+    return (
+        '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style></head>\n<body>\n"
+        + "\n".join(body)
+        + "\n</body>\n</html>\n"
+    )
+
+
+def write_html(path: str | os.PathLike[str], page: str) -> None:
+    """Write the page whole or not at all."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(page)
+        os.chmod(temporary, 0o644)  # mkstemp's own mode lets nobody else read it
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _table(facts: Mapping[str, str]) -> str:
+    rows = (f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in facts.items())
+    return f"<table>{''.join(rows)}</table>" if facts else ""
+
+
+def _schedule_chart(history: Sequence[Round], name: str) -> str:
+    seen = {try_.candidate[name] for round_ in history for try_ in round_.tries}
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in seen)
+    names = None if numbers else sorted(map(str, seen))
+
+    def height(value: Value) -> float:
+        return float(value) if names is None else float(names.index(str(value)))  # type: ignore[arg-type]
+
+    line = [(float(round_.start), height(round_.candidate[name])) for round_ in history]
+    line.append((float(history[-1].start + history[-1].epochs), line[-1][1]))
+    dots = [
+        (float(round_.start), height(try_.candidate[name]))
+        for round_ in history
+        for try_ in round_.tries
+    ]
+    return line_chart(line, label=name, stairs=True, dots=dots, names=names)
+
+
+def _metric_chart(history: Sequence[Round], metric: str) -> str:
+    line: list[tuple[float, float]] = []
+    for round_ in history:
+        if not round_.restarted:
+            for epoch, measured in enumerate(round_.winner.series, start=round_.start + 1):
+                if metric in measured and len(round_.winner.series) == round_.winner.epochs:
+                    line.append((float(epoch), measured[metric]))
+        end = float(round_.start + round_.epochs)
+        if metric in round_.metrics and (not line or line[-1][0] < end):
+            line.append((end, round_.metrics[metric]))
+    return line_chart(line, label=metric)
+
+
+def _rounds_table(history: Sequence[Round]) -> str:
+    rows = (
+        f"<tr><td>{round_.index}</td><td>{round_.start}–{round_.start + round_.epochs}</td>"
+        f"<td>{escape(', '.join(f'{k}={v}' for k, v in round_.candidate.items()))}</td>"
+        f"<td>{len(round_.tries)}</td><td>{escape(round_.reason)}</td></tr>"
+        for round_ in history
+    )
+    head = "<tr><th>round</th><th>epochs</th><th>value</th><th>tries</th><th>why</th></tr>"
+    return (
+        f"<details open><summary>each round</summary><table>{head}{''.join(rows)}</table></details>"
+    )

@@ -1,0 +1,74 @@
+"""A run told in a terminal: its schedule as a small picture, its cost and its choices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dynhp.budget import Plan, spent
+from dynhp.records import Round, Value
+from dynhp.report.luck import luck_of
+
+__all__ = ["schedule_picture", "summary"]
+
+
+def schedule_picture(history: Sequence[Round], name: str, *, width: int = 60) -> str:
+    """Draw the values of one hyperparameter over the main line, one column per stretch of epochs.
+
+    >>> from dynhp import complete_search, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> history = complete_search(Quadratic(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
+    ...                           epochs=10)
+    >>> print(schedule_picture(history, "lr", width=10))
+    lr
+    0.5 ┤██████████
+    0.1 ┤
+         0       10
+    """
+    epochs = sum(round_.epochs for round_ in history)
+    seen = {try_.candidate[name] for round_ in history for try_ in round_.tries}
+    rows = _rows(seen)
+    line = [round_.candidate[name] for round_ in history for _ in range(round_.epochs)]
+    columns = [line[i * len(line) // width] for i in range(width)]
+    margin = max(len(label) for label, _ in rows)
+    picture = [name]
+    for label, members in rows:
+        marks = "".join("█" if value in members else " " for value in columns)
+        picture.append(f"{label:>{margin}} ┤{marks}".rstrip())
+    end = str(epochs)
+    picture.append(" " * (margin + 2) + "0" + " " * (width - 1 - len(end)) + end)
+    return "\n".join(picture)
+
+
+def summary(history: Sequence[Round], *, plan: Plan | None = None) -> str:
+    """Say what a run cost against its plan, and what to think of its choices.
+
+    >>> print(summary([]))
+    The value in force was kept in all 0 rounds.
+    """
+    lines = []
+    cost = spent(history)
+    if cost.main_line:
+        lines.append(f"Cost: {cost}.")
+        if plan is not None:
+            lines.append(f"Plan: {plan}.")
+    failed = sum(try_.error is not None for round_ in history for try_ in round_.tries)
+    if failed:
+        lines.append(f"{failed} tries failed; they trained fewer epochs than planned.")
+    lines.append(str(luck_of(history)))
+    return "\n".join(lines)
+
+
+def _rows(seen: set[Value], most: int = 12) -> list[tuple[str, set[Value]]]:
+    """The picture's rows, highest first: a value each, or a range each where there are many."""
+    order: list[Any] = list(seen)
+    numbers = all(isinstance(value, int | float) for value in order)
+    order.sort(key=None if numbers else str, reverse=True)
+    if len(order) <= most:
+        return [(str(value), {value}) for value in order]
+    groups = [order[i * len(order) // most : (i + 1) * len(order) // most] for i in range(most)]
+    return [(_label(group[0]), set(group)) for group in groups]
+
+
+def _label(value: Value) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,81 @@
+"""Order: tries from one origin give the same results in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dynhp.records import Candidate
+from dynhp.testing._probe import (
+    Subject,
+    Trace,
+    apart,
+    broken,
+    copy_of,
+    corners,
+    fresh,
+    look,
+    origins,
+    usable,
+)
+from dynhp.testing.difference import difference
+from dynhp.trainer import State, TriesBatches
+
+LAW = "order"
+
+
+def check(subject: Subject) -> tuple[str, ...]:
+    """Carry out the same tries forwards and backwards, as an adapter would, and in one pass."""
+    candidates = usable(subject, LAW, corners(subject.space))
+    if len(candidates) < 2:
+        return ("not judged: there is only one candidate to put in order",)
+    for origin in origins(subject, candidates[0]):
+        forwards = _tries(subject, origin, candidates)
+        backwards = _tries(subject, origin, candidates[::-1])
+        for candidate in candidates:
+            _same(candidate, forwards[candidate], backwards[candidate])
+        if isinstance(fresh(subject), TriesBatches):
+            _in_one_pass(subject, origin, forwards)
+    return ()
+
+
+def _tries(
+    subject: Subject, origin: State, candidates: Sequence[Candidate]
+) -> dict[Candidate, Trace]:
+    """All tries on one trainer from one origin, which is handed in as it is each time."""
+    trainer = fresh(subject)
+    traces = {}
+    for candidate in candidates:
+        trainer.set_state(origin)
+        trainer.train_k(1, candidate)
+        traces[candidate] = look(trainer, candidate, subject.epochs)
+    return traces
+
+
+def _same(candidate: Candidate, first: Trace, second: Trace) -> None:
+    place = apart(first, second)
+    if place is not None:
+        raise broken(
+            LAW,
+            f"the try of {dict(candidate)!r} came out differently with the others before it "
+            f"than with them after it: {place}",
+            "a try leaves something behind in the trainer that is not in the state (a value, a "
+            "cache, momentum, a generator), or writes into the origin",
+        )
+
+
+def _in_one_pass(subject: Subject, origin: State, tries: dict[Candidate, Trace]) -> None:
+    trainer = fresh(subject)
+    assert isinstance(trainer, TriesBatches)
+    batch = trainer.try_batch(copy_of(origin), list(tries), 1)
+    for (candidate, alone), (series, state) in zip(tries.items(), batch, strict=True):
+        place = difference(alone.state, state) or difference(
+            alone.series[0], dict(series[-1]), "metrics()"
+        )
+        if place is not None:
+            raise broken(
+                LAW,
+                f"the try of {dict(candidate)!r} came out differently in try_batch than alone: "
+                f"{place}",
+                "the batched computation shares random numbers among the tries, or rounds "
+                "differently; leave try_batch out where that cannot be helped",
+            )
