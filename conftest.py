@@ -1,0 +1,32 @@
+"""Examples in the README and the docs are tests: every Python block runs, in order."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from sybil import Sybil
+from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
+
+_HERE = Path(__file__).parent
+
+
+def _in_a_folder_of_its_own(namespace: dict[str, object]) -> None:
+    import tempfile
+
+    namespace["_folder"] = tempfile.TemporaryDirectory()
+    namespace["_before"] = os.getcwd()
+    os.chdir(str(namespace["_folder"].name))  # type: ignore[attr-defined]
+
+
+def _back(namespace: dict[str, object]) -> None:
+    os.chdir(str(namespace["_before"]))
+    namespace["_folder"].cleanup()  # type: ignore[attr-defined]
+
+
+pytest_collect_file = Sybil(
+    parsers=[PythonCodeBlockParser(), SkipParser()],
+    patterns=["*.md"],
+    setup=_in_a_folder_of_its_own,
+    teardown=_back,
+).pytest()

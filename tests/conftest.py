@@ -1,0 +1,8 @@
+"""Hypothesis looks at the same examples in every run, and never at the clock."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+settings.register_profile("dynhp", deadline=None, derandomize=True, max_examples=60)
+settings.load_profile("dynhp")

@@ -1,0 +1,219 @@
+"""Reports: what they show is what the records say, and pages are written whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from dynhp import (
+    Categorical,
+    DynamicGridAdapter,
+    History,
+    Neighbors,
+    complete_search,
+    fixed,
+    lowest,
+    plan_for,
+    random_search,
+    trainer_from,
+)
+from dynhp.report import html_report, luck_of, progress, schedule_picture, summary, write_html
+from dynhp.report.svg import line_chart
+from dynhp.testing import NoisyQuadratic, Quadratic
+
+
+def a_run(epochs: int = 20, **settings: Any) -> tuple[DynamicGridAdapter, History]:
+    space = settings.pop("space", {"lr": [0.01, 0.1, 0.5]})
+    adapter = DynamicGridAdapter(
+        settings.pop("trainer", None) or Quadratic(),
+        space,
+        criterion=lowest("loss"),
+        adapt_every=5,
+        try_for=1,
+        **settings,
+    )
+    return adapter, adapter.run(epochs)
+
+
+def test_the_picture_marks_exactly_the_chosen_values() -> None:
+    _, history = a_run(proposer=Neighbors(), initial={"lr": 0.01})
+    assert [round_.candidate["lr"] for round_ in history] == [0.1, 0.5, 0.5, 0.5]
+    assert schedule_picture(history, "lr", width=20).splitlines() == [
+        "lr",
+        " 0.5 ┤     ███████████████",
+        " 0.1 ┤█████",
+        "0.01 ┤",
+        "      0                 20",
+    ]
+
+
+def test_the_picture_groups_many_values_into_a_dozen_rows() -> None:
+    history = random_search(Quadratic(), {"lr": [i / 100 for i in range(1, 60)]}, epochs=80)
+    lines = schedule_picture(history, "lr", width=40).splitlines()
+    assert len(lines) == 14
+    for column in range(40):
+        marks = [line.ljust(60)[line.index("┤") + 1 + column] for line in lines[1:-1]]
+        assert marks.count("█") == 1
+
+
+def test_words_have_rows_of_their_own() -> None:
+    def train_k(k: int, values: Any) -> None: ...
+
+    trainer = trainer_from(
+        get_state=lambda: 0,
+        set_state=lambda state: None,
+        train_k=train_k,
+        metrics=lambda: {"loss": 1.0},
+    )
+    _, history = a_run(trainer=trainer, space={"act": Categorical("relu", "tanh")})
+    assert "relu ┤████" in schedule_picture(history, "act", width=4)
+    assert ">tanh</text>" in html_report(history, title="words")
+
+
+def test_the_summary_tells_cost_plan_and_failures() -> None:
+    adapter, history = a_run()
+    text = summary(history, plan=plan_for(adapter, 20))
+    assert text.splitlines()[0] == f"Cost: {plan_for(adapter, 20).most}."
+    assert text.splitlines()[1] == f"Plan: {plan_for(adapter, 20)}."
+    assert "failed" not in text
+
+    class Fragile(Quadratic):
+        def train_k(self, k: int, hyperparameters: Any) -> None:
+            if hyperparameters["lr"] == 0.5:
+                raise RuntimeError("too fast")
+            super().train_k(k, hyperparameters)
+
+    _, broken = a_run(trainer=Fragile())
+    assert "4 tries failed" in summary(broken)
+
+
+def test_luck_is_told_from_noise() -> None:
+    _, steady = a_run()
+    assert "kept" not in str(luck_of(steady))
+    assert luck_of(steady).changes == 1
+    assert str(luck_of([])) == "The value in force was kept in all 0 rounds."
+    _, noisy = a_run(
+        epochs=100,
+        trainer=NoisyQuadratic(noise=2.0),
+        space={"lr": [0.1, 0.11, 0.12]},
+        randomness="independent",
+    )
+    verdict = luck_of(noisy)
+    assert verdict.noise > 0
+    assert 2 * verdict.clear < verdict.changes
+    assert "may be luck" in str(verdict)
+    clear = str(type(verdict)(rounds=5, changes=2, clear=2, noise=0.1))
+    assert "luck" not in clear
+    assert "In 2 of these" in clear
+
+
+def test_luck_counts_nothing_where_the_value_in_force_was_not_tried() -> None:
+    history = random_search(Quadratic(), {"lr": [0.1, 0.2, 0.3]}, epochs=10)
+    assert luck_of(history).clear == 0
+    assert luck_of(history).changes > 0
+
+
+def test_the_page_is_whole_self_contained_and_escaped() -> None:
+    adapter, history = a_run()
+    page = html_report(
+        history,
+        title="<script>alert(1)</script>",
+        plan=plan_for(adapter, 20),
+        facts={"data <b>": "none"},
+        hints=["mind & matter"],
+    )
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "mind &amp; matter" in page
+    assert not re.search(r"(src|href)=", page), "a page must open without network"
+    charts = re.findall(r"<svg.*?</svg>", page, flags=re.S)
+    assert len(charts) == 2  # one hyperparameter, one metric
+    for chart in charts:
+        ElementTree.fromstring(chart)
+    assert page.count("<tr><td>") == len(history)
+
+
+def test_a_restarted_round_draws_only_its_end() -> None:
+    _, history = a_run(epochs=10, trainer=NoisyQuadratic(), randomness="independent", keep="value")
+    page = html_report(history, title="restarted")
+    points = re.findall(r'<polyline points="([^"]*)"', page)[1]
+    assert len(points.split()) == 2
+
+
+def test_a_chart_without_numbers_says_so() -> None:
+    assert line_chart([(0, math.nan)], label="a<b") == "<p>a&lt;b: nothing to draw.</p>"
+    flat = line_chart([(0, 1.0), (1, math.nan), (2, 1.0)], label="flat", stairs=True)
+    assert len(re.findall(r'points="([^"]*)"', flat)[0].split()) == 3
+    ElementTree.fromstring(line_chart([], label="dots", dots=[(0.0, 1.0), (1.0, math.nan)]))
+
+
+def test_a_failed_write_leaves_the_old_page_and_no_litter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "deep" / "report.html"
+    write_html(target, "first")
+
+    def refuse(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(OSError, match="disk full"):
+        write_html(target, "second")
+    assert target.read_text() == "first"
+    assert [path.name for path in target.parent.iterdir()] == ["report.html"]
+    assert target.stat().st_mode & 0o777 == 0o644
+
+
+def test_progress_lines_for_files_and_a_bar_for_terminals() -> None:
+    text = io.StringIO()
+    with progress(20, stream=text) as show:
+        a_run(callbacks=[show])
+    lines = text.getvalue().splitlines()
+    assert len(lines) == 4
+    assert lines[-1].startswith("training: epoch 20/20, lr=0.5, loss=")
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    pytest.importorskip("rich")
+    screen = Terminal()
+    with progress(20, stream=screen, title="digits") as show:
+        a_run(callbacks=[show])
+    assert "digits" in screen.getvalue()
+
+
+def test_progress_shows_a_line_per_tenth_at_most() -> None:
+    text = io.StringIO()
+    with progress(200, stream=text) as show:
+        a_run(epochs=200, callbacks=[show])
+    assert len(text.getvalue().splitlines()) == 10
+
+
+def test_an_empty_run_has_a_summary_too() -> None:
+    assert summary([]) == "The value in force was kept in all 0 rounds."
+
+
+def test_a_whole_search_draws_its_own_epochs_once() -> None:
+    searched = complete_search(Quadratic(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"), epochs=6)
+    assert _metric_points(searched) == 6
+    coarse = fixed(Quadratic(), {"lr": 0.1}, epochs=6, measure_every=3)
+    assert _metric_points(coarse) == 2  # measured twice, whatever the tries' epochs
+
+
+def test_names_outside_the_picture_are_left_out() -> None:
+    chart = line_chart([(0, 0.0), (1, 0.0)], label="one", names=["seen", "unseen"])
+    assert ">seen<" in chart
+    assert ">unseen<" not in chart
+
+
+def _metric_points(history: History) -> int:
+    page = html_report(history, title="points")
+    return len(re.findall(r'<polyline points="([^"]*)"', page)[1].split())
