@@ -1,0 +1,29 @@
+"""dynhp for PyTorch: loops, trainers, snapshots, bindings and averaged weights."""
+
+from __future__ import annotations
+
+try:
+    import torch  # noqa: F401
+except ModuleNotFoundError as missing:
+    raise ImportError("dynhp_torch needs PyTorch: pip install 'dynhp[torch]'") from missing
+
+from dynhp import attribute
+from dynhp_torch.averaging import AveragedWeights
+from dynhp_torch.bindings import optimizer_param
+from dynhp_torch.loop import adapt
+from dynhp_torch.parts import torch_part
+from dynhp_torch.scale import schedule_scale
+from dynhp_torch.trainer import torch_trainer
+
+__all__ = [
+    # ways in
+    "adapt",
+    "torch_trainer",
+    # where values live
+    "optimizer_param",
+    "schedule_scale",
+    "attribute",
+    # what belongs to the state
+    "torch_part",
+    "AveragedWeights",
+]

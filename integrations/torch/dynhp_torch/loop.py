@@ -1,0 +1,75 @@
+"""Adaptation inside an existing torch loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import dynhp
+from dynhp import Binding, Criterion, Loop, Part, Proposer, Selection, Value
+from dynhp.adapter import Callback
+from dynhp.parts import parts_of
+from dynhp.space import SpaceLike
+from dynhp_torch.generators import torch_generators
+from dynhp_torch.parts import require_whole, torch_part
+
+__all__ = ["adapt"]
+
+
+def adapt(
+    epochs: int,
+    *,
+    state: Sequence[Any],
+    space: SpaceLike,
+    criterion: Criterion,
+    adapt_every: int,
+    try_for: int,
+    bind: Mapping[str, Binding] | None = None,
+    proposer: Proposer | None = None,
+    selection: Selection | None = None,
+    keep: Literal["winner", "value"] = "winner",
+    randomness: Literal["common", "independent"] | None = None,
+    initial: Mapping[str, Value] | None = None,
+    seed: int = 0,
+    callbacks: Sequence[Callback] = (),
+    as_part: Callable[[Any], Part] = torch_part,
+) -> Loop:
+    """Adapt hyperparameters in a torch loop of your own: ``dynhp.adapt`` that knows torch.
+
+    ``state`` lists modules, optimisers, schedulers, scalers, generators, samplers, loaders and
+    averaged weights; the global generators of torch, numpy and Python are always taken care of.
+
+    >>> import torch
+    >>> from dynhp import lowest
+    >>> from dynhp_torch import optimizer_param
+    >>> weight = torch.nn.Parameter(torch.ones(1))
+    >>> optimizer = torch.optim.SGD([weight], lr=0.1)
+    >>> loop = adapt(6, state=[weight, optimizer], space={"lr": [0.01, 0.1, 0.5]},
+    ...              criterion=lowest("loss"), adapt_every=3, try_for=1,
+    ...              bind={"lr": optimizer_param(optimizer, "lr")})
+    >>> for epoch in loop:
+    ...     optimizer.zero_grad()
+    ...     loss = weight.square().sum()
+    ...     loss.backward()
+    ...     optimizer.step()
+    ...     epoch.report(loss=weight.item() ** 2)
+    >>> [round_.candidate["lr"] for round_ in loop.history]
+    [0.5, 0.5]
+    """
+    require_whole(state)
+    return dynhp.adapt(
+        epochs,
+        state=(*parts_of(state, as_part), *torch_generators()),
+        space=space,
+        criterion=criterion,
+        adapt_every=adapt_every,
+        try_for=try_for,
+        bind=bind,
+        proposer=proposer,
+        selection=selection,
+        keep=keep,
+        randomness=randomness,
+        initial=initial,
+        seed=seed,
+        callbacks=callbacks,
+    )

@@ -1,0 +1,116 @@
+"""A factor on top of a schedule: in force while the optimiser steps, unseen by the scheduler."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from dynhp import SettingsError, Value, ValueNotInForce
+from dynhp_torch.bindings import OptimizerParam, groups_of, optimizer_param
+
+__all__ = ["ScheduleScale", "schedule_scale"]
+
+
+class ScheduleScale:
+    """A factor on one setting during every ``optimizer.step()``; ``schedule_scale`` makes it."""
+
+    def __init__(
+        self, optimizer: Optimizer, key: str, groups: tuple[int | str, ...] | None
+    ) -> None:
+        self._optimizer = optimizer
+        self._key = key
+        self._groups = groups
+        self._factor: Any = 1.0
+        self._lent: list[tuple[dict[str, Any], Any, Any]] = []  # group, its value, the scaled one
+        self._hooks = (
+            optimizer.register_step_pre_hook(self._before),
+            optimizer.register_step_post_hook(self._after),
+        )
+
+    def __repr__(self) -> str:
+        return f"ScheduleScale({self._key!r}, {self._factor!r})"
+
+    def set(self, value: Value) -> None:
+        """Scale by this factor from the next step on."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise SettingsError(f"schedule_scale: a scale must be a number, got {value!r}")
+        self._factor = value
+
+    def get(self) -> Value:
+        """The factor, or an error where the optimiser no longer asks for it."""
+        for hook in self._hooks:
+            hooks = hook.hooks_dict_ref()
+            if hooks is None or hook.id not in hooks:
+                raise ValueNotInForce(
+                    f"the scale of {self._key} should be {self._factor!r} but its hook is no "
+                    "longer in the optimiser; call schedule_scale(optimizer) again, after the "
+                    "optimiser was made or loaded for the last time"
+                )
+        return self._factor  # type: ignore[no-any-return]
+
+    def remove(self) -> None:
+        """Take the scale off the optimiser."""
+        self._give_back()
+        for hook in self._hooks:
+            hook.remove()
+
+    @torch.no_grad()
+    def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        self._give_back()  # a step that raised never came to its end
+        for _, group in groups_of(optimizer, self._groups):
+            value = group[self._key]
+            if isinstance(value, Tensor):  # compiled steps hold on to the tensor: fill it
+                kept, scaled = value.clone(), value.mul_(self._factor).clone()
+            else:
+                kept, scaled = value, value * self._factor
+                group[self._key] = scaled
+            self._lent.append((group, kept, scaled))
+
+    def _after(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        self._give_back()
+
+    @torch.no_grad()
+    def _give_back(self) -> None:
+        while self._lent:
+            group, kept, scaled = self._lent.pop()
+            value = group[self._key]
+            if not _same(value, scaled):
+                continue  # a restore after a failed step has put it right already
+            if isinstance(value, Tensor):
+                value.copy_(kept)
+            else:
+                group[self._key] = kept
+
+
+def schedule_scale(
+    optimizer: Optimizer, key: str = "lr", groups: Sequence[int | str] | None = None
+) -> ScheduleScale:
+    """Bind to a factor on a scheduled setting: the scheduler goes on as if there were none.
+
+    >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+    >>> scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=10)
+    >>> scale = schedule_scale(optimizer)
+    >>> scale.set(3.0); optimizer.step(); scheduler.step()
+    >>> scale.get(), round(optimizer.param_groups[0]["lr"], 4)
+    (3.0, 0.0976)
+    """
+    bound = optimizer_param(optimizer, key, groups)
+    assert isinstance(bound, OptimizerParam)
+    for label, group in groups_of(optimizer, bound.groups):
+        value = group.get(key)
+        if not isinstance(value, int | float | Tensor) or not math.isfinite(value):
+            raise SettingsError(
+                f"schedule_scale: {key} must be one number in every group, got {value!r} in {label}"
+            )
+    return ScheduleScale(optimizer, key, bound.groups)
+
+
+def _same(value: Any, scaled: Any) -> bool:
+    if isinstance(value, Tensor) and isinstance(scaled, Tensor):
+        return torch.equal(value, scaled)
+    return type(value) is type(scaled) and bool(value == scaled)

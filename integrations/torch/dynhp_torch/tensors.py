@@ -1,0 +1,76 @@
+"""Tensors out of a state and back into it: always copies, in place wherever that is safe."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dynhp import Part
+
+__all__ = ["cloned", "filled", "tensor_part"]
+
+
+def cloned(value: Any) -> Any:
+    """A copy that shares nothing with the value, which may hold tensors at any depth.
+
+    >>> velocity = torch.ones(2)
+    >>> state = cloned({"velocity": velocity, "step": 3})
+    >>> velocity.zero_(); state
+    tensor([0., 0.])
+    {'velocity': tensor([1., 1.]), 'step': 3}
+    """
+    if isinstance(value, Tensor):
+        return value.detach().clone()
+    if type(value) is dict:
+        return {key: cloned(item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(cloned(item) for item in value)
+    return copy.deepcopy(value)
+
+
+def filled(current: Any, saved: Any, avoid: Tensor | None = None) -> Any:
+    """The saved value: in the tensor that is there, where it fits, else in a new one.
+
+    A tensor that lies in the memory of ``avoid`` is not written into.
+    """
+    if fits(current, saved) and not _same_memory(current, avoid):
+        current.detach().copy_(saved)
+        return current
+    return cloned(saved)
+
+
+def fits(current: Any, saved: Any) -> bool:
+    """Whether the saved tensor can be copied into the other one without loss."""
+    return (
+        isinstance(current, Tensor)
+        and isinstance(saved, Tensor)
+        and current.shape == saved.shape
+        and current.dtype == saved.dtype
+        and current.device == saved.device
+        and current.layout == saved.layout == torch.strided
+    )
+
+
+def set_grad(tensor: Tensor, saved: Tensor | None) -> None:
+    """Put a gradient back, or the absence of one."""
+    tensor.grad = None if saved is None else filled(tensor.grad, saved)
+
+
+def tensor_part(tensor: Tensor) -> Part:
+    """A lone tensor, such as a parameter without a module, with its gradient."""
+
+    def set_state(state: tuple[Tensor, Tensor | None]) -> None:
+        with torch.no_grad():
+            tensor.copy_(state[0])
+        set_grad(tensor, state[1])
+
+    return Part(get=lambda: (cloned(tensor), cloned(tensor.grad)), set=set_state)
+
+
+def _same_memory(tensor: Tensor, other: Tensor | None) -> bool:
+    if other is None or other.layout != torch.strided:
+        return False
+    return tensor.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()

@@ -1,0 +1,105 @@
+"""A trainer made of a torch training epoch and an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from torch import nn
+
+from dynhp import Binding, MetricError, Part, SettingsError, Trainer, Value, bindings, trainer_from
+from dynhp.attempt import plain_metrics
+from dynhp.errors import nearest
+from dynhp.parts import Parts, global_generators, parts_of
+from dynhp.records import Candidate, Metrics
+from dynhp_torch.generators import torch_generators
+from dynhp_torch.modules import modes_part
+from dynhp_torch.parts import require_whole, torch_part
+
+__all__ = ["torch_trainer"]
+
+
+def torch_trainer(
+    *,
+    state: Sequence[Any],
+    train_epoch: Callable[[Mapping[str, Value]], object],
+    evaluate: Callable[[], Mapping[str, float]],
+    bind: Mapping[str, Binding] | None = None,
+    reads: Sequence[str] = (),
+    as_part: Callable[[Any], Part] = torch_part,
+) -> Trainer:
+    """Make a trainer of ``train_epoch(values)`` and ``evaluate()``, with snapshots of ``state``.
+
+    Values in ``bind`` are set before every epoch and read back before and after it; ``reads``
+    names those that ``train_epoch`` takes from its argument; any other name is refused. Random
+    generators and train/eval modes are put back after ``evaluate``.
+
+    >>> import torch
+    >>> from dynhp_torch import optimizer_param
+    >>> weight = torch.nn.Parameter(torch.ones(1))
+    >>> optimizer = torch.optim.SGD([weight], lr=0.1)
+    >>> def train_epoch(values):
+    ...     optimizer.zero_grad()
+    ...     weight.square().sum().backward()
+    ...     optimizer.step()
+    >>> trainer = torch_trainer(
+    ...     state=[weight, optimizer], train_epoch=train_epoch,
+    ...     evaluate=lambda: {"loss": weight.item() ** 2},
+    ...     bind={"lr": optimizer_param(optimizer, "lr")},
+    ... )
+    >>> trainer.train_k(2, {"lr": 0.5}); trainer.metrics(), trainer.hyperparameters()
+    ({'loss': 0.0}, {'lr': 0.5})
+    """
+    for role, function in (("train_epoch", train_epoch), ("evaluate", evaluate)):
+        if not callable(function):
+            raise SettingsError(f"torch_trainer: {role} must be a function, got {function!r}")
+    require_whole(state)
+    bound = bindings.require_bindings(bind)
+    known = _names(bound, reads)
+    values = (Part(get=binding.get, set=binding.set) for binding in bound.values())
+    generators = (*torch_generators(), *global_generators())
+    whole = Parts((*parts_of(state, as_part), *values, *generators))
+    still = Parts(
+        [part for part in whole.parts if part.reseed is not None]
+        + [modes_part(thing) for thing in state if isinstance(thing, nn.Module)]
+    )
+
+    def train_k(k: int, hyperparameters: Mapping[str, Value]) -> None:
+        candidate = Candidate(hyperparameters)
+        for name in candidate:
+            if name not in known:
+                raise SettingsError(f"unknown hyperparameter {name!r}{nearest(name, known)}")
+        ours = {name: binding for name, binding in bound.items() if name in candidate}
+        for _ in range(k):
+            bindings.apply(ours, candidate)
+            train_epoch(candidate)
+            bindings.verify(ours, candidate, "after the epoch")
+
+    def metrics() -> Metrics:
+        before = still.get_state()
+        try:
+            found = evaluate()
+            if not isinstance(found, Mapping):
+                raise MetricError(
+                    f"evaluate() must return a mapping of names to floats, got {found!r}"
+                )
+            return plain_metrics(found)
+        finally:
+            still.set_state(before)
+
+    return trainer_from(
+        get_state=whole.get_state,
+        set_state=whole.set_state,
+        train_k=train_k,
+        metrics=metrics,
+        hyperparameters=(lambda: bindings.read(bound)) if bound else None,
+        reseed=whole.reseed,
+    )
+
+
+def _names(bound: Mapping[str, Binding], reads: Any) -> tuple[str, ...]:
+    if isinstance(reads, str) or not isinstance(reads, Sequence):
+        raise SettingsError(f"reads must be a list of names, got {reads!r}")
+    if not bound and not reads:
+        raise SettingsError("torch_trainer needs hyperparameters: name them in bind or in reads")
+    return (*bound, *reads)

@@ -1,0 +1,258 @@
+"""The chosen value is in force, or the run stops and says why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from dynhp_torch import adapt, attribute, optimizer_param, schedule_scale
+from torch import nn
+
+from dynhp import SettingsError, Value, ValueNotInForce, lowest
+
+
+def optimizer_of(*names: str, **settings: Any) -> torch.optim.Optimizer:
+    groups = [{"params": [nn.Parameter(torch.ones(2))], "name": name} for name in names]
+    return torch.optim.Adam(groups, **{"lr": 0.1, **settings})
+
+
+def step(optimizer: torch.optim.Optimizer) -> None:
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            parameter.grad = torch.ones(2)
+    optimizer.step()
+
+
+def test_all_groups_or_some() -> None:
+    optimizer = optimizer_of("body", "head", "tail")
+    optimizer_param(optimizer, "lr").set(0.5)
+    optimizer_param(optimizer, "lr", ["head"]).set(0.2)
+    optimizer_param(optimizer, "lr", [2]).set(0.3)
+    assert [group["lr"] for group in optimizer.param_groups] == [0.5, 0.2, 0.3]
+    optimizer_param(optimizer, "weight_decay", ["body", 2]).set(0.01)
+    assert [group["weight_decay"] for group in optimizer.param_groups] == [0.01, 0, 0.01]
+    with pytest.raises(
+        ValueNotInForce,
+        match=r"lr differs between the groups of Adam \(group body: 0.5, group head: 0.2, .*scale",
+    ):
+        optimizer_param(optimizer, "lr").get()
+
+
+def test_values_inside_tuples() -> None:
+    optimizer = optimizer_of("only")
+    beta = optimizer_param(optimizer, "betas.1")
+    beta.set(0.9)
+    assert (optimizer.param_groups[0]["betas"], beta.get()) == ((0.9, 0.9), 0.9)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_tensor_learning_rates_are_filled_in_place(dtype: torch.dtype) -> None:
+    lr = torch.tensor(0.1, dtype=dtype)
+    optimizer = optimizer_of("only", lr=lr)
+    own = optimizer.param_groups[0]["lr"]
+    binding = optimizer_param(optimizer, "lr")
+    assert binding.get() == 0.1  # on the grid, so that a run can start from it
+    binding.set(0.3)
+    assert optimizer.param_groups[0]["lr"] is own
+    assert (own.item(), binding.get()) == (pytest.approx(0.3), 0.3)
+
+
+def test_groups_are_read_afresh_after_load_state_dict() -> None:
+    optimizer = optimizer_of("only")
+    binding, stale = optimizer_param(optimizer, "lr"), optimizer.param_groups[0]
+    optimizer.load_state_dict(optimizer.state_dict())
+    binding.set(0.4)
+    assert (optimizer.param_groups[0]["lr"], stale["lr"]) == (0.4, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pattern"),
+    [
+        (("lrr",), "no setting 'lrr'; did you mean 'lr'"),
+        (("params",), "no setting 'params'"),
+        (("betas",), "betas has 2 values; bind betas.0 or betas.1"),
+        (("betas.2",), "betas has 2 values"),
+        (("lr.0",), "lr is one value; bind 'lr', got 'lr.0'"),
+        (("lr", ["heed"]), "no group 'heed'; did you mean 'head'"),
+        (("lr", [5]), "no group 5"),
+        (("lr", "head"), "groups must be a list of places or names, got 'head'"),
+        (("lr", []), r"groups must be a list .* got \[\]"),
+    ],
+)
+def test_bad_input(arguments: Any, pattern: str) -> None:
+    with pytest.raises(SettingsError, match=pattern):
+        optimizer_param(optimizer_of("body", "head"), *arguments)
+
+
+def test_an_optimiser_is_needed() -> None:
+    with pytest.raises(SettingsError, match="needs an optimiser of torch, got 3"):
+        optimizer_param(3, "lr")  # type: ignore[arg-type]
+
+
+def run(bind: Any, body: Any, optimizer: torch.optim.Optimizer, *state: Any) -> None:
+    parameters = [each for group in optimizer.param_groups for each in group["params"]]
+    loop = adapt(
+        6,
+        state=[*parameters, optimizer, *state],
+        space={"lr": [0.1, 0.2, 0.4]},
+        criterion=lowest("loss"),
+        adapt_every=3,
+        try_for=1,
+        bind={"lr": bind},
+    )
+    for epoch in loop:
+        body()
+        epoch.report(loss=sum(each.sum().item() for each in parameters))
+
+
+def test_a_scheduler_that_overwrites_the_value_is_caught() -> None:
+    optimizer = optimizer_of("only")
+    scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+
+    def body() -> None:
+        step(optimizer)
+        scheduler.step()
+
+    with pytest.raises(
+        ValueNotInForce,
+        match=r"lr should be 0\.1 but is 0\.05 after the epoch; .*scheduler.*"
+        r"dynhp_torch\.schedule_scale\(optimizer\)",
+    ):
+        run(optimizer_param(optimizer, "lr"), body, optimizer, scheduler)
+    assert optimizer.param_groups[0]["lr"] == 0.1  # back at the origin
+
+
+def test_a_restore_that_undoes_the_value_is_caught() -> None:
+    optimizer = optimizer_of("only")
+    checkpoint = optimizer.state_dict()
+
+    def body() -> None:
+        optimizer.load_state_dict(checkpoint)
+        step(optimizer)
+
+    with pytest.raises(ValueNotInForce, match=r"lr should be 0\.2 but is 0\.1 after the epoch"):
+        run(optimizer_param(optimizer, "lr"), body, optimizer)
+
+
+class Detached:
+    """Sets into groups that it fetched long ago."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self.optimizer = optimizer
+        self.groups = optimizer.param_groups
+
+    def set(self, value: Value) -> None:
+        for group in self.groups:
+            group["lr"] = value
+
+    def get(self) -> Value:
+        return self.optimizer.param_groups[0]["lr"]  # type: ignore[no-any-return]
+
+
+def test_detached_groups_are_caught() -> None:
+    optimizer = optimizer_of("only")
+    bind = Detached(optimizer)
+    optimizer.load_state_dict(optimizer.state_dict())  # as when a checkpoint is loaded
+    with pytest.raises(ValueNotInForce, match=r"lr should be 0\.2 but is 0\.1 right after it was"):
+        run(bind, lambda: step(optimizer), optimizer)
+
+
+def test_our_own_restores_detach_nobody() -> None:
+    optimizer = optimizer_of("only")
+    run(Detached(optimizer), lambda: step(optimizer), optimizer)
+
+
+def test_groups_that_differ_are_refused_before_the_run() -> None:
+    optimizer = optimizer_of("body", "head")
+    optimizer.param_groups[0]["lr"] = 0.01
+    with pytest.raises(ValueNotInForce, match="lr differs between the groups"):
+        run(optimizer_param(optimizer, "lr"), lambda: step(optimizer), optimizer)
+
+
+def test_dropout_by_attribute() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
+    binding = attribute(model, "1.p")
+    binding.set(0.25)
+    dropout: Any = model[1]
+    assert dropout.p == 0.25
+
+
+SCHEDULERS: dict[str, Any] = {
+    "cosine": lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, T_max=7),
+    "steps": lambda o: torch.optim.lr_scheduler.StepLR(o, 2),
+    "cycle": lambda o: torch.optim.lr_scheduler.OneCycleLR(o, max_lr=0.5, total_steps=20),
+}
+
+
+@pytest.mark.parametrize("tensor", [False, True])
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_the_scheduler_never_sees_the_scale(name: str, tensor: bool) -> None:
+    def rates(factor: float | None) -> tuple[list[float], list[float]]:
+        optimizer = optimizer_of("a", "b", lr=torch.tensor(0.1) if tensor else 0.1)
+        scheduler = SCHEDULERS[name](optimizer)
+        if factor is not None:
+            schedule_scale(optimizer, groups=["b"]).set(factor)
+        during: list[float] = []
+        optimizer.register_step_pre_hook(
+            lambda o, *_: during.append(float(o.param_groups[1]["lr"]))
+        )
+        seen = []
+        for _ in range(9):
+            step(optimizer)
+            scheduler.step()
+            seen.append(float(optimizer.param_groups[1]["lr"]))
+        return seen, during
+
+    plain, plain_during = rates(None)
+    scaled, during = rates(3.0)
+    assert scaled == plain
+    assert during == pytest.approx([3.0 * rate for rate in plain_during])
+    assert rates(1.0) == (plain, plain_during)
+
+
+@pytest.mark.parametrize("tensor", [False, True])
+def test_a_step_that_raises_leaves_no_scale_behind(tensor: bool) -> None:
+    optimizer = optimizer_of("only", lr=torch.tensor(0.1) if tensor else 0.1)
+    scale = schedule_scale(optimizer)
+    scale.set(3.0)
+
+    def closure() -> float:
+        raise ArithmeticError
+
+    for _ in range(2):
+        with pytest.raises(ArithmeticError):
+            optimizer.step(closure)
+    assert float(optimizer.param_groups[0]["lr"]) == pytest.approx(0.3)
+    step(optimizer)
+    assert float(optimizer.param_groups[0]["lr"]) == pytest.approx(0.1)
+    with pytest.raises(ArithmeticError):
+        optimizer.step(closure)
+    optimizer.param_groups[0]["lr"] = 0.7  # as a restore would
+    step(optimizer)
+    assert optimizer.param_groups[0]["lr"] == 0.7
+
+
+def test_a_scale_that_was_taken_off_tells_the_truth() -> None:
+    optimizer = optimizer_of("only")
+    scale = schedule_scale(optimizer)
+    scale.set(3.0)
+    assert (scale.get(), repr(scale)) == (3.0, "ScheduleScale('lr', 3.0)")
+    scale.remove()
+    with pytest.raises(ValueNotInForce, match=r"scale of lr should be 3\.0 but its hook"):
+        scale.get()
+
+
+@pytest.mark.parametrize(
+    ("key", "pattern"),
+    [("betas.0", "must be one number in every group"), ("rl", "no setting 'rl'")],
+)
+def test_a_scale_needs_one_number(key: str, pattern: str) -> None:
+    with pytest.raises(SettingsError, match=pattern):
+        schedule_scale(optimizer_of("only"), key)
+
+
+@pytest.mark.parametrize("value", ["a", None, True])
+def test_a_scale_is_a_number(value: Any) -> None:
+    with pytest.raises(SettingsError, match="a scale must be a number"):
+        schedule_scale(optimizer_of("only")).set(value)

@@ -1,0 +1,132 @@
+"""Trainers made of a torch epoch and an evaluation obey the laws."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from dynhp_torch import optimizer_param, torch_trainer
+from dynhp_torch.example import example
+from torch import nn
+
+from dynhp import (
+    DynamicGridAdapter,
+    MetricError,
+    SettingsError,
+    ValueNotInForce,
+    lowest,
+    replay,
+    schedule_of,
+)
+from dynhp.testing import check_trainer
+
+
+def test_the_example_obeys_all_laws() -> None:
+    make, space = example()
+    check_trainer(make, space, epochs=1)
+
+
+def test_the_example_adapts_and_its_schedule_replays() -> None:
+    make, space = example()
+    trainer = make()
+    start = trainer.get_state()
+    adapter = DynamicGridAdapter(
+        trainer, space, criterion=lowest("ema_val_loss"), adapt_every=3, try_for=1
+    )
+    adapter.run(6)
+    wanted = trainer.metrics()
+    trainer.set_state(start)
+    replay(schedule_of(adapter.history), trainer)
+    assert trainer.metrics() == wanted
+
+
+class World:
+    """A trainer whose evaluation does everything it should not."""
+
+    def __init__(self, **arguments: Any) -> None:
+        self.model = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.generator = torch.Generator()
+        self.values: list[Any] = []
+        self.trainer: Any = torch_trainer(
+            **{
+                "state": [self.model, self.optimizer, self.generator],
+                "train_epoch": self.train_epoch,
+                "evaluate": self.evaluate,
+                "bind": {"lr": optimizer_param(self.optimizer, "lr")},
+                **arguments,
+            }
+        )
+
+    def train_epoch(self, values: Any) -> None:
+        self.values.append(dict(values))
+
+    def evaluate(self) -> dict[str, Any]:
+        self.model.eval()
+        drawn = torch.rand(1) + torch.rand(1, generator=self.generator)
+        return {"loss": drawn[0] + np.random.rand() + random.random()}
+
+
+def test_evaluation_is_pure() -> None:
+    world = World()
+    first = world.trainer.metrics()
+    assert world.trainer.metrics() == first
+    assert type(first["loss"]) is float
+    assert world.model.training
+    assert world.model[1].training
+
+
+def test_values_are_bound_or_read() -> None:
+    world = World(reads=["ratio"])
+    world.trainer.train_k(2, {"lr": 0.5, "ratio": 0.3})
+    assert world.values == [{"lr": 0.5, "ratio": 0.3}] * 2
+    assert world.trainer.hyperparameters() == {"lr": 0.5}
+    world.trainer.train_k(1, {"ratio": 0.3})  # the others stay as they are
+    assert world.optimizer.param_groups[0]["lr"] == 0.5
+    with pytest.raises(SettingsError, match="unknown hyperparameter 'ratoi'; did you mean 'ratio'"):
+        world.trainer.train_k(1, {"ratoi": 0.3})
+    assert not hasattr(World(bind=None, reads=["lr"]).trainer, "hyperparameters")
+
+
+def test_a_value_overwritten_while_training_is_caught() -> None:
+    world = World()
+    overwriting = World(
+        state=[world.model, world.optimizer],
+        bind={"lr": optimizer_param(world.optimizer, "lr")},
+        train_epoch=lambda values: world.optimizer.param_groups[0].update(lr=9.0),
+    )
+    with pytest.raises(ValueNotInForce, match=r"lr should be 0\.5 but is 9\.0 after the epoch"):
+        overwriting.trainer.train_k(1, {"lr": 0.5})
+
+
+def test_bound_values_go_with_the_state() -> None:
+    world = World()
+    state = world.trainer.get_state()
+    world.trainer.train_k(1, {"lr": 0.5})
+    world.trainer.set_state(state)
+    assert world.trainer.hyperparameters() == {"lr": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "pattern"),
+    [
+        ({"bind": None}, SettingsError, "name them in bind or in reads"),
+        ({"reads": "lr"}, SettingsError, "reads must be a list of names, got 'lr'"),
+        ({"state": []}, SettingsError, "state must list what decides the future"),
+        ({"train_epoch": 3}, SettingsError, "train_epoch must be a function, got 3"),
+        ({"evaluate": None}, SettingsError, "evaluate must be a function, got None"),
+    ],
+)
+def test_bad_input(arguments: Any, error: Any, pattern: str) -> None:
+    with pytest.raises(error, match=pattern):
+        World(**arguments)
+
+
+def test_metrics_must_be_numbers() -> None:
+    with pytest.raises(MetricError, match="metric 'loss' must be a number, got 'low'"):
+        World(evaluate=lambda: {"loss": "low"}).trainer.metrics()
+    with pytest.raises(MetricError, match="a mapping of names to floats, got 3"):
+        World(evaluate=lambda: 3).trainer.metrics()
