@@ -6,13 +6,14 @@ READY := $(VENV)/.ready
 # glibc gives large blocks back to the system after every step; keeping them makes training faster.
 FAST_MALLOC := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
 
-.PHONY: help setup demo test lint types imports pytest format bench-core bench-linkpred mutants clean
+.PHONY: help setup demo test lint types imports pytest format bench-core bench-linkpred mutants torture clean
 
 help:
 	@echo "make demo            set up and train with adaptation on bundled data"
 	@echo "make test            set up, then lint, types, import rules, all tests with coverage"
 	@echo "make bench-core      overhead, memory, import time and wheel size of the core"
 	@echo "make bench-linkpred  link prediction against an ordinary PyTorch Geometric loop"
+	@echo "make torture         kill and resume runs a hundred times"
 	@echo "make mutants         mutation testing of the algorithm"
 	@echo "make format          format the code"
 
@@ -55,6 +56,9 @@ bench-core: $(READY)
 
 bench-linkpred: $(READY)
 	$(FAST_MALLOC) $(BIN)/python benchmarks/bench_linkpred.py
+
+torture: $(READY)
+	$(BIN)/python benchmarks/torture.py
 
 mutants: $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group mutants

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
-from dynhp._commands import check
+from dynhp._commands import check, journal
 from dynhp.errors import DynhpError
 
 __all__ = ["main"]
 
 GROUP = "dynhp.commands"
-BUILT_IN = ("check",)
+BUILT_IN = ("check", "journal")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,6 +50,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"dynhp {_version()}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="command")
     check.register(subparsers)
+    journal.register(subparsers)
     _add_plugins(subparsers, arguments)
     return parser
 

@@ -8,6 +8,7 @@ except ModuleNotFoundError as missing:
     raise ImportError("dynhp_torch needs PyTorch: pip install 'dynhp[torch]'") from missing
 
 from dynhp import attribute
+from dynhp_torch import codecs
 from dynhp_torch.averaging import AveragedWeights
 from dynhp_torch.bindings import optimizer_param
 from dynhp_torch.loop import adapt
@@ -27,3 +28,6 @@ __all__ = [
     "torch_part",
     "AveragedWeights",
 ]
+
+# States that hold tensors can be saved without further ado.
+codecs.register()

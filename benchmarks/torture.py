@@ -1,0 +1,233 @@
+"""Runs killed with SIGKILL at random moments and resumed until done: all must end the same."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynhp import (
+    Best,
+    BestByMargin,
+    DynamicGridAdapter,
+    FullGrid,
+    History,
+    Interpolation,
+    KeepBest,
+    Neighbors,
+    Placebo,
+    Racing,
+    Value,
+    lowest,
+)
+from dynhp.checkpoint import run_with_checkpoints
+from dynhp.codecs import encode
+from dynhp.journal import Journal, history_from_journal
+
+EPOCHS, ADAPT_EVERY, TRY_FOR = 37, 6, 3
+
+# Proposers of one and of several waves, selections of one and of several heats, all that decides
+# where the main line goes on from, and checkpoints that are rounds apart.
+CASES: tuple[dict[str, Any], ...] = (
+    {"proposer": FullGrid(), "selection": Best()},
+    {"proposer": Neighbors(), "selection": BestByMargin(delta=0.001, noise=1.0), "every": 2},
+    {"proposer": Interpolation(), "selection": Best(), "randomness": "independent"},
+    {"proposer": FullGrid(), "selection": Racing(), "every": 3},
+    {"proposer": Interpolation(), "selection": Racing(), "keep": "value"},
+    {"proposer": Neighbors(), "keep": "value", "randomness": "independent", "keep_best": True},
+    {"proposer": Placebo(3), "selection": Best(), "keep_best": True},
+)
+
+
+class Trainer:
+    """Noisy descent in 500 dimensions, about a millisecond an epoch, that now and then raises."""
+
+    def __init__(self, log: int) -> None:
+        self.weights = np.linspace(-1, 1, 500)
+        self.velocity = np.zeros((2, 250), order="F")
+        self.rng = np.random.default_rng(3)
+        self.log = log
+
+    def get_state(self) -> dict[str, Any]:
+        """A copy of all that decides the future."""
+        parts = (self.weights.copy(), self.velocity.copy(order="F"))
+        return {"parts": parts, "generator": self.rng.bit_generator.state}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Take it back, copying."""
+        weights, velocity = state["parts"]
+        self.weights, self.velocity = weights.copy(), velocity.copy(order="F")
+        self.rng.bit_generator.state = state["generator"]
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
+        """Train, and leave a byte per epoch in the log, which outlives any kill."""
+        for _ in range(k):
+            os.write(self.log, b".")
+            time.sleep(0.001)
+            noise = self.rng.standard_normal((2, 250))
+            if hyperparameters["lr"] == 1.0 and noise[0, 0] > 0.5:
+                raise FloatingPointError("bad luck")
+            gradient = self.weights.reshape(2, 250) + 0.3 * noise
+            self.velocity = 0.5 * self.velocity - float(hyperparameters["lr"]) * gradient  # type: ignore[arg-type]
+            self.weights = self.weights + self.velocity.reshape(-1)
+
+    def metrics(self) -> dict[str, float]:
+        """The mean square."""
+        return {"loss": float(np.mean(self.weights**2))}
+
+    def reseed(self, seed: int) -> None:
+        """Start the generator anew."""
+        self.rng = np.random.default_rng(seed)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What is left of a run when it is done."""
+
+    digest: str
+    journal: bytes
+    trained: int
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was done to the runs."""
+
+    kills: int = 0
+    in_a_write: int = 0
+    in_a_round: int = 0
+    again: int = 0
+
+
+def live(folder: Path, case: Mapping[str, Any]) -> History:
+    """One life of a run: from wherever it stands to its end, if nobody kills it before."""
+    settings = {**case}
+    every, keep_best = settings.pop("every", 1), settings.pop("keep_best", False)
+    log = os.open(folder / "trained", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    trainer: Any = Trainer(log)
+    if keep_best:
+        trainer = KeepBest(trainer, lowest("loss"))
+    adapter = DynamicGridAdapter(
+        trainer,
+        {"lr": [0.003, 0.01, 0.03, 0.1, 1.0]},
+        criterion=lowest("loss"),
+        adapt_every=ADAPT_EVERY,
+        try_for=TRY_FOR,
+        callbacks=[Journal(folder / "journal.jsonl", seconds=False)],
+        **settings,
+    )
+    history = run_with_checkpoints(adapter, EPOCHS, checkpoint=folder / "saved", every=every)
+    left = {"state": trainer.get_state(), "generator": adapter.state_dict()["generator"]}
+    (folder / "end").write_text(hashlib.sha256(encode(left)).hexdigest())
+    return history
+
+
+def born(folder: Path, case: Mapping[str, Any]) -> int:
+    """Start a life in a process of its own, and give its number."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            live(folder, case)
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    return child
+
+
+def end_of(folder: Path) -> End:
+    """Read what is left, and see that the journal tells a whole run."""
+    journal = folder / "journal.jsonl"
+    assert history_from_journal(journal).epochs == EPOCHS
+    return End(
+        (folder / "end").read_text(), journal.read_bytes(), (folder / "trained").stat().st_size
+    )
+
+
+def undisturbed(folder: Path, case: Mapping[str, Any]) -> tuple[End, float]:
+    """A run that nobody disturbs, and how long it took."""
+    folder.mkdir()
+    began = time.perf_counter()
+    _, status = os.waitpid(born(folder, case), 0)
+    assert status == 0, f"an undisturbed run failed: {case}"
+    return end_of(folder), time.perf_counter() - began
+
+
+def tortured(folder: Path, case: Mapping[str, Any], calm: End, length: float, tally: Tally) -> End:
+    """A run that is killed at least once, at moments uniform over its length, until it is done."""
+    folder.mkdir()
+    kills = 0
+    while True:
+        child = born(folder, case)
+        time.sleep(random.uniform(0, length))
+        over, status = os.waitpid(child, os.WNOHANG)
+        if over:
+            assert status == 0, f"a resumed run failed: {case}"
+            if kills:
+                break
+            shutil.rmtree(folder)  # it was faster than the executioner
+            folder.mkdir()
+            continue
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        kills += 1
+        names = [path.name for path in folder.rglob("*")]
+        tally.in_a_write += any(name.endswith(".part") for name in names)
+        tally.in_a_round += any(name.startswith("try-") for name in names)
+    tally.kills += kills
+    end = end_of(folder)
+    # A kill costs at most the stretches since the checkpoint and the try under way.
+    again = kills * (case.get("every", 1) * ADAPT_EVERY + TRY_FOR)
+    assert end.trained <= calm.trained + again, "tries were trained again"
+    tally.again += end.trained - calm.trained
+    return end
+
+
+def main() -> int:
+    """Torture the runs, print what came of it, and fail where one ended otherwise."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=None, help="of the moments of death")
+    arguments = parser.parse_args()
+    random.seed(arguments.seed)
+    tally, same = Tally(), 0
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as name:
+        expected = [
+            undisturbed(Path(name, f"calm-{number}"), case)
+            for number, case in enumerate(CASES[: arguments.runs])
+        ]
+        for run in range(arguments.runs):
+            case = CASES[run % len(CASES)]
+            calm, length = expected[run % len(CASES)]
+            found = tortured(Path(name, f"run-{run}"), case, calm, length, tally)
+            if (found.digest, found.journal) == (calm.digest, calm.journal):
+                same += 1
+            else:
+                print(f"run {run} ended otherwise: {case}")
+    print(
+        f"{same} of {arguments.runs} final states and journals are bit-identical; {tally.kills} "
+        f"kills, {tally.in_a_write} inside a write, {tally.in_a_round} inside a round; "
+        f"{tally.again / max(1, tally.kills):.1f} epochs trained again per kill; "
+        f"{time.perf_counter() - began:.0f} s"
+    )
+    return 0 if same == arguments.runs else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

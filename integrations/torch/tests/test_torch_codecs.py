@@ -1,0 +1,216 @@
+"""Every tensor comes back bit for bit, and torch runs resume from checkpoints."""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from dynhp_torch import codecs, optimizer_param, torch_trainer
+from torch import nn
+
+from dynhp import DynamicGridAdapter, lowest
+from dynhp.checkpoint import run_with_checkpoints
+from dynhp.codecs import decode, encode
+from dynhp.errors import CodecError
+
+pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf")
+
+codecs.register()
+
+
+def is_dense(dtype: torch.dtype) -> bool:
+    """Whether a plain tensor can have it; quantized and reserved types cannot."""
+    if str(dtype).startswith(("torch.q", "torch.bits")):
+        return False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.empty(1, dtype=dtype).view(torch.uint8)
+    except (RuntimeError, NotImplementedError):
+        return False
+    return True
+
+
+ALL = {dtype for dtype in vars(torch).values() if isinstance(dtype, torch.dtype)}
+DTYPES = sorted(filter(is_dense, ALL), key=str)
+
+
+def raw(tensor: torch.Tensor) -> bytes:
+    flat = tensor.detach().resolve_conj().contiguous().reshape(-1)
+    return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+
+
+def some(dtype: torch.dtype, count: int = 6) -> torch.Tensor:
+    size = torch.empty(count, dtype=dtype).element_size() * count
+    noise = np.random.default_rng(0).integers(0, 2 if dtype is torch.bool else 256, size)
+    return torch.from_numpy(noise.astype(np.uint8)).view(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(6,), (2, 3), (), (0, 4)], ids=str)
+def test_tensors_of_every_dtype_come_back_bit_for_bit(
+    dtype: torch.dtype, shape: tuple[int, ...]
+) -> None:
+    tensor = some(dtype, max(1, math.prod(shape)))[: math.prod(shape)].reshape(shape)
+    back = decode(encode([tensor]))[0]
+    assert type(back) is torch.Tensor
+    assert (back.dtype, back.shape) == (dtype, tensor.shape)
+    assert raw(back) == raw(tensor)
+
+
+def test_the_types_that_matter_are_among_them() -> None:
+    assert {torch.bfloat16, torch.bool, torch.complex64, torch.float8_e5m2} <= set(DTYPES)
+    assert len(DTYPES) >= 15
+
+
+def test_the_order_in_memory_is_kept() -> None:
+    image = torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    back = decode(encode(image))
+    assert back.stride() == image.stride()
+    assert torch.equal(back, image)
+    turned = torch.rand(3, 4).t()
+    assert decode(encode(turned)).stride() == turned.stride()
+
+
+def test_views_with_gaps_become_whole() -> None:
+    every_other = torch.arange(10.0)[::2]
+    assert decode(encode(every_other)).tolist() == every_other.tolist()
+    spread = torch.ones(1).expand(3)
+    assert decode(encode(spread)).tolist() == [1.0, 1.0, 1.0]
+    conjugate = torch.tensor([1 + 2j]).conj()
+    assert decode(encode(conjugate)).tolist() == [1 - 2j]
+
+
+def test_a_tensor_that_came_back_can_be_written_to_and_is_nobody_elses() -> None:
+    tensor = torch.zeros(3)
+    first, second = decode(encode([tensor, tensor]))
+    first += 1
+    assert (tensor.sum(), second.sum()) == (0, 0)
+
+
+def test_parameters_and_requires_grad() -> None:
+    leaf = torch.ones(2, requires_grad=True)
+    frozen = nn.Parameter(torch.ones(2), requires_grad=False)
+    found = decode(encode([leaf, frozen, nn.Parameter(torch.zeros(1))]))
+    assert [type(item) for item in found] == [torch.Tensor, nn.Parameter, nn.Parameter]
+    assert [item.requires_grad for item in found] == [True, False, True]
+
+
+def test_generators_go_on_where_they_were() -> None:
+    generator = torch.Generator().manual_seed(5)
+    torch.rand(3, generator=generator)
+    back = decode(encode(generator))
+    assert torch.equal(torch.rand(4, generator=back), torch.rand(4, generator=generator))
+
+
+def test_sizes_devices_and_dtypes() -> None:
+    things = [torch.Size([2, 3]), torch.device("cpu"), torch.float16, OrderedDict(a=torch.Size())]
+    back = decode(encode(things))
+    assert back == things
+    assert [type(item) for item in back] == [type(item) for item in things]
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda: torch.eye(2).to_sparse(), "layout"),
+        (lambda: torch.empty(2, device="meta"), "meta"),
+        (lambda: torch.ones(1, requires_grad=True) * 2, "detach"),
+    ],
+)
+def test_what_has_no_bytes_of_its_own_is_refused_with_its_path(make: Any, why: str) -> None:
+    with pytest.raises(CodecError, match=r"state\['model'\]\[1\].*" + why):
+        encode({"model": [0, make()]})
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"shape": [10**12]},
+        {"shape": [-1]},
+        {"shape": [2, 2], "order": [0, 0]},
+        {"order": [0, 1]},
+        {"dtype": torch.complex128},
+        {"dtype": "float32"},
+        {"bytes": np.zeros(4)},
+        {"bytes": b"12345678"},
+        {"device": "nowhere"},
+    ],
+    ids=str,
+)
+def test_a_file_that_lies_about_a_tensor_is_refused(lie: dict[str, Any]) -> None:
+    plain = codecs._tensor_to_plain(torch.ones(2))
+    codecs._tensor_from_plain(dict(plain))
+    with pytest.raises(Exception, match=r"."):
+        codecs._tensor_from_plain({**plain, **lie})
+
+
+def test_a_device_that_is_not_there_means_the_processor() -> None:
+    plain = codecs._tensor_to_plain(torch.ones(2))
+    if torch.cuda.is_available():
+        pytest.skip("it is there")
+    assert codecs._tensor_from_plain({**plain, "device": "cuda:0"}).device.type == "cpu"
+
+
+def make_adapter() -> tuple[Any, DynamicGridAdapter]:
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.3), nn.Linear(8, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    inputs = torch.rand(64, 4, generator=torch.Generator().manual_seed(2))
+    targets = inputs.sum(1, keepdim=True)
+
+    def train_epoch(values: Any) -> None:
+        model.train()
+        rows = torch.randperm(64)[:32]
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(inputs[rows]), targets[rows]).backward()
+        optimizer.step()
+
+    def evaluate() -> dict[str, float]:
+        model.eval()
+        with torch.no_grad():
+            return {"loss": float(nn.functional.mse_loss(model(inputs), targets))}
+
+    trainer = torch_trainer(
+        state=[model, optimizer],
+        train_epoch=train_epoch,
+        evaluate=evaluate,
+        bind={"lr": optimizer_param(optimizer, "lr")},
+    )
+    adapter = DynamicGridAdapter(
+        trainer, {"lr": [0.001, 0.01, 0.1]}, criterion=lowest("loss"), adapt_every=4, try_for=2
+    )
+    return trainer, adapter
+
+
+class Killed(BaseException):
+    """The lights went out."""
+
+
+def test_a_torch_run_broken_off_in_mid_round_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
+    trainer, adapter = make_adapter()
+    expected = adapter.run(12)
+    weights = copy.deepcopy(trainer.get_state())
+    trainer, adapter = make_adapter()
+    left = iter(range(17))
+    train = trainer.train_k
+
+    def fragile(k: int, values: Any) -> None:
+        if next(left, None) is None:
+            raise Killed
+        train(k, values)
+
+    trainer.train_k = fragile
+    with pytest.raises(Killed):
+        run_with_checkpoints(adapter, 12, checkpoint=tmp_path)
+    trainer, adapter = make_adapter()
+    torch.manual_seed(99)
+    assert run_with_checkpoints(adapter, 12, checkpoint=tmp_path) == expected
+    assert encode(trainer.get_state()) == encode(weights)
