@@ -146,8 +146,7 @@ class Contest:
                 if last or entrant not in leaders:
                     self._announce(entrant.record)
             entrants = [entrant for entrant in entrants if entrant in leaders]
-            if last:
-                self._finalist = leaders[0] if leaders else None
+            self._finalist = leaders[0] if leaders else None
 
     def _entrant(self, candidate: Candidate, seed: int | None) -> Entrant:
         record = Try(candidate=candidate, series=(), epochs=0, score=math.nan, seed=seed)
