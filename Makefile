@@ -6,13 +6,14 @@ READY := $(VENV)/.ready
 # glibc gives large blocks back to the system after every step; keeping them makes training faster.
 FAST_MALLOC := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
 
-.PHONY: help setup demo test lint types imports pytest format bench-core bench-linkpred mutants torture clean
+.PHONY: help setup demo test lint types imports pytest format bench-core bench-linkpred quality mutants torture clean
 
 help:
 	@echo "make demo            set up and train with adaptation on bundled data"
 	@echo "make test            set up, then lint, types, import rules, all tests with coverage"
 	@echo "make bench-core      overhead, memory, import time and wheel size of the core"
 	@echo "make bench-linkpred  link prediction against an ordinary PyTorch Geometric loop"
+	@echo "make quality         the AUC that link prediction must reach, by protocol and sampler"
 	@echo "make torture         kill and resume runs a hundred times"
 	@echo "make mutants         mutation testing of the algorithm"
 	@echo "make format          format the code"
@@ -28,7 +29,9 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 demo: $(READY)
-	$(FAST_MALLOC) $(BIN)/python examples/digits.py
+	$(FAST_MALLOC) OMP_WAIT_POLICY=PASSIVE $(BIN)/dynhp linkpred train --dataset cora \
+		--split 80/10/10 --negatives uniform --method adagrid --adapt-every 10 --try-for 1 \
+		--seeds 1 --out out/cora
 
 test: lint types imports pytest
 
@@ -44,8 +47,8 @@ imports: $(READY)
 
 # The core first, by itself: fast, and every branch of it covered.
 pytest: $(READY)
-	$(BIN)/python -m pytest tests dynhp -n 2 --cov --cov-report=term --cov-fail-under=100
-	$(BIN)/python -m pytest integrations docs README.md -n 2
+	$(BIN)/python -m pytest tests dynhp --doctest-modules -n 2 --cov --cov-report=term --cov-fail-under=100
+	$(BIN)/python -m pytest integrations docs README.md --doctest-modules -n 2
 
 format: $(READY)
 	$(BIN)/ruff check --fix-only .
@@ -55,7 +58,10 @@ bench-core: $(READY)
 	$(BIN)/python benchmarks/bench_core.py
 
 bench-linkpred: $(READY)
-	$(FAST_MALLOC) $(BIN)/python benchmarks/bench_linkpred.py
+	$(FAST_MALLOC) $(BIN)/python benchmarks/bench_linkpred.py $(if $(DYNHP_DATA),--data $(DYNHP_DATA))
+
+quality: $(READY)
+	$(BIN)/python benchmarks/quality_linkpred.py
 
 torture: $(READY)
 	$(BIN)/python benchmarks/torture.py

@@ -1,29 +1,24 @@
-"""The adapter's settings: checked when it is made, compared when a saved state is loaded."""
+"""The adapter's settings, checked when it is made: what cannot work is refused at once."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynhp.attempt import read_metrics
+from dynhp.attempt import read_metrics, same_value
 from dynhp.criteria import metrics_of, require_criterion
 from dynhp.errors import MetricError, SettingsError, nearest
 from dynhp.executors import Executor
-from dynhp.plain import history_from_plain
 from dynhp.proposers import Proposer, require_count
-from dynhp.records import Candidate, History, Value
+from dynhp.records import Candidate, Value
 from dynhp.selection import Selection
 from dynhp.space import Space
 from dynhp.trainer import ReadsBack, Reseeds, Trainer, require_trainer
 
 if TYPE_CHECKING:
     from dynhp.adapter import Callback, DynamicGridAdapter
-
-
-STATE_VERSION = 1
 
 
 def require_settings(adapter: DynamicGridAdapter) -> None:
@@ -108,8 +103,10 @@ def initial_candidate(
     in_force = trainer.hyperparameters() if isinstance(trainer, ReadsBack) else {}
     start = space.start()
     found = {
-        name: in_force[name] if name in in_force and in_force[name] in axis.grid() else start[name]
-        for name, axis in space.items()
+        name: next((value for value in axis.grid() if same_value(value, in_force[name])), middle)
+        if name in in_force
+        else middle
+        for (name, axis), middle in zip(space.items(), start.values(), strict=True)
     }
     return space.candidate(found)
 
@@ -123,95 +120,3 @@ def lengths_of(adapter: DynamicGridAdapter) -> tuple[int, int]:
         )
     alpha = min(adapter.adapt_every, left)
     return alpha, min(adapter.try_for, alpha)
-
-
-def settings_of(adapter: DynamicGridAdapter) -> dict[str, str]:
-    """The settings that decide the answer, as text to compare; the executor is not among them."""
-    parts: dict[str, Any] = {
-        "space": adapter.space,
-        "criterion": adapter.criterion,
-        "adapt_every": adapter.adapt_every,
-        "try_for": adapter.try_for,
-        "proposer": adapter.proposer,
-        "selection": adapter.selection,
-        "keep": adapter.keep,
-        "randomness": adapter.randomness,
-    }
-    return {name: _text(part) for name, part in parts.items()}
-
-
-def _text(part: object) -> str:
-    # The repr of a function, or of what holds one, has its address: other in every process.
-    name = getattr(part, "__qualname__", None)
-    text = f"{getattr(part, '__module__', '?')}.{name}" if name else repr(part)
-    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
-
-
-def require_same(ours: Mapping[str, str], saved: Any) -> None:
-    """Refuse a saved state that was made with other settings, and show the difference."""
-    theirs = saved if isinstance(saved, Mapping) else {}
-    other = [
-        f"{name}: saved {theirs.get(name)}, here {value}"
-        for name, value in ours.items()
-        if theirs.get(name) != value
-    ]
-    if other:
-        raise SettingsError(
-            "this state was saved with other settings; make the adapter with the same ones. "
-            + "; ".join(other)
-        )
-
-
-class Saved(NamedTuple):
-    """A saved state, read and found whole."""
-
-    history: History
-    current: Candidate
-    generator: dict[str, Any]
-    epochs: int | None
-
-
-def parse_state(adapter: DynamicGridAdapter, state: Mapping[str, Any]) -> Saved:
-    """Read a saved state whole before any of it is used, or say what is wrong with it."""
-    if not isinstance(state, Mapping) or state.get("version") != STATE_VERSION:
-        raise SettingsError(
-            f"not a state of version {STATE_VERSION} of this adapter, got {str(state)[:80]!r}"
-        )
-    require_same(settings_of(adapter), state.get("settings"))
-    try:
-        saved = Saved(
-            history_from_plain(_list(state["history"])),
-            adapter.space.candidate(state["current"]),
-            dict(state["generator"]),
-            state["epochs"],
-        )
-        _require_whole(adapter.space, saved)
-    except Exception as damage:
-        raise SettingsError(
-            f"the saved state is damaged ({type(damage).__name__}: {damage}); use another one"
-        ) from damage
-    return saved
-
-
-def _list(plain: Any) -> list[Any]:
-    if not isinstance(plain, list):
-        raise TypeError(f"history must be a list, got {plain!r}")
-    return plain
-
-
-def _require_whole(space: Space, saved: Saved) -> None:
-    """Refuse rounds that do not follow one on the other, or a generator that is none."""
-    np.random.default_rng(0).bit_generator.state = saved.generator
-    if saved.epochs is not None:
-        require_count("epochs", saved.epochs)
-    start = 0
-    for index, round_ in enumerate(saved.history):
-        if (round_.index, round_.start) != (index, start) or not round_.epochs >= 0:
-            raise ValueError(f"round {index} does not follow on the epochs before it")
-        if not 0 <= round_.chosen < len(round_.tries):
-            raise ValueError(f"round {index} chose try {round_.chosen} of {len(round_.tries)}")
-        if not all(space.admits(try_.candidate) for try_ in round_.tries):
-            raise ValueError(f"round {index} has a candidate that is not in {space!r}")
-        start += round_.epochs
-    if saved.history and saved.history[-1].candidate != saved.current:
-        raise ValueError(f"the last round chose another value than {saved.current!r}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from dynhp import _settings
+from dynhp import _saved, _settings
 from dynhp.advice import hints_for
 from dynhp.attempt import NOWHERE, advance, reseed
 from dynhp.contest import Contest, Heat
@@ -197,15 +197,17 @@ class DynamicGridAdapter:
     def _wave(self, tries: tuple[Try, ...]) -> list[tuple[Candidate, int | None]]:
         known = Known(space=self.space, current=self.current, history=self._rounds, tries=tries)
         wave = self.proposer.propose(known, self._rng)
-        for candidate in wave:
-            if not self.space.admits(candidate):
-                raise ContractError(
-                    f"{self.proposer!r} proposed {candidate!r}, which is not in {self.space!r}"
-                )
         if not wave and not tries:
             raise ContractError(f"{self.proposer!r} proposed nothing for a new round")
         common = self.randomness == "common"
-        return [(candidate, None if common else self._seed()) for candidate in wave]
+        return [(self._entry(candidate), None if common else self._seed()) for candidate in wave]
+
+    def _entry(self, candidate: Candidate) -> Candidate:
+        if not self.space.admits(candidate):
+            raise ContractError(
+                f"{self.proposer!r} proposed {candidate!r}, which is not in {self.space!r}"
+            )
+        return self.space.cast(candidate)
 
     def _seed(self) -> int:
         return int(self._rng.integers(2**63))
@@ -269,8 +271,8 @@ class DynamicGridAdapter:
         Settings are in it only to be compared: loading into an adapter with others is refused.
         """
         return {
-            "version": _settings.STATE_VERSION,
-            "settings": _settings.settings_of(self),
+            "version": _saved.STATE_VERSION,
+            "settings": _saved.settings_of(self),
             "epochs": self.epochs,
             "current": dict(self.current),
             "generator": self._rng.bit_generator.state,
@@ -279,7 +281,7 @@ class DynamicGridAdapter:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state_dict`` gave; the trainer's state must be set back likewise."""
-        saved = _settings.parse_state(self, state)
+        saved = _saved.parse_state(self, state)
         self._rng.bit_generator.state = saved.generator
         self._rounds = list(saved.history)
         self.current = saved.current

@@ -158,15 +158,20 @@ def check_in_force(trainer: object, candidate: Candidate) -> None:
             check_value(name, wanted, found[name], "after training with it")
 
 
+def same_value(one: Value, other: Value) -> bool:
+    """Whether two values are one: a float32 holds 0.1 only nearly, and that is in force."""
+    if one == other:
+        return True
+    try:
+        return math.isclose(one, other, rel_tol=1e-6)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+
+
 def check_value(name: str, wanted: Value, found: Value, when: str) -> None:
     """Stop the run where the value found is not the value wanted."""
-    if found == wanted:
+    if same_value(found, wanted):
         return
-    try:  # a float32 holds 0.1 only nearly; that is in force
-        if math.isclose(found, wanted, rel_tol=1e-6):  # type: ignore[arg-type]
-            return
-    except TypeError:
-        pass
     raise ValueNotInForce(
         f"{name} should be {wanted!r} but is {found!r} {when}; something overwrote it (a "
         "scheduler, a restore, a cached copy of the optimiser's groups) or the setter has no "

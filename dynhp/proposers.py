@@ -136,6 +136,11 @@ class OneAxis:
                 f"OneAxis: along must be a proposer such as Neighbors(), got {self.along!r}"
             )
 
+    @property
+    def randomness(self) -> str:
+        """What the inner proposer needs, if it says so."""
+        return self.along.randomness  # type: ignore[attr-defined,no-any-return]
+
     def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
         """What the inner proposer says for the axis whose turn it is."""
         names = list(known.space)

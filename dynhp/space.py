@@ -111,7 +111,11 @@ class Space(Mapping[str, Axis]):
         for name, axis in self.items():
             if not axis.admits(found[name]):
                 raise SettingsError(f"{name} must lie in {axis!r}, got {values[name]!r}")
-        return Candidate({name: axis.cast(found[name]) for name, axis in self.items()})
+        return self.cast(found)
+
+    def cast(self, candidate: Mapping[str, Value]) -> Candidate:
+        """The admitted candidate with each value in its axis' own type."""
+        return Candidate({name: axis.cast(candidate[name]) for name, axis in self._axes.items()})
 
 
 SpaceLike: TypeAlias = Space | Mapping[str, Axis | Sequence[Value]]

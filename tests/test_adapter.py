@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,7 +39,9 @@ from dynhp import (
 from dynhp.adapter import Stretch, Tries
 from dynhp.criteria import score
 from dynhp.errors import ContractError, MetricError, SettingsError
+from dynhp.proposers import Known
 from dynhp.records import Progress, RoundStarted
+from dynhp.testing import NoisyQuadratic
 from tests.reference import Diary, Settings, Toy, bits, told
 
 SPACE = Space({"lr": [0.01, 0.05, 0.2, 0.6], "momentum": [0.0, 0.5]})
@@ -558,3 +561,28 @@ def test_the_space_may_be_a_range() -> None:
     adapter.run(20)
     assert adapter.space.admits(adapter.current)
     adapter.load_state_dict(json.loads(json.dumps(adapter.state_dict())))
+
+
+def test_a_value_in_force_that_a_float32_rounded_is_met_on_the_grid() -> None:
+    trainer = NoisyQuadratic()
+    trainer.in_force = {"lr": float(np.float32(0.3))}
+    space = {"lr": [0.1, 0.2, 0.3]}
+    adapter = DynamicGridAdapter(trainer, space, criterion=lowest("loss"), adapt_every=2, try_for=1)
+    assert adapter.current == {"lr": 0.3}
+
+
+def test_a_proposer_that_forgets_the_type_does_not_pass_it_on() -> None:
+    class Sloppy(FullGrid):
+        def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
+            return [Candidate({"lr": 1})] if not known.tries else []
+
+    adapter = DynamicGridAdapter(
+        NoisyQuadratic(),
+        {"lr": [0.5, 1.0]},
+        criterion=lowest("loss"),
+        adapt_every=2,
+        try_for=1,
+        proposer=Sloppy(),
+    )
+    value = adapter.step().candidate["lr"]
+    assert (value, type(value)) == (1.0, float)

@@ -317,3 +317,8 @@ def test_the_bounds_hold_hard_between_grid_points(space: Space, seed: int) -> No
             least, most = proposer.waves(space, here)
             size = len(proposer.propose(Known(space=space, current=here), rng))
             assert least[0] <= size <= most[0]
+
+
+def test_one_axis_asks_for_the_randomness_its_inner_proposer_needs() -> None:
+    assert OneAxis(Placebo(3)).randomness == "independent"
+    assert not hasattr(OneAxis(FullGrid()), "randomness")
