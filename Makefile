@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # glibc gives large blocks back to the system after every step; keeping them makes training faster.
 FAST_MALLOC := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
+# Tests run side by side: threads of their own would only get in each other's way.
+ONE_THREAD := OMP_NUM_THREADS=1
 
 .PHONY: help setup demo test lint types imports pytest format bench-core bench-linkpred quality mutants torture clean
 
@@ -47,8 +49,8 @@ imports: $(READY)
 
 # The core first, by itself: fast, and every branch of it covered.
 pytest: $(READY)
-	$(BIN)/python -m pytest tests dynhp --doctest-modules -n 2 --cov --cov-report=term --cov-fail-under=100
-	$(BIN)/python -m pytest integrations docs README.md --doctest-modules -n 2
+	$(ONE_THREAD) $(BIN)/python -m pytest tests dynhp --doctest-modules -n 2 --cov --cov-report=term --cov-fail-under=100
+	$(ONE_THREAD) $(BIN)/python -m pytest integrations docs README.md --doctest-modules -n 2
 
 format: $(READY)
 	$(BIN)/ruff check --fix-only .

@@ -45,7 +45,8 @@ class Cost:
     def __str__(self) -> str:
         return (
             f"{self.main_line} epochs on the main line + {self.overhead} overhead = {self.total}: "
-            f"{self.runs:.2f} runs, {self.of_complete_search:.0%} of a complete search"
+            f"{self.runs:.2f} runs, {self.of_complete_search:.0%} of a complete search "
+            f"of {self.candidates}"
         )
 
 
@@ -100,7 +101,7 @@ def plan_for(adapter: DynamicGridAdapter, epochs: int) -> Plan:
     >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.01, 0.1, 1.0]},
     ...                              criterion=lowest("loss"), adapt_every=5, try_for=1)
     >>> print(plan_for(adapter, 20))
-    20 epochs on the main line + 8 overhead = 28: 1.40 runs, 47% of a complete search
+    20 epochs on the main line + 8 overhead = 28: 1.40 runs, 47% of a complete search of 3
     """
     require_count("epochs", epochs)
     waves = adapter.proposer.waves(adapter.space, adapter.current)

@@ -198,8 +198,8 @@ def test_a_plan_that_is_not_exact_shows_both_ends() -> None:
     assert not planned.exact
     assert str(planned) == (
         "at least 10 epochs on the main line + 2 overhead = 12: 1.20 runs, 60% of a complete "
-        "search; at most 10 epochs on the main line + 4 overhead = 14: 1.40 runs, 47% of a "
-        "complete search"
+        "search of 2; at most 10 epochs on the main line + 4 overhead = 14: 1.40 runs, 47% of a "
+        "complete search of 3"
     )
     assert str(Plan(least=planned.most, most=planned.most)) == str(planned.most)
 
@@ -209,7 +209,7 @@ def test_nothing_spent_is_no_runs() -> None:
     assert cost == Cost(main_line=0, overhead=0, candidates=0)
     assert (cost.total, cost.runs, cost.of_complete_search) == (0, 0.0, 0.0)
     assert str(cost) == (
-        "0 epochs on the main line + 0 overhead = 0: 0.00 runs, 0% of a complete search"
+        "0 epochs on the main line + 0 overhead = 0: 0.00 runs, 0% of a complete search of 0"
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from dynhp.budget import Plan
 from dynhp.records import Round, Value
 from dynhp.report.svg import line_chart
-from dynhp.report.text import summary
+from dynhp.report.text import label, summary
 from dynhp.schedule import schedule_of
 
 __all__ = ["html_report", "write_html"]
@@ -120,7 +120,7 @@ def _metric_chart(history: Sequence[Round], metric: str) -> str:
 def _rounds_table(history: Sequence[Round]) -> str:
     rows = (
         f"<tr><td>{round_.index}</td><td>{round_.start}–{round_.start + round_.epochs}</td>"
-        f"<td>{escape(', '.join(f'{k}={v}' for k, v in round_.candidate.items()))}</td>"
+        f"<td>{escape(', '.join(f'{k}={label(v)}' for k, v in round_.candidate.items()))}</td>"
         f"<td>{len(round_.tries)}</td><td>{escape(round_.reason)}</td></tr>"
         for round_ in history
     )

@@ -9,6 +9,7 @@ from typing import TextIO
 
 from dynhp.adapter import Callback
 from dynhp.records import Event, Round
+from dynhp.report.text import label
 
 __all__ = ["progress"]
 
@@ -72,5 +73,5 @@ class _Lines:
 
 
 def _values(round_: Round) -> str:
-    values = [f"{name}={value}" for name, value in round_.candidate.items()]
-    return ", ".join(values + [f"{name}={value:.4g}" for name, value in round_.metrics.items()])
+    shown = {**round_.candidate, **round_.metrics}
+    return ", ".join(f"{name}={label(value)}" for name, value in shown.items())

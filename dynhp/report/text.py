@@ -65,10 +65,11 @@ def _rows(seen: set[Value], most: int = 12) -> list[tuple[str, set[Value]]]:
     numbers = all(isinstance(value, int | float) for value in order)
     order.sort(key=None if numbers else str, reverse=True)
     if len(order) <= most:
-        return [(str(value), {value}) for value in order]
+        return [(label(value), {value}) for value in order]
     groups = [order[i * len(order) // most : (i + 1) * len(order) // most] for i in range(most)]
-    return [(_label(group[0]), set(group)) for group in groups]
+    return [(label(group[0]), set(group)) for group in groups]
 
 
-def _label(value: Value) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+def label(value: Value) -> str:
+    """A value as it is shown: four digits are enough to know it by."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

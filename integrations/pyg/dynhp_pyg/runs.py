@@ -86,7 +86,7 @@ def prepare(settings: LinkRun, *, graph: Graph | None = None) -> LinkJob:
     """Load, split and check; without a graph, ``settings.graph`` names a bundled one.
 
     >>> str(prepare(LinkRun(epochs=20)).plan)
-    '20 epochs on the main line + 16 overhead = 36: 1.80 runs, 20% of a complete search'
+    '20 epochs on the main line + 16 overhead = 36: 1.80 runs, 20% of a complete search of 9'
     """
     _check_device(settings.device)
     graph = load_dataset(settings.graph) if graph is None else graph

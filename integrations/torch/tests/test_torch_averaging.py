@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import torch
-from dynhp_torch import AveragedWeights, adapt, optimizer_param
 from torch import nn
 from torch.nn.functional import mse_loss
 
 from dynhp import SettingsError, recommended
+from dynhp_torch import AveragedWeights, adapt, optimizer_param
 
 
 class Counting(nn.Module):

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from dynhp_torch import adapt, attribute, optimizer_param, schedule_scale
 from torch import nn
 
 from dynhp import SettingsError, Value, ValueNotInForce, lowest
+from dynhp_torch import adapt, attribute, optimizer_param, schedule_scale
 
 
 def optimizer_of(*names: str, **settings: Any) -> torch.optim.Optimizer:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from dynhp_torch import codecs, optimizer_param, torch_trainer
 from torch import nn
 
 from dynhp import DynamicGridAdapter, lowest
 from dynhp.checkpoint import run_with_checkpoints
 from dynhp.codecs import decode, encode
 from dynhp.errors import CodecError
+from dynhp_torch import codecs, optimizer_param, torch_trainer
 
 pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf")
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from dynhp_torch import AveragedWeights, adapt, attribute, optimizer_param, schedule_scale
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
 from dynhp import highest, lowest
+from dynhp_torch import AveragedWeights, adapt, attribute, optimizer_param, schedule_scale
 
 EPOCHS = 7
 

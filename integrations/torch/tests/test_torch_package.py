@@ -9,9 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import dynhp_torch
-
 import dynhp
+import dynhp_torch
 
 README = Path(__file__).parent.parent / "README.md"
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from dynhp_torch import adapt, generators, torch_part
-from dynhp_torch.tensors import cloned
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, TensorDataset
 
 from dynhp import ContractError, Part, SettingsError, lowest
+from dynhp_torch import adapt, generators, torch_part
+from dynhp_torch.tensors import cloned
 
 
 class Odd(nn.Module):

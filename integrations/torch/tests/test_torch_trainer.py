@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from dynhp_torch import optimizer_param, torch_trainer
-from dynhp_torch.example import example
 from torch import nn
 
 from dynhp import (
@@ -22,6 +20,8 @@ from dynhp import (
     schedule_of,
 )
 from dynhp.testing import check_trainer
+from dynhp_torch import optimizer_param, torch_trainer
+from dynhp_torch.example import example
 
 
 def test_the_example_obeys_all_laws() -> None:
