@@ -14,7 +14,10 @@ from dynhp.budget import Cost, Plan, plan, plan_for, spent
 from dynhp.criteria import Criterion, highest, lowest, phased, smallest_gap, smoothed
 from dynhp.errors import (
     AllTriesFailed,
+    CheckpointError,
+    CodecError,
     ContractError,
+    DamagedFile,
     DynhpError,
     LawBroken,
     LeaveItAlone,
@@ -30,7 +33,16 @@ from dynhp.loop import Epoch, Loop, adapt
 from dynhp.parts import Part
 from dynhp.presets import paper, recommended
 from dynhp.proposers import FullGrid, Known, Neighbors, OneAxis, Placebo, Proposer, Waves
-from dynhp.records import Candidate, Event, History, Progress, Round, RoundStarted, Try, Value
+from dynhp.records import (
+    Candidate,
+    Event,
+    History,
+    Progress,
+    Round,
+    RoundStarted,
+    Try,
+    Value,
+)
 from dynhp.schedule import Schedule, Segment, replay, schedule_of
 from dynhp.selection import Best, BestByMargin, Racing, Selection, Stage
 from dynhp.shadow import Delivery, Shadow
@@ -125,6 +137,9 @@ __all__ = [
     "AllTriesFailed",
     "LoopError",
     "LawBroken",
+    "CheckpointError",
+    "CodecError",
+    "DamagedFile",
 ]
 
 # Nothing is printed unless the program asks for it.

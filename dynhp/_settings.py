@@ -9,7 +9,7 @@ import numpy as np
 
 from dynhp.attempt import read_metrics, same_value
 from dynhp.criteria import metrics_of, require_criterion
-from dynhp.errors import MetricError, SettingsError, nearest
+from dynhp.errors import ContractError, MetricError, SettingsError, nearest
 from dynhp.executors import Executor
 from dynhp.proposers import Proposer, require_count
 from dynhp.records import Candidate, Value
@@ -100,7 +100,7 @@ def initial_candidate(
     """The value in force at the start: as given, as the trainer says, or the space's middle."""
     if initial is not None:
         return space.candidate(initial)
-    in_force = trainer.hyperparameters() if isinstance(trainer, ReadsBack) else {}
+    in_force = _in_force(space, trainer)
     start = space.start()
     found = {
         name: next((value for value in axis.grid() if same_value(value, in_force[name])), middle)
@@ -109,6 +109,22 @@ def initial_candidate(
         for (name, axis), middle in zip(space.items(), start.values(), strict=True)
     }
     return space.candidate(found)
+
+
+def _in_force(space: Space, trainer: Trainer) -> Mapping[str, Value]:
+    """What the trainer says is in force; a read-back that knows no name of the space is a slip."""
+    if not isinstance(trainer, ReadsBack):
+        return {}
+    found: object = trainer.hyperparameters()
+    if not isinstance(found, Mapping):
+        raise ContractError(f"hyperparameters() must map names to values, got {found!r}")
+    if found and not set(found) & set(space):
+        raise ContractError(
+            f"hyperparameters() tells of {', '.join(map(repr, found))}, but "
+            f"{', '.join(map(repr, space))} is adapted, so nothing could be read back; "
+            "use the same names"
+        )
+    return found
 
 
 def lengths_of(adapter: DynamicGridAdapter) -> tuple[int, int]:

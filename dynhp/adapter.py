@@ -119,6 +119,12 @@ class DynamicGridAdapter:
         for hint in self.hints:
             logging.getLogger("dynhp").info(hint)
 
+    def __repr__(self) -> str:
+        return (
+            f"DynamicGridAdapter({self.space!r}, {self.criterion!r}, "
+            f"adapt_every={self.adapt_every}, try_for={self.try_for}, epoch={self.epoch})"
+        )
+
     @property
     def history(self) -> History:
         """The rounds so far."""
@@ -137,7 +143,10 @@ class DynamicGridAdapter:
 
     def rounds(self, epochs: int) -> Iterator[Round]:
         """Like ``run``, a round at a time."""
-        require_count("epochs", epochs)
+        require_count("epochs", epochs)  # now, not when the first round is asked for
+        return self._rounds_until(epochs)
+
+    def _rounds_until(self, epochs: int) -> Iterator[Round]:
         self.epochs = epochs
         while self.epoch < epochs:
             yield self.step()
@@ -188,6 +197,7 @@ class DynamicGridAdapter:
         progress = Progress(self.epoch, self.epochs)
         return Contest(
             origin,
+            current=self.current,
             judge=lambda series: score(self.criterion, series, progress),
             ranking=self.selection.ranking(self._rounds, self.current),
             watch=metrics_of(self.criterion),
@@ -216,7 +226,8 @@ class DynamicGridAdapter:
         chosen = contest.winner()
         if chosen is None:
             lines = (
-                f"  {dict(try_.candidate)}: {try_.error or 'overtaken by one that failed later'}"
+                f"  {dict(try_.candidate)}: "
+                f"{(try_.error or 'overtaken by one that failed later').splitlines()[0]}"
                 for try_ in contest.tries
             )
             raise AllTriesFailed(
@@ -255,7 +266,7 @@ class DynamicGridAdapter:
             tries=tries,
             chosen=chosen,
             reason=reason(tries, chosen, self.current),
-            metrics=stretch.metrics or tries[chosen].series[-1],
+            metrics=stretch.metrics if stretch.epochs else tries[chosen].series[-1],
             seed=seed,
             restarted=done == 0,
             seconds=time.perf_counter() - began,

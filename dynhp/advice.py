@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
-from dynhp.criteria import Criterion
+from dynhp.criteria import Criterion, metrics_of
 
 __all__ = ["LEAVE_ALONE", "hints_for", "kind_of"]
 
@@ -23,7 +23,6 @@ _ALIASES = {
     "lr_scale": "learning_rate",
     "drop": "dropout",
     "smoothing": "label_smoothing",
-    "wd": "weight_decay",
 }
 
 
@@ -37,11 +36,11 @@ def kind_of(name: str) -> str:
     return _ALIASES.get(plain, plain)
 
 
-def hints_for(names: Iterable[str], criterion: Criterion) -> tuple[str, ...]:
+def hints_for(names: Collection[str], criterion: Criterion) -> tuple[str, ...]:
     """What a user should know before adapting these, in a sentence each.
 
     >>> from dynhp import highest
-    >>> hints_for(["lr"], highest("val_auc"))
+    >>> hints_for(["batch_size"], highest("val_auc"))
     ()
     """
     hints = [
@@ -49,6 +48,18 @@ def hints_for(names: Iterable[str], criterion: Criterion) -> tuple[str, ...]:
         for name in names
         if kind_of(name) in LEAVE_ALONE
     ]
+    hints += [
+        f"{name}: short tries judged by ordinary weights choose too small a learning rate; judge "
+        "by averaged ones, as recommended('learning_rate', ...) does"
+        for name in names
+        if kind_of(name) == "learning_rate" and not _averaged(criterion)
+    ]
     if "smallest_gap" in repr(criterion) and "floor=" not in repr(criterion):
         hints.append("smallest_gap rewards not learning; keep it for the paper, or give a floor")
     return tuple(hints)
+
+
+def _averaged(criterion: Criterion) -> bool:
+    # A callable that does not say what it reads may well read averaged weights.
+    names = metrics_of(criterion)
+    return not names or any(name.startswith("ema") for name in names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -116,6 +117,10 @@ class Running:
     def fail(self, failure: BaseException) -> None:
         """Note that training failed."""
         self._error = f"{type(failure).__name__}: {failure}"
+        # The record keeps a line; whoever wants to know where it came from asks the logger.
+        logging.getLogger("dynhp").info(
+            "a try of %r failed", dict(self._job.candidate), exc_info=failure
+        )
 
     def outcome(self, keep: Callable[[], State]) -> Outcome:
         """What came of the job."""
@@ -162,6 +167,8 @@ def same_value(one: Value, other: Value) -> bool:
     """Whether two values are one: a float32 holds 0.1 only nearly, and that is in force."""
     if one == other:
         return True
+    if isinstance(one, int) and isinstance(other, int):
+        return False  # whole numbers are never nearly equal
     try:
         return math.isclose(one, other, rel_tol=1e-6)  # type: ignore[arg-type]
     except TypeError:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from dynhp._axis import plain
 from dynhp._settings import generator
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.criteria import Criterion
@@ -78,10 +79,10 @@ def fixed(
     require_count("epochs", epochs)
     every = epochs if measure_every is None else measure_every
     require_count("measure_every", every)
-    if not isinstance(values, Mapping):
+    if not isinstance(values, Mapping) or not values:
         raise SettingsError(f"fixed: values must map names to values, got {values!r}")
     lengths = [every] * (epochs // every) + [epochs % every] * bool(epochs % every)
-    candidate = Candidate(values)
+    candidate = Candidate({name: plain(name, value) for name, value in values.items()})
     return follow((Segment(epochs=length, values=candidate) for length in lengths), trainer)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dynhp._settings import require_lengths
 from dynhp.adapter import DynamicGridAdapter
@@ -25,7 +26,7 @@ class Cost:
 
     main_line: int
     overhead: int
-    candidates: int
+    candidates: int | None = field(default=None, compare=False)  # of a complete search
 
     @property
     def total(self) -> int:
@@ -38,16 +39,19 @@ class Cost:
         return self.total / self.main_line if self.main_line else 0.0
 
     @property
-    def of_complete_search(self) -> float:
-        """The cost as a share of a complete search, which trains one model per candidate."""
-        return self.runs / self.candidates if self.candidates else 0.0
+    def of_complete_search(self) -> float | None:
+        """The share of a complete search, which trains one model per grid value; None: unknown."""
+        return self.runs / self.candidates if self.candidates else None
 
     def __str__(self) -> str:
-        return (
+        text = (
             f"{self.main_line} epochs on the main line + {self.overhead} overhead = {self.total}: "
-            f"{self.runs:.2f} runs, {self.of_complete_search:.0%} of a complete search "
-            f"of {self.candidates}"
+            f"{self.runs:.2f} runs"
         )
+        share = self.of_complete_search
+        if share is None:
+            return text
+        return f"{text}, {share:.0%} of a complete search of {self.candidates}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +98,7 @@ def plan(
 
 
 def plan_for(adapter: DynamicGridAdapter, epochs: int) -> Plan:
-    """The cost of ``adapter.run(epochs)`` from its very start.
+    """The cost of ``adapter.run(epochs)``, from what it has spent already to the end.
 
     >>> from dynhp import DynamicGridAdapter, lowest
     >>> from dynhp.testing import Quadratic
@@ -106,25 +110,35 @@ def plan_for(adapter: DynamicGridAdapter, epochs: int) -> Plan:
     require_count("epochs", epochs)
     waves = adapter.proposer.waves(adapter.space, adapter.current)
     restart = adapter.keep == "value" and adapter.randomness == "independent"
-    least, most = (
-        _cost(
-            epochs, adapter.adapt_every, adapter.try_for, sizes, adapter.selection, restart=restart
-        )
+    done, left = spent(adapter.history), max(0, epochs - adapter.epoch)
+    grid = math.prod(len(axis.grid()) for axis in adapter.space.values())
+    costs = (
+        _cost(left, adapter.adapt_every, adapter.try_for, sizes, adapter.selection, restart=restart)
         for sizes in (waves.least, waves.most)
+    )
+    least, most = (
+        Cost(
+            main_line=done.main_line + cost.main_line,
+            overhead=done.overhead + cost.overhead,
+            candidates=grid,
+        )
+        for cost in costs
     )
     return Plan(least=least, most=most)
 
 
-def spent(history: Sequence[Round]) -> Cost:
+def spent(history: Sequence[Round], *, candidates: int | None = None) -> Cost:
     """What a run has cost so far, counted from its records; a try that failed early cost less.
 
-    >>> spent([])
-    Cost(main_line=0, overhead=0, candidates=0)
+    ``candidates``, the size of the grid, is needed only to compare with a complete search.
+
+    >>> spent([]).total
+    0
     """
     return Cost(
         main_line=sum(round_.epochs for round_ in history),
         overhead=sum(round_.overhead for round_ in history),
-        candidates=max((len(round_.tries) for round_ in history), default=0),
+        candidates=candidates,
     )
 
 

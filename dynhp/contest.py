@@ -48,17 +48,18 @@ class Entrant:
         self.state, self.parked = NOWHERE, None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Heat:
     """One stage of a wave of tries: jobs to carry out, told one by one what came of them."""
 
     entrants: list[Entrant]
-    rivals: tuple[Entrant, ...]
     stage: Stage
     judge: Callable[[Sequence[Metrics]], float]
     ranking: Ranking
     watch: tuple[str, ...]
+    current: Candidate
     leaders: list[Entrant]  # those that would go on if the heat ended now, the best first
+    pool: list[Entrant]  # the leaders and the value in force, in the order they came
     told: int = 0
 
     def jobs(self) -> list[Job]:
@@ -81,9 +82,10 @@ class Heat:
         entrant = self.entrants[self.told]
         self.told += 1
         entrant.absorb(outcome, self.judge)
-        pool = [*self.rivals, *self.entrants[: self.told]]
-        order = self.ranking([each.record for each in pool])
-        leaders = [pool[place] for place in order[: self.stage.keep]]
+        # Those behind the leaders cannot come back, so that a try costs the same in any company.
+        self.pool.append(entrant)
+        order = self.ranking([each.record for each in self.pool])
+        leaders = [self.pool[place] for place in order[: self.stage.keep]]
         if not all(each is entrant or each in self.leaders for each in leaders):
             raise ContractError(
                 f"the ranking {self.ranking!r} went back to a try it had put behind another; "
@@ -93,6 +95,8 @@ class Heat:
             if each not in leaders:
                 each.drop()
         self.leaders = leaders
+        held = next((each for each in self.pool if each.record.candidate == self.current), None)
+        self.pool = [each for each in self.pool if each is held or each in leaders]
         if entrant in leaders:
             if outcome.in_place and self.told == len(self.entrants):
                 entrant.parked = outcome  # nothing follows that could overwrite it: wait and see
@@ -107,12 +111,14 @@ class Contest:
         self,
         origin: State,
         *,
+        current: Candidate,
         judge: Callable[[Sequence[Metrics]], float],
         ranking: Ranking,
         watch: tuple[str, ...],
         announce: Callable[[Try], None],
     ) -> None:
         self._origin = origin
+        self._current = current
         self._judge = judge
         self._ranking = ranking
         self._watch = watch
@@ -155,7 +161,16 @@ class Contest:
     def _heat(self, entrants: list[Entrant], stage: Stage, rivals: tuple[Entrant, ...]) -> Heat:
         for entrant in self._entrants:
             entrant.take()  # the jobs to come will use the trainer
-        return Heat(entrants, rivals, stage, self._judge, self._ranking, self._watch, list(rivals))
+        return Heat(
+            entrants=entrants,
+            stage=stage,
+            judge=self._judge,
+            ranking=self._ranking,
+            watch=self._watch,
+            current=self._current,
+            leaders=list(rivals),
+            pool=list(rivals),
+        )
 
     def winner(self) -> int | None:
         """The place of the try that is kept, None where all failed."""

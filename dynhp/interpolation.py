@@ -28,7 +28,8 @@ class Interpolation:
     or the peak lies outside, the better end wins by its score. The step starts at one grid step,
     is multiplied by ``shrink`` after a round whose peak lay inside (or where an end of the axis
     was better than the one point beside it) and by ``grow`` after any other; it never falls below
-    ``smallest``, a share of the axis. Several axes take turns.
+    ``smallest``, a share of the axis. Several axes take turns. Under ``Racing``, whose tries end
+    after different epochs, no parabola is drawn and the step stays: the better end wins.
 
     >>> known = Known(space=Space({"x": [0.0, 0.5, 1.0]}), current=Candidate({"x": 0.5}))
     >>> Interpolation().propose(known, np.random.default_rng(0))
@@ -76,6 +77,8 @@ class Interpolation:
         step = axis.step()
         turn = len(known.history) % len(known.space)
         for round_ in known.history[turn :: len(known.space)]:
+            if not same_length(round_.tries):
+                continue
             step *= self.shrink if _settled(round_.tries, name, axis) else self.grow
             step = min(1.0, max(self.smallest, step))
         return step
@@ -134,6 +137,8 @@ def peak_of(tries: Sequence[Try], name: str, axis: ScaledAxis) -> float | None:
     """
     if len(tries) < 3 or not all(math.isfinite(try_.rank_key) for try_ in tries[:3]):
         return None
+    if not same_length(tries[:3]):
+        return None
     points = sorted((axis.position(try_.candidate[name]), try_.rank_key) for try_ in tries[:3])
     (x0, y0), (x1, y1), (x2, y2) = points
     if not x0 < x1 < x2:
@@ -144,6 +149,11 @@ def peak_of(tries: Sequence[Try], name: str, axis: ScaledAxis) -> float | None:
         return None
     peak = (x0 + x1) / 2 - left / (2 * bend)
     return peak if x0 < peak < x2 else None
+
+
+def same_length(tries: Sequence[Try]) -> bool:
+    """Whether the tries ran equally long; scores after different epochs cannot be compared."""
+    return len({try_.epochs for try_ in tries}) == 1
 
 
 def _settled(tries: Sequence[Try], name: str, axis: ScaledAxis) -> bool:

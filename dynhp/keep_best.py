@@ -45,7 +45,7 @@ class KeepBest:
         self._best: State = None
         self._best_score = math.nan
         self._epoch = 0
-        # The optional powers are there exactly where the wrapped trainer has them.
+        # Reading back and reseeding are there exactly where the wrapped trainer has them.
         if isinstance(trainer, ReadsBack):
             self.hyperparameters = trainer.hyperparameters
         if isinstance(trainer, Reseeds):

@@ -18,7 +18,7 @@ from dynhp.parts import Part, Parts, global_generators, part_of, parts_of
 from dynhp.proposers import Proposer, require_count
 from dynhp.records import History, Value
 from dynhp.selection import Selection
-from dynhp.space import SpaceLike
+from dynhp.space import Space, SpaceLike
 from dynhp.trainer import trainer_from
 
 __all__ = ["Epoch", "Loop", "adapt"]
@@ -64,6 +64,8 @@ def adapt(
     bound = bindings.require_bindings(bind)
     values = (Part(get=binding.get, set=binding.set) for binding in bound.values())
     parts = Parts((*parts_of(state, as_part), *values, *global_generators()))
+    space = space if isinstance(space, Space) else Space(space)
+    bindings.require_names(bound, space)
     adapter = DynamicGridAdapter(
         trainer_from(
             get_state=parts.get_state,
@@ -86,7 +88,6 @@ def adapt(
         seed=seed,
         callbacks=callbacks,
     )
-    bindings.require_names(bound, adapter.space)
     return Loop(adapter, bound)
 
 
@@ -108,6 +109,12 @@ class Loop:
     def history(self) -> History:
         """The rounds so far."""
         return self.adapter.history
+
+    def __enter__(self) -> Loop:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __iter__(self) -> Iterator[Epoch]:
         if self._run is not None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dynhp.errors import SettingsError
 
-__all__ = ["Part", "Parts", "global_generators", "part_of", "parts_of"]
+__all__ = ["Part", "Parts", "global_generators", "part_of", "stateful_part", "parts_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +80,20 @@ class HasState(Protocol):
 
 
 def part_of(thing: Any) -> Part:
-    """Find out how this object's state is taken and set; copies are made both ways.
+    """Find out how this object's state is taken and set; torch objects belong to dynhp_torch."""
+    if any(kind.__module__.partition(".")[0] == "torch" for kind in type(thing).__mro__):
+        raise SettingsError(
+            f"state: {type(thing).__name__} is a torch object, and torch's generators belong to "
+            "the state too; use adapt of dynhp_torch (pip install 'dynhp[torch]')"
+        )
+    return stateful_part(thing)
+
+
+def stateful_part(thing: Any) -> Part:
+    """Find out how any object's state is taken and set; copies are made both ways.
 
     >>> generator = np.random.default_rng(0)
-    >>> part = part_of(generator)
+    >>> part = stateful_part(generator)
     >>> state, first = part.get(), generator.random()
     >>> part.set(state); generator.random() == first
     True

@@ -15,6 +15,10 @@ from dynhp.space import Ordered
 __all__ = ["Arguments", "Recommendation", "paper", "recommended"]
 
 
+TYPICAL_LEARNING_RATE = 0.03
+"""The middle of the values tried where nobody names a default."""
+
+
 class Arguments(TypedDict):
     """Keyword arguments of ``DynamicGridAdapter`` and ``adapt``."""
 
@@ -70,8 +74,9 @@ def recommended(
     """What research recommends for this kind of hyperparameter, around a default value.
 
     For a learning rate: five values a factor of about 3 apart, judged by averaged weights
-    (``ema_`` + loss) until 60 % of the run and by ordinary ones after, with racing. For kinds that
-    short tries mislead, the answer is the advice to leave it alone, unless forced.
+    (``ema_`` + loss) until 60 % of the run and by ordinary ones after, with racing; without a
+    default value they run from 0.003 to 0.3. For kinds that short tries mislead, the answer is the
+    advice to leave it alone, unless forced.
 
     >>> arguments = recommended("learning_rate", epochs=40, default=0.03)
     >>> arguments["space"], arguments["adapt_every"], arguments["try_for"]
@@ -86,6 +91,8 @@ def recommended(
             f"{kind}: leave it alone; {LEAVE_ALONE[kind_of(kind)]}. Nothing tried beat the default "
             "value; force=True gives cautious settings, to be used with a Shadow"
         )
+    if default is None and settings is _learning_rate:
+        default = TYPICAL_LEARNING_RATE
     if not isinstance(epochs, int) or epochs < 4:
         raise SettingsError(f"recommended: epochs must be 4 or more, got {epochs!r}")
     if not (isinstance(default, int | float) and 0 < default < math.inf):

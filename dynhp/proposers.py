@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -152,7 +152,7 @@ class OneAxis:
         return Known(
             space=Space({name: known.space[name]}),
             current=only(known.current, name),
-            history=[narrow_round(round_, name) for round_ in history],
+            history=Narrowed(history, name),
             tries=[narrow_try(try_, name) for try_ in known.tries],
         )
 
@@ -206,6 +206,22 @@ def narrow_round(round_: Round, name: str) -> Round:
     """A round seen along one axis."""
     tries = tuple(narrow_try(try_, name) for try_ in round_.tries)
     return replace(round_, previous=only(round_.previous, name), tries=tries)
+
+
+class Narrowed(Sequence[Round]):
+    """Rounds seen along one axis, each narrowed only when it is looked at."""
+
+    def __init__(self, rounds: Sequence[Round], name: str) -> None:
+        self._rounds = rounds
+        self._name = name
+
+    def __len__(self) -> int:
+        return len(self._rounds)
+
+    def __getitem__(self, index: Any) -> Any:  # int -> Round, slice -> Narrowed
+        if isinstance(index, slice):
+            return Narrowed(self._rounds[index], self._name)
+        return narrow_round(self._rounds[index], self._name)
 
 
 def wave_by_wave(

@@ -34,7 +34,11 @@ class Selection(Protocol):
         ...
 
     def ranking(self, history: Sequence[Round], current: Candidate) -> Ranking:
-        """The order of tries in this round, given what was seen and the value in force."""
+        """The order of tries in this round, given what was seen and the value in force.
+
+        It is asked again with every try that ends, of those that still lead, the value in force
+        and the new one: who has fallen behind once must not be needed to decide later.
+        """
         ...
 
 
@@ -134,6 +138,8 @@ def reason(tries: Sequence[Try], chosen: int, current: Candidate) -> str:
     winner = tries[chosen]
     if len(tries) == 1:
         return "the only candidate"
+    if winner.rank_key == -math.inf:
+        return "no score is finite, so the first that did not fail is kept"
     rivals = [try_ for try_ in tries if try_.error is None and try_.epochs == winner.epochs]
     if winner.candidate == current:
         best = max(try_.rank_key for try_ in rivals)

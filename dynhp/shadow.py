@@ -9,7 +9,7 @@ from typing import Literal
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.budget import Cost, spent
 from dynhp.criteria import Criterion, require_criterion, score
-from dynhp.errors import SettingsError
+from dynhp.errors import ContractError, DynhpError, SettingsError
 from dynhp.proposers import require_count
 from dynhp.records import History, Progress
 from dynhp.schedule import Segment, follow
@@ -28,13 +28,16 @@ class Delivery:
     adapted_score: float
     shadow_score: float
     cost: Cost
+    adapted_error: str | None = None
+    shadow_error: str | None = None
 
 
 class Shadow:
     """An adapter with the unadapted line trained beside it; the better one is delivered.
 
     The shadow starts from the same state and keeps the value in force at the start. ``criterion``
-    judges both by the metrics at the end (use a validation metric); ties deliver the shadow.
+    judges both by the metrics at the end (use a validation metric); ties deliver the shadow. A
+    line that fails loses to the other; only where both fail is the error raised.
 
     >>> from dynhp import DynamicGridAdapter, lowest
     >>> from dynhp.testing import Quadratic
@@ -58,33 +61,45 @@ class Shadow:
                 "a shadow must start with its adapter, which has trained "
                 f"{self.adapter.epoch} epochs already; make a new adapter"
             )
-        shadow, theirs, state = self._unadapted(epochs)
-        adapted = self.adapter.run(epochs)
-        ours = self._score(adapted)
+        shadow, theirs, state, shadow_error = self._unadapted(epochs)
+        adapted_error: str | None = None
+        try:
+            self.adapter.run(epochs)
+        except (ContractError, SettingsError):
+            raise
+        except Exception as failure:
+            if shadow_error is not None:
+                raise
+            adapted_error = f"{type(failure).__name__}: {failure}"
+        adapted = self.adapter.history
+        ours = math.nan if adapted_error else self._score(adapted)
         better = not math.isfinite(theirs) or (math.isfinite(ours) and ours > theirs)
-        if not better:
+        if adapted_error or not better:
             self.adapter.trainer.set_state(state)
         cost = spent(adapted)
+        overhead = cost.total if adapted_error else cost.overhead + epochs
         return Delivery(
-            delivered="adapted" if better else "shadow",
+            delivered="adapted" if better and not adapted_error else "shadow",
             adapted=adapted,
             shadow=shadow,
             adapted_score=ours,
             shadow_score=theirs,
-            cost=Cost(
-                main_line=cost.main_line,
-                overhead=cost.overhead + epochs,
-                candidates=cost.candidates,
-            ),
+            adapted_error=adapted_error,
+            shadow_error=shadow_error,
+            cost=Cost(main_line=epochs, overhead=overhead),
         )
 
-    def _unadapted(self, epochs: int) -> tuple[History, float, State]:
+    def _unadapted(self, epochs: int) -> tuple[History, float, State, str | None]:
         """Train the shadow and put the trainer back to the start, whatever happens."""
         trainer = self.adapter.trainer
         start = trainer.get_state()
         try:
             shadow = follow([Segment(epochs=epochs, values=self.adapter.current)], trainer)
-            return shadow, self._score(shadow), trainer.get_state()
+            return shadow, self._score(shadow), trainer.get_state(), None
+        except DynhpError:
+            raise
+        except Exception as failure:
+            return History(()), math.nan, start, f"{type(failure).__name__}: {failure}"
         finally:
             trainer.set_state(start)
 

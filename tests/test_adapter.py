@@ -37,6 +37,7 @@ from dynhp import (
     spent,
 )
 from dynhp.adapter import Stretch, Tries
+from dynhp.attempt import same_value
 from dynhp.criteria import score
 from dynhp.errors import ContractError, MetricError, SettingsError
 from dynhp.proposers import Known
@@ -586,3 +587,28 @@ def test_a_proposer_that_forgets_the_type_does_not_pass_it_on() -> None:
     )
     value = adapter.step().candidate["lr"]
     assert (value, type(value)) == (1.0, float)
+
+
+def test_an_adapter_says_what_it_is_and_where() -> None:
+    adapter = DynamicGridAdapter(
+        NoisyQuadratic(), {"lr": [0.1, 0.2]}, criterion=lowest("loss"), adapt_every=2, try_for=1
+    )
+    adapter.step()
+    assert repr(adapter) == (
+        "DynamicGridAdapter(Space(lr=Ordered(0.1, 0.2)), lowest('loss'), adapt_every=2, "
+        "try_for=1, epoch=2)"
+    )
+
+
+def test_a_wrong_number_of_epochs_is_refused_before_the_first_round_is_asked_for() -> None:
+    adapter = DynamicGridAdapter(
+        NoisyQuadratic(), {"lr": [0.1, 0.2]}, criterion=lowest("loss"), adapt_every=2, try_for=1
+    )
+    with pytest.raises(SettingsError, match="epochs must be a whole number above 0, got -1"):
+        adapter.rounds(-1)
+
+
+def test_large_whole_numbers_are_never_nearly_equal() -> None:
+    assert not same_value(10_000_000, 10_000_001)
+    assert same_value(0.1, 0.10000000149011612)
+    assert not same_value("a", 0.1)

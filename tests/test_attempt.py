@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dynhp import Candidate, DynamicGridAdapter, Serial, lowest, trainer_from
-from dynhp.attempt import NOWHERE, Job, attempt, check_value, read_metrics, reseed
+from dynhp.attempt import NOWHERE, Job, attempt, check_in_force, check_value, read_metrics, reseed
 from dynhp.errors import ContractError, MetricError, SettingsError, ValueNotInForce
 from tests.reference import Diary, Toy, bits
 
@@ -255,13 +255,41 @@ def test_a_value_that_is_not_in_force_stops_the_run(
 def test_a_trainer_may_tell_only_some_of_its_values() -> None:
     class Quiet(ReadBack):
         def hyperparameters(self) -> dict[str, Any]:
-            return {"other": 3}
+            return {}
 
     trainer = Quiet()
     DynamicGridAdapter(
         trainer, {"lr": [0.01, 0.1]}, criterion=lowest("loss"), adapt_every=2, try_for=1
     ).run(4)
     assert trainer.steps == 4
+    told = trainer_from(
+        get_state=lambda: 0,
+        set_state=lambda state: None,
+        train_k=lambda k, values: None,
+        metrics=lambda: {},
+        hyperparameters=lambda: {"lr": 0.1},
+    )
+    check_in_force(told, Candidate({"wd": 0.5, "lr": 0.1}))
+    with pytest.raises(ValueNotInForce, match=r"lr should be 0\.2 but is 0\.1"):
+        check_in_force(told, Candidate({"wd": 0.5, "lr": 0.2}))
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"learning_rate": 0.1}, r"tells of 'learning_rate', but 'lr' is adapted"),
+        (None, r"hyperparameters\(\) must map names to values, got None"),
+    ],
+)
+def test_a_read_back_that_could_read_nothing_is_refused(told: Any, message: str) -> None:
+    class Mistaken(ReadBack):
+        def hyperparameters(self) -> Any:
+            return told
+
+    with pytest.raises(ContractError, match=message):
+        DynamicGridAdapter(
+            Mistaken(), {"lr": [0.01, 0.1]}, criterion=lowest("loss"), adapt_every=2, try_for=1
+        )
 
 
 def test_nowhere_is_no_state() -> None:

@@ -192,25 +192,36 @@ def test_a_plan_that_is_not_exact_shows_both_ends() -> None:
     )
     planned = plan_for(adapter, 10)
     assert planned == Plan(
-        least=Cost(main_line=10, overhead=2, candidates=2),
-        most=Cost(main_line=10, overhead=4, candidates=3),
+        least=Cost(main_line=10, overhead=2), most=Cost(main_line=10, overhead=4)
     )
+    assert planned.least.candidates == planned.most.candidates == 4  # the whole grid's
     assert not planned.exact
     assert str(planned) == (
-        "at least 10 epochs on the main line + 2 overhead = 12: 1.20 runs, 60% of a complete "
-        "search of 2; at most 10 epochs on the main line + 4 overhead = 14: 1.40 runs, 47% of a "
-        "complete search of 3"
+        "at least 10 epochs on the main line + 2 overhead = 12: 1.20 runs, 30% of a complete "
+        "search of 4; at most 10 epochs on the main line + 4 overhead = 14: 1.40 runs, 35% of a "
+        "complete search of 4"
     )
     assert str(Plan(least=planned.most, most=planned.most)) == str(planned.most)
 
 
 def test_nothing_spent_is_no_runs() -> None:
     cost = spent([])
-    assert cost == Cost(main_line=0, overhead=0, candidates=0)
-    assert (cost.total, cost.runs, cost.of_complete_search) == (0, 0.0, 0.0)
-    assert str(cost) == (
-        "0 epochs on the main line + 0 overhead = 0: 0.00 runs, 0% of a complete search of 0"
+    assert cost == Cost(main_line=0, overhead=0)
+    assert (cost.total, cost.runs, cost.of_complete_search) == (0, 0.0, None)
+    assert str(cost) == "0 epochs on the main line + 0 overhead = 0: 0.00 runs"
+
+
+def test_a_plan_in_mid_run_is_what_was_spent_and_what_is_left() -> None:
+    # Two runs to 15 and 30 have a short round more than one run to 30.
+    adapter = DynamicGridAdapter(
+        Toy(), {"lr": [0.1, 0.2, 0.3]}, criterion=lowest("loss"), adapt_every=10, try_for=1
     )
+    assert plan_for(adapter, 30).most.overhead == 6
+    adapter.run(15)
+    planned = plan_for(adapter, 30)
+    assert planned.exact
+    assert planned.most == spent(adapter.run(30)) == Cost(main_line=30, overhead=8)
+    assert plan_for(adapter, 20).most == planned.most  # what is spent is spent
 
 
 def test_spent_counts_what_was_begun() -> None:
@@ -219,7 +230,7 @@ def test_spent_counts_what_was_begun() -> None:
         trainer, {"x": [0, 1, 2]}, criterion=lowest("loss"), adapt_every=4, try_for=3
     )
     cost = spent(adapter.run(7))
-    assert cost == Cost(main_line=7, overhead=2 * (3 + 1), candidates=3)
+    assert cost == Cost(main_line=7, overhead=2 * (3 + 1))
     assert cost.total == trainer.trained
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -276,3 +277,18 @@ def test_what_has_no_scale_is_refused(axis: Any) -> None:
         Interpolation().waves(space, space.start())
     with pytest.raises(SettingsError, match="Interpolation: x must be"):
         scaled_axis(space, "x")
+
+
+def test_scores_after_different_epochs_make_no_parabola() -> None:
+    """In a race the losers' scores are older than the winner's: a peak through them is a mirage."""
+    space = Space({"x": [0.0, 0.5, 1.0]})
+    ends = ((0.5, 2), (0.0, 1), (1.0, 4))
+    tries = [
+        Try(candidate=Candidate({"x": x}), series=(), epochs=epochs, score=-((x - 0.9) ** 2))
+        for x, epochs in ends
+    ]
+    known = Known(space=space, current=Candidate({"x": 0.5}), tries=tries)
+    assert Interpolation().propose(known, np.random.default_rng(0)) == []
+    alike = [replace(try_, epochs=4) for try_ in tries]
+    known = Known(space=space, current=Candidate({"x": 0.5}), tries=alike)
+    assert Interpolation().propose(known, np.random.default_rng(0)) == [Candidate({"x": 0.9})]

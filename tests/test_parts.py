@@ -123,3 +123,11 @@ def test_an_object_named_twice_is_refused() -> None:
     thing = WithState()
     with pytest.raises(SettingsError, match=r"each object once, got .*WithState.* twice"):
         parts_of([thing, WithState(), thing], part_of)
+
+
+def test_torch_objects_are_sent_to_dynhp_torch() -> None:
+    kind = type("Linear", (), {"__module__": "torch.nn.modules.linear"})
+    ours = type("Mine", (kind,), {})
+    for thing in (kind(), ours()):
+        with pytest.raises(SettingsError, match=r"is a torch object.*use adapt of dynhp_torch"):
+            part_of(thing)

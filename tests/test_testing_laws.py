@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from dynhp.testing import (
     trainer_checks,
     verdicts,
 )
-from dynhp.testing._probe import copy_of
+from dynhp.testing._probe import copy_of, generators_put_back
 from dynhp.testing.doubles import BROKEN, SPACE
 from dynhp.trainer import trainer_from
 
@@ -284,9 +286,17 @@ class Batches(NoisyQuadratic):
         done = []
         for candidate in candidates:
             self.set_state(origin)
-            self.train_k(k, candidate)
-            done.append(([self.metrics()], self.get_state()))
+            series = []
+            for _ in range(k):
+                self.train_k(1, candidate)
+                series.append(self.metrics())
+            done.append((series, self.get_state()))
         return done
+
+
+class IgnoresK(Batches):
+    def try_batch(self, origin: Any, candidates: Any, k: int) -> Any:
+        return super().try_batch(origin, candidates, 1)
 
 
 class MeasuresOthers(Batches):
@@ -297,9 +307,20 @@ class MeasuresOthers(Batches):
 
 def test_tries_in_one_pass_must_equal_tries_alone() -> None:
     assert dict(trainer_checks(Batches, SPACES))["order"]() == ()
-    told = r"in try_batch than alone: metrics\(\)\['loss'\]"
+    told = r"in try_batch than alone: metrics\(\)\[0\]\['loss'\]"
     with pytest.raises(LawBroken, match=told):
         dict(trainer_checks(MeasuresOthers, SPACES))["order"]()
+    with pytest.raises(LawBroken, match="try_batch gave 1 epochs where 2 were asked for"):
+        dict(trainer_checks(IgnoresK, SPACES))["order"]()
+
+
+def test_a_read_back_under_other_names_breaks_the_law_of_force() -> None:
+    class OtherNames(NoisyQuadratic):
+        def hyperparameters(self) -> Any:
+            return {"learning_rate": 0.1}
+
+    with pytest.raises(LawBroken, match=r"tells of \['learning_rate'\]"):
+        dict(trainer_checks(OtherNames, SPACES))["force"]()
 
 
 # --- what cannot be judged
@@ -423,3 +444,13 @@ def test_global_generators_are_put_back() -> None:
 def test_a_verdict_is_one_line() -> None:
     assert str(Verdict(law="order", status="BROKEN", message="order: x")) == "BROKEN   order: x"
     assert str(Verdict(law="order", status="ok", notes=("a", "b"))) == "ok       order (a; b)"
+
+
+def test_torchs_generator_is_put_back_where_torch_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = SimpleNamespace(state="before")
+    torch.get_rng_state = lambda: torch.state
+    torch.set_rng_state = lambda state: setattr(torch, "state", state)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    with generators_put_back():
+        torch.state = "used"
+    assert torch.state == "before"

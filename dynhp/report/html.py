@@ -44,7 +44,8 @@ def html_report(
     True
     """
     names = list(history[0].candidate) if history else []
-    metrics = list(history[-1].metrics) if history else []
+    last = history[-1] if history else None
+    metrics = list(last.metrics or last.winner.series[-1]) if last is not None else []
     body = [
         f"<h1>{escape(title)}</h1>",
         _table(facts or {}),

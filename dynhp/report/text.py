@@ -47,7 +47,7 @@ def summary(history: Sequence[Round], *, plan: Plan | None = None) -> str:
     The value in force was kept in all 0 rounds.
     """
     lines = []
-    cost = spent(history)
+    cost = spent(history, candidates=None if plan is None else plan.most.candidates)
     if cost.main_line:
         lines.append(f"Cost: {cost}.")
         if plan is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import random
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -170,13 +171,17 @@ def told(error: BaseException) -> str:
 
 @contextmanager
 def generators_put_back() -> Iterator[None]:
-    """Leave the global generators of Python and numpy as they were found."""
+    """Leave the global generators of Python, numpy and torch as they were found."""
     python, legacy = random.getstate(), np.random.get_state()
+    torch = sys.modules.get("torch")  # never imported for this: who has not cannot have used it
+    seeds = torch.get_rng_state() if torch is not None else None
     try:
         yield
     finally:
         random.setstate(python)
         np.random.set_state(legacy)
+        if torch is not None:
+            torch.set_rng_state(seeds)
 
 
 def require_subject(make: Any, space: Any, *, epochs: Any, another_process: bool) -> Subject:

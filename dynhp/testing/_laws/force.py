@@ -35,6 +35,7 @@ def check(subject: Subject) -> tuple[str, ...]:
     notes = [_has_effect(subject, state, name, candidates) for name in subject.space]
     _unknown_is_refused(subject, candidates[0])
     if isinstance(fresh(subject), ReadsBack):
+        _tells_of_something(subject, candidates[0])
         _tells_the_truth(subject, candidates)
     return tuple(note for note in notes if note)
 
@@ -97,6 +98,19 @@ def _unknown_is_refused(subject: Subject, candidate: Candidate) -> None:
         "values are looked up by name and the rest is dropped; raise an error for names that are "
         "left over, or a misspelt name will be adapted to no effect",
     )
+
+
+def _tells_of_something(subject: Subject, candidate: Candidate) -> None:
+    trainer = fresh(subject)
+    assert isinstance(trainer, ReadsBack)
+    trainer.train_k(1, candidate)
+    found = trainer.hyperparameters()
+    if not set(found) & set(candidate):
+        raise broken(
+            LAW,
+            f"hyperparameters() tells of {list(found)!r} after training with {dict(candidate)!r}",
+            "it uses other names than train_k; nothing can be read back then",
+        )
 
 
 def _tells_the_truth(subject: Subject, candidates: list[Candidate]) -> None:

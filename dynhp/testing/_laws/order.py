@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from dynhp.records import Candidate
 from dynhp.testing._probe import (
@@ -13,6 +14,7 @@ from dynhp.testing._probe import (
     copy_of,
     corners,
     fresh,
+    fresh_at,
     look,
     origins,
     usable,
@@ -66,16 +68,31 @@ def _same(candidate: Candidate, first: Trace, second: Trace) -> None:
 def _in_one_pass(subject: Subject, origin: State, tries: dict[Candidate, Trace]) -> None:
     trainer = fresh(subject)
     assert isinstance(trainer, TriesBatches)
-    batch = trainer.try_batch(copy_of(origin), list(tries), 1)
-    for (candidate, alone), (series, state) in zip(tries.items(), batch, strict=True):
-        place = difference(alone.state, state) or difference(
-            alone.series[0], dict(series[-1]), "metrics()"
+    for k in (1, 2):
+        batch = trainer.try_batch(copy_of(origin), list(tries), k)
+        for candidate, (series, state) in zip(tries, batch, strict=True):
+            if len(series) != k:
+                raise broken(
+                    LAW,
+                    f"try_batch gave {len(series)} epochs where {k} were asked for",
+                    "it must give the metrics after each of the k epochs",
+                )
+            _same_in_one_pass(subject, origin, candidate, list(map(dict, series)), state)
+
+
+def _same_in_one_pass(
+    subject: Subject, origin: State, candidate: Candidate, series: list[Any], state: State
+) -> None:
+    trainer = fresh_at(subject, origin)
+    alone: list[Any] = []
+    for _ in series:
+        trainer.train_k(1, candidate)
+        alone.append(dict(trainer.metrics()))
+    place = difference(trainer.get_state(), state) or difference(alone, series, "metrics()")
+    if place is not None:
+        raise broken(
+            LAW,
+            f"the try of {dict(candidate)!r} came out differently in try_batch than alone: {place}",
+            "the batched computation shares random numbers among the tries, or rounds "
+            "differently; leave try_batch out where that cannot be helped",
         )
-        if place is not None:
-            raise broken(
-                LAW,
-                f"the try of {dict(candidate)!r} came out differently in try_batch than alone: "
-                f"{place}",
-                "the batched computation shares random numbers among the tries, or rounds "
-                "differently; leave try_batch out where that cannot be helped",
-            )

@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from dynhp import Part, SettingsError
-from dynhp.parts import HasStateDict, Parts, part_of
+from dynhp.parts import HasStateDict, Parts, stateful_part
 
 __all__ = ["data_part", "generator_part", "torch_generators"]
 
@@ -74,7 +74,7 @@ def data_part(thing: Any) -> Part:
             "state: a DataLoader with persistent_workers=True keeps random numbers in processes "
             "out of reach; make it with persistent_workers=False"
         )
-    parts = [part_of(thing)] if isinstance(thing, HasStateDict) else []
+    parts = [stateful_part(thing)] if isinstance(thing, HasStateDict) else []
     for owner in _inside(thing):
         parts += _parts_on(owner)
     whole = Parts(parts)
@@ -97,7 +97,7 @@ def _parts_on(owner: Any) -> Iterator[Part]:
     if isinstance(generator, torch.Generator):
         yield generator_part(generator)
     elif isinstance(generator, np.random.Generator | random.Random):
-        yield part_of(generator)
+        yield stateful_part(generator)
     if isinstance(getattr(owner, "epoch", None), int):  # DistributedSampler shuffles by it
         yield Part(
             get=lambda: owner.epoch,

@@ -56,7 +56,7 @@ def adapt(
     >>> [round_.candidate["lr"] for round_ in loop.history]
     [0.5, 0.5]
     """
-    require_whole(state)
+    require_whole(state, bind)
     return dynhp.adapt(
         epochs,
         state=(*parts_of(state, as_part), *torch_generators()),

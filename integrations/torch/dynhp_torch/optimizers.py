@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from dynhp import ContractError, Part
-from dynhp.parts import part_of
+from dynhp.parts import stateful_part
 from dynhp_torch.tensors import cloned, filled
 
 __all__ = ["OptimizerState", "optimizer_part"]
@@ -45,7 +45,7 @@ def optimizer_part(optimizer: Optimizer) -> Part:
         kind.state_dict is not Optimizer.state_dict
         or kind.load_state_dict is not Optimizer.load_state_dict
     ):
-        return part_of(optimizer)
+        return stateful_part(optimizer)
     return Part(get=lambda: _get(optimizer), set=lambda state: _set(optimizer, state))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Sampler
 
 from dynhp import Part, SettingsError
-from dynhp.parts import part_of
+from dynhp.parts import stateful_part
 from dynhp_torch.averaging import AveragedWeights
 from dynhp_torch.generators import data_part, generator_part
 from dynhp_torch.modules import module_part
@@ -50,13 +50,20 @@ def torch_part(thing: Any) -> Part:
         return tensor_part(thing)
     if isinstance(thing, DataLoader | Sampler):
         return data_part(thing)
-    return part_of(thing)
+    return stateful_part(thing)
 
 
-def require_whole(state: Any) -> None:
-    """Refuse a state in which an optimiser's parameters or a scheduler's optimiser are missing."""
+def require_whole(state: Any, bind: Mapping[str, Any] | None) -> None:
+    """Refuse a state in which an optimiser's parameters, or an optimiser in use, are missing."""
     if not isinstance(state, Sequence):
         return  # the core says what is wrong with it
+    for name, binding in (bind or {}).items() if isinstance(bind, Mapping) else ():
+        optimizer = getattr(binding, "optimizer", None)
+        if isinstance(optimizer, Optimizer) and not _holds(state, optimizer):
+            raise SettingsError(
+                f"state: {name!r} is bound to {type(optimizer).__name__}, which is missing, so its "
+                "momentum could not be put back; list it too"
+            )
     for thing in state:
         if isinstance(thing, LRScheduler) and not _holds(state, thing.optimizer):
             raise SettingsError(

@@ -22,7 +22,7 @@ class ScheduleScale:
     def __init__(
         self, optimizer: Optimizer, key: str, groups: tuple[int | str, ...] | None
     ) -> None:
-        self._optimizer = optimizer
+        self.optimizer = optimizer
         self._key = key
         self._groups = groups
         self._factor: Any = 1.0

@@ -53,7 +53,7 @@ def torch_trainer(
     for role, function in (("train_epoch", train_epoch), ("evaluate", evaluate)):
         if not callable(function):
             raise SettingsError(f"torch_trainer: {role} must be a function, got {function!r}")
-    require_whole(state)
+    require_whole(state, bind)
     bound = bindings.require_bindings(bind)
     known = _names(bound, reads)
     values = (Part(get=binding.get, set=binding.set) for binding in bound.values())

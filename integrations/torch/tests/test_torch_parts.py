@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, TensorDataset
 
+import dynhp
 from dynhp import ContractError, Part, SettingsError, lowest
-from dynhp_torch import adapt, generators, torch_part
+from dynhp_torch import adapt, generators, optimizer_param, schedule_scale, torch_part
 from dynhp_torch.tensors import cloned
 
 
@@ -434,3 +435,24 @@ def test_copies_share_nothing() -> None:
     inner.zero_()
     assert repr(copied) == "{'list': [tensor([1.]), (tensor([1.]), 3)], 'other': {4}}"
     assert isinstance(copied["list"][0], Tensor)
+
+
+def test_a_bound_optimiser_must_be_in_the_state() -> None:
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    settings: dict[str, Any] = {"criterion": lowest("loss"), "adapt_every": 2, "try_for": 1}
+    for binding in (optimizer_param(optimizer, "lr"), schedule_scale(optimizer)):
+        with pytest.raises(SettingsError, match="'lr' is bound to SGD, which is missing"):
+            adapt(4, state=[model], space={"lr": [0.1, 1.0]}, bind={"lr": binding}, **settings)
+
+
+def test_the_core_sends_torch_objects_here() -> None:
+    with pytest.raises(SettingsError, match=r"Linear is a torch object.*use adapt of dynhp_torch"):
+        dynhp.adapt(
+            4,
+            state=[nn.Linear(2, 1)],
+            space={"lr": [0.1, 1.0]},
+            criterion=lowest("loss"),
+            adapt_every=2,
+            try_for=1,
+        )

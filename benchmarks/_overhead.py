@@ -1,0 +1,87 @@
+"""What the adapter itself costs, seen with a trainer that does nothing."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from _facts import Row
+
+from dynhp import BestByMargin, DynamicGridAdapter, Interpolation, OneAxis, Racing, lowest
+
+__all__ = ["rows"]
+
+_SIZES = (1, 3, 9, 27, 81)
+_ROUNDS = 3000
+
+
+class Nothing:
+    """A trainer that does nothing, as fast as it can be done."""
+
+    def get_state(self) -> int:
+        return 0
+
+    def set_state(self, state: int) -> None:
+        pass
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+        pass
+
+    def metrics(self) -> dict[str, float]:
+        return {"loss": 0.5}
+
+
+def rows() -> list[Row]:
+    """Overhead per try and per round, and how it grows with the rounds already done."""
+    fastest = {size: _fastest_round(size) for size in _SIZES}
+    times = np.array(list(fastest.values()))
+    # Relative errors count, or the round with 81 tries would decide alone.
+    per_try, per_round = np.polyfit(_SIZES, times, 1, w=1 / times)
+    steepest = (times[-1] - times[-2]) / (_SIZES[-1] - _SIZES[-2])
+    seen = ", ".join(f"{size}: {found:.0f}" for size, found in fastest.items())
+    return [
+        Row("overhead per try", per_try, "µs", 50, "line through the fastest rounds"),
+        Row("overhead per round", per_round, "µs", 200, f"µs of a round by its tries: {seen}"),
+        Row("overhead per try from 27 to 81 tries", steepest, "µs", 50),
+        _growth("FullGrid, Best", 1.5),
+        _growth("Racing", 1.5, selection=Racing()),
+        _growth("BestByMargin(noise=2)", None, selection=BestByMargin(noise=2.0)),
+        _growth("Interpolation", None, proposer=Interpolation()),
+        _growth("OneAxis", None, proposer=OneAxis()),
+    ]
+
+
+def _adapter(size: int, **settings: Any) -> DynamicGridAdapter:
+    return DynamicGridAdapter(
+        Nothing(),
+        {"lr": list(range(1, size + 1))},
+        criterion=lowest("loss"),
+        adapt_every=2,
+        try_for=1,
+        **settings,
+    )
+
+
+def _fastest_round(size: int) -> float:
+    return min(_round_times(_adapter(size), max(100, 2000 // size)))
+
+
+def _growth(name: str, limit: float | None, **settings: Any) -> Row:
+    """How much slower rounds are after thousands of them; 1 where the whole run is linear."""
+    rounds = _ROUNDS if limit is not None else _ROUNDS // 6
+    times = _round_times(_adapter(3, **settings), rounds)
+    early, late = (statistics.median(times[i : i + 200]) for i in (0, rounds - 200))
+    note = f"{early:.0f} µs in rounds 1 to 200, {late:.0f} µs in the 200 up to {rounds}"
+    return Row(f"late round / early round, {name}", late / early, "", limit, note)
+
+
+def _round_times(adapter: DynamicGridAdapter, rounds: int) -> list[float]:
+    times = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        adapter.step()
+        times.append((time.perf_counter() - began) * 1e6)
+    return times

@@ -1,0 +1,84 @@
+"""What the package weighs: the time to import it, the size of its wheel, what it depends on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+from _facts import ROOT, Row
+
+__all__ = ["rows"]
+
+_INTERPRETERS = 20
+
+
+def rows() -> list[Row]:
+    """Import time and wheel."""
+    return [_import_time(), *_wheel()]
+
+
+def _import_time() -> Row:
+    numpy_only, with_dynhp = [], []
+    with tempfile.TemporaryDirectory() as bytecode:
+        _seconds("import numpy, dynhp", bytecode)  # compiles, as pip does when it installs
+        for _ in range(_INTERPRETERS):
+            numpy_only.append(_seconds("import numpy", bytecode))
+            with_dynhp.append(_seconds("import numpy, dynhp", bytecode))
+    base, base_busy = (min(column) * 1e3 for column in zip(*numpy_only, strict=True))
+    both, both_busy = (min(column) * 1e3 for column in zip(*with_dynhp, strict=True))
+    note = (
+        f"numpy alone {base:.0f} ms; fastest of {_INTERPRETERS} fresh interpreters; "
+        f"processor time {both_busy - base_busy:.0f} ms"
+    )
+    return Row("import dynhp adds to import numpy", both - base, "ms", 60, note)
+
+
+def _seconds(statement: str, bytecode: str) -> tuple[float, float]:
+    """How long it takes in a fresh interpreter: by the clock, and of the main thread's work."""
+    code = (
+        "from time import perf_counter, thread_time; clock, work = perf_counter(), thread_time(); "
+        f"{statement}; print(perf_counter() - clock, thread_time() - work)"
+    )
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    clock, work = map(float, done.stdout.split())
+    return clock, work
+
+
+def _wheel() -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
+        built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        if built.returncode:
+            reason = (built.stderr or built.stdout).strip().splitlines()[-1]
+            return [Row("wheel without data", float("nan"), "kB", 300, f"not built: {reason}")]
+        (wheel,) = Path(folder).glob("*.whl")
+        return _weigh(wheel)
+
+
+def _weigh(wheel: Path) -> list[Row]:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        data = sum(info.compress_size for info in archive.infolist() if "/data/" in info.filename)
+        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        headers = Parser().parsestr(archive.read(metadata).decode())
+    needed = [line for line in headers.get_all("Requires-Dist", []) if "extra ==" not in line]
+    others = [line for line in needed if not line.startswith("numpy")]
+    size = (wheel.stat().st_size - data) / 1e3
+    return [
+        Row("wheel without data", size, "kB", 300, f"{len(names)} files, data {data / 1e3:.0f} kB"),
+        Row("dependencies besides numpy", len(others), "", 0, f"needs {', '.join(needed)}"),
+    ]

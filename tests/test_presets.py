@@ -1,0 +1,179 @@
+"""Presets give arguments that the adapter takes, and advice where nothing should be adapted."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynhp import (
+    Best,
+    BestByMargin,
+    DynamicGridAdapter,
+    FullGrid,
+    LeaveItAlone,
+    Neighbors,
+    Progress,
+    Racing,
+    SettingsError,
+    highest,
+    lowest,
+    paper,
+    phased,
+    plan,
+    plan_for,
+    recommended,
+    smallest_gap,
+    smoothed,
+    trainer_from,
+)
+from dynhp.advice import LEAVE_ALONE
+
+
+def flat_trainer(*metrics: str) -> Any:
+    return trainer_from(
+        get_state=lambda: 0,
+        set_state=lambda state: None,
+        train_k=lambda k, values: None,
+        metrics=lambda: dict.fromkeys(metrics, 0.5),
+    )
+
+
+def test_paper_is_algorithm_1() -> None:
+    assert paper(10, 2) == {
+        "criterion": smoothed(highest("val_auc")),
+        "adapt_every": 10,
+        "try_for": 2,
+        "proposer": FullGrid(),
+        "selection": Best(),
+    }
+
+
+def test_paper_judges_by_the_gap_where_asked() -> None:
+    arguments = paper(10, 2, "gap", train="t", validation="v")
+    assert arguments["criterion"] == smoothed(smallest_gap("t", "v"))
+    series = [{"t": 1.0, "v": 0.5}, {"t": 1.0, "v": 0.75}]
+    assert arguments["criterion"](series, Progress(0)) == -0.375
+
+
+def test_paper_reads_the_validation_metric_it_is_given() -> None:
+    assert paper(1, 1, validation="mrr")["criterion"] == smoothed(highest("mrr"))
+
+
+def test_paper_goes_into_the_adapter_as_it_is() -> None:
+    space = {"ratio": [0.1 * i for i in range(1, 10)]}
+    adapter = DynamicGridAdapter(flat_trainer("val_auc"), space, **paper(10, 1))
+    assert plan_for(adapter, 500).most.runs == 1.8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0, 1), "alpha must be a whole number above 0, got 0"),
+        ((10, 0.5), "beta must be a whole number above 0, got 0.5"),
+        ((10, 1, "loss"), "criterion must be 'validation' or 'gap', got 'loss'"),
+    ],
+)
+def test_paper_refuses(arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        paper(*arguments)
+
+
+def test_recommended_learning_rate() -> None:
+    assert recommended("lr", epochs=40, default=0.1, name="eta", loss="mse") == {
+        "space": {"eta": recommended("lr", epochs=4, default=0.1)["space"]["lr"]},
+        "criterion": phased(lowest("ema_mse"), lowest("mse"), at=0.6),
+        "adapt_every": 10,
+        "try_for": 5,
+        "proposer": FullGrid(),
+        "selection": Racing(keep=0.5),
+    }
+
+
+@given(default=st.floats(1e-12, 1e6), epochs=st.integers(4, 2000))
+def test_recommended_is_five_steps_of_about_3_around_the_default(
+    default: float, epochs: int
+) -> None:
+    arguments = recommended("learning_rate", epochs=epochs, default=default)
+    values = arguments["space"]["learning_rate"].grid()
+    assert values[2] == default
+    assert len(values) == 5
+    for low, high in itertools.pairwise(values):
+        assert 2.8 < high / low < 3.6
+    assert arguments["adapt_every"] >= epochs / 4 > arguments["adapt_every"] - 1
+    assert 1 <= arguments["try_for"] <= arguments["adapt_every"]
+    assert abs(arguments["try_for"] - epochs / 8) <= 0.5
+
+
+def test_recommended_races_so_that_five_values_cost_a_third_of_a_run() -> None:
+    arguments = recommended("learning_rate", epochs=80, default=0.1)
+    cost = plan(epochs=80, adapt_every=20, try_for=arguments["try_for"], candidates=5,
+                selection=arguments["selection"])  # fmt: skip
+    assert cost.runs == pytest.approx(1.35)
+
+
+def test_recommended_goes_into_the_adapter_as_it_is() -> None:
+    trainer = flat_trainer("val_loss", "ema_val_loss")
+    adapter = DynamicGridAdapter(trainer, **recommended("lr", epochs=8, default=0.1))
+    assert adapter.current == {"lr": 0.1}
+    assert adapter.run(8).epochs == 8
+
+
+@pytest.mark.parametrize("kind", [*LEAVE_ALONE, "Dropout", "label-smoothing"])
+def test_recommended_advises_to_leave_alone(kind: str) -> None:
+    with pytest.raises(LeaveItAlone, match=f"^{kind}: leave it alone; .*Shadow$"):
+        recommended(kind)
+
+
+def test_forced_settings_are_cautious() -> None:
+    arguments = recommended("dropout", epochs=160, default=0.2, name="p", force=True)
+    assert arguments["space"]["p"].grid() == (0.05, 0.1, 0.2, 0.4, 0.8)
+    assert arguments["criterion"] == lowest("val_loss")
+    assert (arguments["adapt_every"], arguments["try_for"]) == (20, 10)
+    assert arguments["proposer"] == Neighbors()
+    assert arguments["selection"] == BestByMargin(noise=2.0)
+
+
+@pytest.mark.parametrize(
+    ("default", "values"),
+    [(0.5, (0.12, 0.25, 0.5)), (1, (0.25, 0.5, 1.0)), (2.0, (0.5, 1.0, 2.0))],
+)
+def test_forced_settings_stay_below_1(default: float, values: tuple[float, ...]) -> None:
+    arguments = recommended("dropout", epochs=8, default=default, force=True)
+    assert arguments["space"]["dropout"].grid() == values
+    assert (arguments["adapt_every"], arguments["try_for"]) == (1, 1)
+
+
+def test_force_changes_nothing_for_a_learning_rate() -> None:
+    plain, forced = (recommended("lr", epochs=9, default=1, force=f) for f in (False, True))
+    assert plain == forced
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"),
+    [
+        ("learning_rat", {}, "nothing is known about 'learning_rat'; did you mean 'learning_rate'"),
+        ("momentum", {}, "nothing is known about 'momentum'"),
+        (None, {}, "nothing is known about None"),
+        ("lr", {"epochs": None}, "epochs must be 4 or more, got None"),
+        ("lr", {"epochs": 3}, "epochs must be 4 or more, got 3"),
+        ("lr", {"epochs": 40.0}, "epochs must be 4 or more, got 40.0"),
+        ("lr", {"default": "0.1"}, "default must be a positive number, got '0.1'"),
+        ("lr", {"default": 0.0}, "default must be a positive number, got 0.0"),
+        ("lr", {"default": math.inf}, "default must be a positive number, got inf"),
+        ("lr", {"default": math.nan}, "default must be a positive number, got nan"),
+    ],
+)
+def test_recommended_refuses(kind: Any, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        recommended(kind, **{"epochs": 40, "default": 0.1, **changes})
+
+
+def test_a_learning_rate_has_a_typical_default() -> None:
+    assert recommended("learning_rate", epochs=40) == recommended(
+        "learning_rate", epochs=40, default=0.03
+    )
