@@ -33,7 +33,7 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	$(FAST_MALLOC) OMP_WAIT_POLICY=PASSIVE $(BIN)/dynhp linkpred train --dataset cora \
 		--split 80/10/10 --negatives uniform --method adagrid --adapt-every 10 --try-for 1 \
-		--seeds 1 --out out/cora
+		--seeds 3 --out out/cora
 
 test: lint types imports pytest
 

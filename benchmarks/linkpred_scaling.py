@@ -24,12 +24,12 @@ CHANNELS, PER_NODE = 500, 20
 EXPONENT, GIBIBYTES = 1.1, 3.0
 
 
-def scaling(data: Path) -> bool:
-    """Print one table for features and one for learnt embeddings; tells whether both hold."""
+def scaling(data: Path) -> bool | None:
+    """Print one table for features and one for embeddings; do both hold? None: not measured."""
     missing = [name for name in GRAPHS if not (data / "graphs" / f"{name}.npz").exists()]
     if missing:
         print(f"\nscaling skipped: {', '.join(missing)} not found in the folder graphs of --data")
-        return True
+        return None
     return all([_table(data, inputs) for inputs in ("features", "embedding")])
 
 

@@ -33,16 +33,13 @@ def cleaned(
     pairs = np.unique(np.minimum(tails, heads) * num_nodes + np.maximum(tails, heads))
     one_way = 2 * len(pairs) - len(arcs)  # pairs that were written in one direction only
     if one_way:
-        notices.extend(_one_way_notice(one_way, len(arcs), tails, heads, directed))
+        rising = bool((tails < heads).all())
+        notices.extend(_one_way_notice(one_way, len(arcs), directed, rising=rising))
     return np.stack(np.divmod(pairs, num_nodes)), tuple(notices)
 
 
 def _one_way_notice(
-    one_way: int,
-    arcs: int,
-    tails: NDArray[np.int64],
-    heads: NDArray[np.int64],
-    directed: Directed | None,
+    one_way: int, arcs: int, directed: Directed | None, *, rising: bool
 ) -> list[str]:
     if directed == "symmetrize":
         return [f"made {one_way} one-way arcs undirected"]
@@ -52,7 +49,7 @@ def _one_way_notice(
             f"pass directed='symmetrize' to drop the direction"
         )
     # u < v throughout is how undirected lists are written; anything else deserves a word.
-    return [] if (tails < heads).all() else [f"read {one_way} one-way pairs as undirected edges"]
+    return [] if rising else [f"read {one_way} one-way pairs as undirected edges"]
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

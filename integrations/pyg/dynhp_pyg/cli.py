@@ -63,6 +63,16 @@ def _in_one_line(
     def wrapped(parsed: argparse.Namespace) -> int:
         try:
             return command(parsed)
+        except MemoryError as error:
+            raise SettingsError(
+                "there is not enough memory for a model of this size; take a smaller --width"
+            ) from error
+        except RuntimeError as error:
+            if "memory" not in str(error):  # torch has no exception of its own for it
+                raise
+            raise SettingsError(
+                "there is not enough memory for a model of this size; take a smaller --width"
+            ) from error
         except ImportError as error:
             raise SettingsError(
                 f"dynhp linkpred needs a package that is missing: {error}; "
@@ -84,7 +94,8 @@ def train_command(parsed: argparse.Namespace) -> int:
     if not parsed.quiet:
         print(_more(results))
     if parsed.out is not None:
-        write_files(parsed.out, _files(results))
+        ours = ("report-*.html", "schedule-*.json")
+        write_files(parsed.out, _files(results), replaces=ours)
         if not parsed.quiet:
             print(
                 f"written to {parsed.out}: results.json, results.csv, seconds.json and, for "

@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 def graph_from_data(data: Data, *, name: str = "graph", directed: Directed | None = None) -> Graph:
     """A clean graph from any homogeneous PyG `Data`, with dense, sparse or no features.
 
+    In PyG an undirected graph holds both arcs of an edge; one that does not is directed, and
+    needs `directed="symmetrize"`.
+
     >>> import torch
     >>> from torch_geometric.data import Data
-    >>> graph_from_data(Data(edge_index=torch.tensor([[0, 1], [1, 2]]), num_nodes=4)).num_nodes
-    4
+    >>> data = Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=4)
+    >>> graph_from_data(data).num_edges
+    2
     """
     edge_index = getattr(data, "edge_index", None)
     if edge_index is None or not hasattr(data, "num_nodes"):
@@ -37,7 +41,7 @@ def graph_from_data(data: Data, *, name: str = "graph", directed: Directed | Non
         features=getattr(data, "x", None),
         labels=labels,
         name=name,
-        directed=directed,
+        directed="refuse" if directed is None else directed,
     )
 
 

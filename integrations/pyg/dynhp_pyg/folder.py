@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dynhp.errors import SettingsError
@@ -29,8 +29,12 @@ def check_writable(folder: str | os.PathLike[str]) -> None:
         raise _refused(folder, error) from None
 
 
-def write_files(folder: str | os.PathLike[str], files: Mapping[str, str]) -> None:
+def write_files(
+    folder: str | os.PathLike[str], files: Mapping[str, str], *, replaces: Sequence[str] = ()
+) -> None:
     """Write the files, each beside its place first; all are put in place after the last is whole.
+
+    Older files that match a pattern of `replaces` and are not written again are removed.
 
     >>> with tempfile.TemporaryDirectory() as home:
     ...     write_files(Path(home, "new"), {"a.txt": "one"})
@@ -38,6 +42,7 @@ def write_files(folder: str | os.PathLike[str], files: Mapping[str, str]) -> Non
     'one'
     """
     target = Path(folder)
+    stale = {path.name for pattern in replaces for path in target.glob(pattern)}
     waiting: list[tuple[str, Path]] = []
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -47,6 +52,9 @@ def write_files(folder: str | os.PathLike[str], files: Mapping[str, str]) -> Non
             while waiting:
                 os.replace(*waiting[0])
                 del waiting[0]
+            for name in stale:
+                if name not in files:  # of an earlier run with more seeds
+                    (target / name).unlink(missing_ok=True)
         finally:
             for temporary, _ in waiting:
                 os.unlink(temporary)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,7 +20,7 @@ class NegativeSampler(Protocol):
 
     `sample` may repeat a pair (training draws anew every epoch); `distinct` never does
     (evaluation). Both give exactly `count` pairs, shape (2, count), in an order that means
-    nothing, and refuse to draw more than there are.
+    nothing. `distinct` refuses to draw more than there are, `sample` only where there are none.
     """
 
     def sample(self, count: int, rng: np.random.Generator) -> Ints:
@@ -45,7 +46,7 @@ class UniformNegatives:
 
     def sample(self, count: int, rng: np.random.Generator) -> Ints:
         """`count` non-edges, with repeats."""
-        _check_count(count, self.free.count, "non-edges")
+        _check_some(count, self.free.count, "non-edges")
         ranks = rng.integers(0, max(self.free.count, 1), count)
         return _oriented(self.free.pairs(ranks), self.ordered, rng)
 
@@ -82,21 +83,21 @@ class CommunityNegatives:
 
     def sample(self, count: int, rng: np.random.Generator) -> Ints:
         """`count` non-edges, with repeats."""
-        within = self._checked(count)
+        within = self._checked(count, _check_some)
         ranks = self._within_ranks(within, rng)
         across = rng.integers(0, max(self.between.count, 1), count - within)
         return self._joined(ranks, across, rng)
 
     def distinct(self, count: int, rng: np.random.Generator) -> Ints:
         """`count` different non-edges."""
-        within = self._checked(count)
+        within = self._checked(count, _check_count)
         ranks = self._distinct_within_ranks(within, rng)
         return self._joined(ranks, _choice(self.between, count - within, rng), rng)
 
-    def _checked(self, count: int) -> int:
+    def _checked(self, count: int, check: Callable[[int, int, str], None]) -> int:
         within = self.within(count)
-        _check_count(within, self.inside.count, "non-edges within communities")
-        _check_count(count - within, self.between.count, "non-edges between communities")
+        check(within, self.inside.count, "non-edges within communities")
+        check(count - within, self.between.count, "non-edges between communities")
         return within
 
     def _joined(self, within: Ints, across: Ints, rng: np.random.Generator) -> Ints:
@@ -189,6 +190,11 @@ def _check_possible(share: float, count: int, where: str) -> None:
             f"a share {share!r} of the negatives must lie {where} communities, but 0 non-edges "
             f"do; take negatives='uniform'"
         )
+
+
+def _check_some(count: int, available: int, what: str) -> None:
+    # With repeats a few pairs serve for any number of draws.
+    _check_count(count, count if available else 0, what)
 
 
 def _check_count(count: int, available: int, what: str) -> None:

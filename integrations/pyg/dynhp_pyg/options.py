@@ -96,9 +96,15 @@ def graph_of(parsed: argparse.Namespace) -> Graph:
     return load_planetoid(parsed.planetoid, parsed.data)
 
 
+MOST_SEEDS = 10_000
+"""More is a slip of the keyboard."""
+
+
 def settings_of(parsed: argparse.Namespace, *, graph: str) -> list[LinkRun]:
     """Give the settings of each seed's run."""
     seeds = whole("--seeds", parsed.seeds, least=1)
+    if seeds > MOST_SEEDS:
+        raise SettingsError(f"--seeds must be at most {MOST_SEEDS}, got {seeds!r}")
     return [
         LinkRun(
             graph=graph,

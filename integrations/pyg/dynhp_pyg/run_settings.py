@@ -51,7 +51,7 @@ class LinkRun:
     ``ratio`` is the edge message ratio at the start, and all along under ``method="fixed"``.
     ``space`` has the values to try of each hyperparameter under adaptation; the others keep the
     trainer's defaults. ``seed`` decides the split, the weights, the noise and the choices.
-    Equal settings give equal results.
+    Equal settings give equal results (communities="auto" is igraph only where it is installed).
 
     >>> LinkRun(method="fixed", epochs=20).initial
     {'edge_message_ratio': 0.5}

@@ -173,7 +173,7 @@ def _without_repeats(
 
 def _check_enough(sampler: Sampler, count: int) -> None:
     """Refuse what the clean sampler could not give either: rejection would go on for ever."""
-    sampler.sample(count, np.random.default_rng(0))
+    sampler.distinct(count, np.random.default_rng(0))
 
 
 def _pairs(edges: Ints) -> Ints:

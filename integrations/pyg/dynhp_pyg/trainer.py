@@ -196,6 +196,7 @@ class LinkPredictionTrainer:
             "best_val_auc": math.nan if self._best is None else self._best["val_auc"],
         }
         if self._with_average_precision:
+            measured["train_ap"] = average_precision(*self._fitted)
             measured["val_ap"] = average_precision(positives, negatives)
         return {name: _plain(value) for name, value in measured.items()}
 

@@ -55,8 +55,14 @@ def _assert_same(split: Split, values: dict[str, float], arguments: dict[str, An
         # Weights move far less than they are large, so how far they moved is held against, too.
         # (Not to 1e-4: a sum that rounds to the other side of ReLU's corner is worth more.)
         assert apart < 1e-2 * moved, name
-        if name.startswith("weight"):
-            assert apart < 1e-4 * np.linalg.norm(expected[name]), name
+        # A ReLU that rounding turned shows in one bias of three layers over directed arcs.
+        exact = split.protocol == "undirected" or arguments.get("layers", 2) == 2
+        assert apart < (1e-4 if exact else 1e-3) * np.linalg.norm(expected[name]), name
+    both = [
+        np.concatenate([weights[name].ravel() for name in sorted(weights)])
+        for weights in (fast.weights(), expected)
+    ]
+    assert np.linalg.norm(both[0] - both[1]) < 1e-4 * np.linalg.norm(both[1])
     # Rounding swaps pairs that are nearly equal: an AUC is not as smooth as a loss.
     for stage in ("metrics", "test"):
         for name, value in getattr(reference, stage)().items():

@@ -155,7 +155,7 @@ def test_any_pyg_data_becomes_a_graph() -> None:
 
 
 def test_pyg_data_without_features_or_with_odd_labels_is_fine() -> None:
-    data = Data(edge_index=torch.tensor([[0], [1]]), num_nodes=5, y=torch.rand(5, 3))
+    data = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=5, y=torch.rand(5, 3))
     graph = graph_from_data(data)
     assert (graph.num_nodes, graph.features, graph.labels) == (5, None, None)
 
@@ -164,3 +164,10 @@ def test_pyg_data_without_features_or_with_odd_labels_is_fine() -> None:
 def test_pyg_data_without_edges_is_refused(data: Any) -> None:
     with pytest.raises(DataError, match="needs edge_index"):
         graph_from_data(data)
+
+
+def test_pyg_data_with_one_way_arcs_needs_consent() -> None:
+    rising = Data(edge_index=torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
+    with pytest.raises(DataError, match=r"2 of 2 arcs without their reverse; .*symmetrize"):
+        graph_from_data(rising)
+    assert graph_from_data(rising, directed="symmetrize").num_edges == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -26,8 +27,9 @@ from dynhp import (
 from dynhp.errors import DynhpError, SettingsError
 from dynhp_pyg import DataError, graph_from_edges, make_split
 from dynhp_pyg.example import tiny_graph
+from dynhp_pyg.fast import FastGcn
 from dynhp_pyg.intervals import mean_of, student
-from dynhp_pyg.runs import RATIOS, LinkResult, LinkRun, prepare, run, space_of, train
+from dynhp_pyg.runs import RATIOS, LinkResult, LinkRun, Method, prepare, run, space_of, train
 from dynhp_pyg.trainer import LinkPredictionTrainer
 
 GRAPH = tiny_graph()
@@ -250,3 +252,29 @@ def test_the_interval_is_students() -> None:
     assert found.mean - found.half_width == pytest.approx(low)
     assert found.mean + found.half_width == pytest.approx(high)
     assert mean_of([0.5]).half_width is None
+
+
+@pytest.mark.parametrize("method", get_args(Method))
+def test_no_try_ever_looks_at_the_test_pairs(
+    method: Method, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    scores = FastGcn.scores
+
+    def spied(self: FastGcn, name: Any) -> Any:
+        asked.append(name)
+        return scores(self, name)
+
+    monkeypatch.setattr(FastGcn, "scores", spied)
+    seen: list[set[str]] = []
+    settings = LinkRun(method=method, epochs=6, adapt_every=3, width=4)
+    run(settings, graph=tiny_graph(), callbacks=[lambda event: seen.append(set(asked))])
+    assert seen[-1] == {"validation"}  # until the last round was over
+    assert set(asked) == {"validation", "test"}
+
+
+def test_a_dense_graph_trains_on_the_few_non_edges_it_has() -> None:
+    generator = np.random.default_rng(0)
+    joined = np.triu(generator.random((30, 30)) < 0.66, 1)
+    graph = graph_from_edges(np.stack(np.nonzero(joined)), 30)
+    assert run(LinkRun(method="random", epochs=20, width=4), graph=graph).history.epochs == 20

@@ -115,7 +115,7 @@ def test_bound_values_go_with_the_state() -> None:
     [
         ({"bind": None}, SettingsError, "name them in bind or in reads"),
         ({"reads": "lr"}, SettingsError, "reads must be a list of names, got 'lr'"),
-        ({"state": []}, SettingsError, "state must list what decides the future"),
+        ({"state": []}, SettingsError, "bound to SGD, which is missing"),
         ({"train_epoch": 3}, SettingsError, "train_epoch must be a function, got 3"),
         ({"evaluate": None}, SettingsError, "evaluate must be a function, got None"),
     ],
