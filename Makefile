@@ -8,12 +8,13 @@ FAST_MALLOC := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=10737418
 # Tests run side by side: threads of their own would only get in each other's way.
 ONE_THREAD := OMP_NUM_THREADS=1
 
-.PHONY: help setup demo test lint types imports pytest format bench-core bench-linkpred quality mutants torture clean
+.PHONY: help setup demo test lint types imports pytest format bench-core bench-executors bench-linkpred quality mutants torture clean
 
 help:
 	@echo "make demo            set up and train with adaptation on bundled data"
 	@echo "make test            set up, then lint, types, import rules, all tests with coverage"
 	@echo "make bench-core      overhead, memory, import time and wheel size of the core"
+	@echo "make bench-executors tries in other processes against tries in turn"
 	@echo "make bench-linkpred  link prediction against an ordinary PyTorch Geometric loop"
 	@echo "make quality         the AUC that link prediction must reach, by protocol and sampler"
 	@echo "make torture         kill and resume runs a hundred times"
@@ -58,6 +59,9 @@ format: $(READY)
 
 bench-core: $(READY)
 	$(BIN)/python benchmarks/bench_core.py
+
+bench-executors: $(READY)
+	$(BIN)/python benchmarks/bench_executors.py
 
 bench-linkpred: $(READY)
 	$(FAST_MALLOC) $(BIN)/python benchmarks/bench_linkpred.py $(if $(DYNHP_DATA),--data $(DYNHP_DATA))

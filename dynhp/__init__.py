@@ -26,7 +26,7 @@ from dynhp.errors import (
     SettingsError,
     ValueNotInForce,
 )
-from dynhp.executors import Executor, Serial
+from dynhp.executors import Batched, Executor, Processes, Serial
 from dynhp.interpolation import Interpolation
 from dynhp.keep_best import KeepBest
 from dynhp.loop import Epoch, Loop, adapt
@@ -85,6 +85,8 @@ __all__ = [
     "Delivery",
     # who carries it out
     "Serial",
+    "Processes",
+    "Batched",
     # what it costs, and what it found
     "plan",
     "plan_for",

@@ -1,0 +1,102 @@
+"""What the main process asks of a worker, and what it hears."""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from typing import NamedTuple, TypeAlias
+
+from dynhp.attempt import Job, Outcome
+from dynhp.errors import ContractError
+from dynhp.executors._shared import Parcel
+from dynhp.records import Metrics
+
+__all__ = ["Answer", "Began", "Fill", "Lost", "Pack", "Packed", "Raised", "Ready", "Report"]
+__all__ += ["Request", "Train", "Weighed"]
+
+
+class Train(NamedTuple):
+    """Carry out this job, from this origin or, where that is None, from the last one sent."""
+
+    job: Job  # without its origin
+    origin: Parcel | None
+
+
+class Pack(NamedTuple):
+    """Take the state out of the trainer; a small one comes back at once."""
+
+
+class Fill(NamedTuple):
+    """Put the state taken out into this segment, or into the answer."""
+
+    segment: str | None
+
+
+class Ready(NamedTuple):
+    """The trainer is built."""
+
+
+class Began(NamedTuple):
+    """An epoch begins."""
+
+
+class Report(NamedTuple):
+    """An outcome without its state."""
+
+    series: tuple[Metrics, ...]
+    epochs: int
+    error: str | None
+    seconds: float
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Report:
+        """What of an outcome is sent at once."""
+        return cls(outcome.series, outcome.epochs, outcome.error, outcome.seconds)
+
+
+class Weighed(NamedTuple):
+    """The state taken out has pieces of these sizes: where shall they be put?"""
+
+    sizes: tuple[int, ...]
+
+
+class Packed(NamedTuple):
+    """The state is packed."""
+
+    parcel: Parcel
+
+
+class Elsewhere(Exception):
+    """The traceback in another process, as the cause of what is raised in this one."""
+
+
+class Raised(NamedTuple):
+    """An exception that would have ended the run in one process too."""
+
+    error: BaseException
+    trace: str
+
+    @classmethod
+    def of(cls, error: BaseException) -> Raised:
+        """The exception itself where it can travel, else its type and text."""
+        trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            error = ContractError(f"{type(error).__name__}: {error}")
+        return cls(error, trace)
+
+    def again(self) -> BaseException:
+        """The exception, to be raised in this process."""
+        self.error.__cause__ = Elsewhere(f"in a worker:\n{self.trace}")
+        return self.error
+
+
+class Lost(NamedTuple):
+    """The worker is no more; made up by the main process."""
+
+    why: str
+
+
+Request: TypeAlias = Train | Pack | Fill
+Answer: TypeAlias = Ready | Began | Report | Weighed | Packed | Raised

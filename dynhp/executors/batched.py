@@ -1,0 +1,93 @@
+"""All tries of a heat in one pass, for trainers that can do that."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dynhp.attempt import NOWHERE, Job, Outcome, Running, attempt, plain_metrics
+from dynhp.errors import ContractError, SettingsError
+from dynhp.executors.serial import Serial
+from dynhp.trainer import State, Trainer, TriesBatches
+
+__all__ = ["Batched"]
+
+
+@dataclass(frozen=True, slots=True)
+class Batched:
+    """Carry out the tries of a heat in one pass: one call of the trainer's ``try_batch``.
+
+    Jobs that do not start from one origin, or each with a seed, are carried out as ``Serial``
+    does; likewise a heat whose pass raises, so that only the try to blame fails. Nobody else can
+    read a value back in the middle of a pass: ``try_batch`` is to raise where one did not take.
+
+    >>> Batched()
+    Batched()
+    """
+
+    def run(self, trainer: Trainer, jobs: Sequence[Job], *, at: State) -> Iterator[Outcome]:
+        """Yield the outcomes in order; all is trained when the first is asked for."""
+        if not isinstance(trainer, TriesBatches):
+            raise SettingsError(
+                "Batched needs a trainer with try_batch(origin, candidates, k), got "
+                f"{trainer!r}; add that method or use Serial()"
+            )
+        began = time.perf_counter()
+        if not _alike(jobs):
+            yield from Serial().run(trainer, jobs, at=at)
+            return
+        found = _in_one_pass(trainer, jobs)
+        if found is None:  # and the pass has left the trainer who knows where
+            yield from Serial().run(trainer, jobs, at=NOWHERE)
+            return
+        seconds = (time.perf_counter() - began) / len(jobs)
+        left = deque(zip(jobs, found, strict=True))
+        del jobs, found  # a state that was dealt with is let go
+        while left:
+            job, (series, state) = left.popleft()
+            outcome = _outcome(trainer, job, series, state)
+            del job, series, state
+            yield replace(outcome, seconds=seconds)
+
+
+def _alike(jobs: Sequence[Job]) -> bool:
+    """Whether one pass can do them all."""
+    return bool(jobs) and all(
+        job.origin is jobs[0].origin and job.epochs == jobs[0].epochs and job.seed is None
+        for job in jobs
+    )
+
+
+def _in_one_pass(trainer: TriesBatches, jobs: Sequence[Job]) -> Sequence[Any] | None:
+    """Metrics and end state for each job, or None where one pass does not work out."""
+    candidates = [job.candidate for job in jobs]
+    try:
+        found = trainer.try_batch(jobs[0].origin, candidates, jobs[0].epochs)
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        logging.getLogger("dynhp").info("tries in one pass raised %s; one by one instead", told)
+        return None
+    if len(found) != len(jobs):
+        raise ContractError(
+            f"try_batch must give one result for each candidate, got {len(found)} for {len(jobs)}"
+        )
+    return found
+
+
+def _outcome(trainer: Any, job: Job, series: Any, state: State) -> Outcome:
+    if len(series) != job.epochs:
+        raise ContractError(
+            f"try_batch must give the metrics of each of {job.epochs} epochs, got {len(series)}"
+        )
+    running = Running(job)
+    while running.goes_on():
+        running.learn(plain_metrics(series[running.begun - 1]))
+    outcome = running.outcome(lambda: state)
+    if outcome.error is None:
+        return replace(outcome, in_place=False)
+    # It was trained on after it had failed; its state is to be that at its failure all the same.
+    return replace(outcome, in_place=False, keep=lambda: attempt(trainer, job, at=NOWHERE).keep())

@@ -1,0 +1,724 @@
+"""Processes from outside: settings, sharing, closing; and its parts, carried out in one process."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import gc
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynhp import Candidate, DynamicGridAdapter, Racing, lowest
+from dynhp.attempt import NOWHERE, Job
+from dynhp.errors import ContractError, MetricError, SettingsError
+from dynhp.executors import Processes, Serial, _lane, _segments, _worker
+from dynhp.executors._crew import Crew
+from dynhp.executors._lane import Lane, interrupts_held, told
+from dynhp.executors._messages import (
+    Began,
+    Fill,
+    Lost,
+    Pack,
+    Packed,
+    Raised,
+    Ready,
+    Report,
+    Train,
+    Weighed,
+)
+from dynhp.executors._schedule import Schedule
+from dynhp.executors._segments import Openings, Segments
+from dynhp.executors._shared import Parcel, fill, load, pack, pieces_of
+from dynhp.testing import NoisyQuadratic, difference
+
+ROOT = Path(__file__).resolve().parents[1]
+LARGE = functools.partial(NoisyQuadratic, dimensions=6000)
+
+
+def job(origin: Any, rate: float = 0.1, **settings: Any) -> Job:
+    given: dict[str, Any] = {"origin": origin, "epochs": 2, "watch": ("loss",)}
+    return Job(candidate=Candidate({"lr": rate}), **(given | settings))
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"workers": 0}, "workers must be a whole number of 1 or more, got 0"),
+        ({"workers": True}, "workers must be a whole number of 1 or more, got True"),
+        ({"workers": 1.0}, "workers must be a whole number of 1 or more, got 1.0"),
+        ({"retries": -1}, "retries must be a whole number of 0 or more, got -1"),
+        ({"time_limit": 0}, "time_limit must be a number of seconds above 0, .* got 0"),
+        ({"time_limit": float("nan")}, "time_limit must be .* got nan"),
+        ({"time_limit": "1"}, "time_limit must be .* got '1'"),
+        ({"time_limit": True}, "time_limit must be .* got True"),
+        ({"make_trainer": 3}, "make_trainer must be a function .* got 3"),
+        ({"make_trainer": lambda: LARGE()}, "make_trainer must be picklable, .* use a function"),
+    ],
+)
+def test_what_cannot_work_is_refused_at_once(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        Processes(**({"make_trainer": NoisyQuadratic} | settings))
+
+
+def test_it_tells_what_it_is() -> None:
+    assert repr(Processes(NoisyQuadratic, retries=0)) == (
+        "Processes(NoisyQuadratic, workers=2, time_limit=None, retries=0)"
+    )
+    assert repr(Processes(LARGE)).startswith("Processes(functools.partial(")
+
+
+def test_nothing_starts_before_it_is_needed() -> None:
+    with Processes(NoisyQuadratic, time_limit=3.5, workers=3) as executor:
+        executor.run(NoisyQuadratic(), [job(1)], at=NOWHERE)
+        assert list(executor.run(NoisyQuadratic(), [], at=NOWHERE)) == []
+        assert executor._crew is not None
+        assert executor._crew.lanes == []
+        assert (executor._crew._time_limit, executor._crew.workers) == (3.5, 3)
+
+
+def test_importing_dynhp_does_not_import_multiprocessing() -> None:
+    code = "import dynhp, dynhp.executors, sys; print('multiprocessing' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "False\n"
+
+
+# Real workers
+
+
+@pytest.fixture(scope="module")
+def executor() -> Iterator[Processes]:
+    with Processes(LARGE, workers=2) as processes:
+        yield processes
+
+
+def test_workers_are_reused_and_the_origin_is_sent_once_to_each(
+    executor: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    ask = Lane.ask
+    monkeypatch.setattr(
+        Lane, "ask", lambda self, request: asked.append((self, request)) or ask(self, request)
+    )
+    origin = LARGE().get_state()
+    waves = [[job(origin, rate) for rate in (0.01, 0.02, 0.05, 0.1)] for _ in range(2)]
+    for jobs in waves:  # as a proposer with two waves makes them
+        assert len(list(executor.run(LARGE(), jobs, at=NOWHERE))) == 4
+    assert executor._crew is not None
+    pids = {lane.process.pid for lane in executor._crew.lanes}
+    assert len(pids) == 2
+    sent = [request.origin for _, request in asked if isinstance(request, Train)]
+    assert len(sent) == 8
+    assert len([parcel for parcel in sent if parcel is not None]) == 2
+    assert len({parcel.segment for parcel in sent if parcel is not None}) == 1
+    other = LARGE().get_state()
+    list(executor.run(LARGE(), [job(other, rate) for rate in (0.01, 0.02, 0.05)], at=NOWHERE))
+    sent = [request.origin for _, request in asked[8:] if isinstance(request, Train)]
+    assert len([parcel for parcel in sent if parcel is not None]) == 2
+    assert {lane.process.pid for lane in executor._crew.lanes} == pids
+
+
+def test_states_of_losers_stay_where_they_are(
+    executor: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[Any] = []
+    monkeypatch.setattr(
+        "dynhp.executors._schedule.load",
+        lambda parcel, buffer: loaded.append(parcel) or load(parcel, buffer),
+    )
+    trainer = LARGE()
+    origin = trainer.get_state()
+    jobs = [job(origin, rate) for rate in (0.01, 0.02, 0.05, 0.1)]
+    for place, outcome in enumerate(executor.run(trainer, jobs, at=origin)):
+        if place == 2:
+            outcome.keep()
+    assert len(loaded) == 1
+
+
+def test_a_broken_contract_there_is_raised_here(executor: Processes) -> None:
+    trainer = LARGE()
+    origin = trainer.get_state()
+    with pytest.raises(MetricError, match="there is no metric 'missing'") as caught:
+        list(executor.run(trainer, [job(origin, watch=("missing",))], at=origin))
+    assert "in a worker:\nTraceback" in str(caught.value.__cause__)
+    with pytest.raises(KeyError, match="weights"):
+        list(executor.run(trainer, [job({})], at=NOWHERE))
+
+
+def test_a_state_that_cannot_travel_is_told(executor: Processes) -> None:
+    with pytest.raises(ContractError, match=r"a state must be picklable .* or use Serial\(\)"):
+        list(executor.run(LARGE(), [job({"hook": lambda: None})], at=NOWHERE))
+
+
+def no_trainer() -> Any:
+    raise FileNotFoundError("the data")
+
+
+def test_a_factory_that_fails_is_told() -> None:
+    with (
+        Processes(no_trainer, workers=1) as executor,
+        pytest.raises(SettingsError, match=r"in a worker, got FileNotFoundError: the data") as told,
+    ):
+        list(executor.run(LARGE(), [job(0)], at=NOWHERE))
+    assert isinstance(told.value.__cause__, FileNotFoundError)
+
+
+def test_workers_end_with_the_executor() -> None:
+    executor = Processes(NoisyQuadratic, workers=1)
+    trainer = NoisyQuadratic()
+    assert len(list(executor.run(trainer, [job(trainer.get_state())], at=NOWHERE))) == 1
+    assert executor._crew is not None
+    crew, (lane,) = executor._crew, executor._crew.lanes
+    crew._process, mine = -1, crew._process
+    crew.close()  # as a fork of this process would do
+    assert lane.process.is_alive()
+    crew._process = mine
+    del executor
+    gc.collect()
+    assert lane.process.exitcode == 0
+    assert crew.lanes == []
+
+
+# The parts, in this process
+
+
+@contextmanager
+def serving(factory: bytes) -> Iterator[Any]:
+    ours, theirs = multiprocessing.Pipe()
+    thread = threading.Thread(target=_worker.serve, args=(theirs, factory))
+    thread.start()
+    try:
+        yield ours
+    finally:
+        ours.close()
+        thread.join(10)
+        theirs.close()
+        assert not thread.is_alive()
+
+
+def test_a_worker_trains_and_hands_out_its_state() -> None:
+    trainer, segments = LARGE(), Segments()
+    origin = trainer.get_state()
+    (expected,) = Serial().run(trainer, [job(origin)], at=NOWHERE)
+    parcel = pack(origin, segments)
+    with serving(pickle.dumps(LARGE)) as worker:
+        assert worker.recv() == Ready()
+        for sent in (parcel, None):  # the second time it has the origin
+            worker.send(Train(job(None), sent))
+            assert [worker.recv(), worker.recv()] == [Began(), Began()]
+            report = worker.recv()
+            assert report[:3] == Report.of(expected)[:3]
+        worker.send(Pack())
+        weighed = worker.recv()
+        assert weighed.sizes[1:] == (48000, 48000)
+        name = segments.make(weighed.sizes)
+        worker.send(Fill(name))
+        assert difference(load(worker.recv().parcel, segments.buffer), expected.keep()) is None
+        worker.send(Pack())
+        assert isinstance(worker.recv(), Weighed)
+        worker.send(Fill(None))  # where there is no room for a segment
+        found = worker.recv().parcel
+        assert found.segment is None
+        assert difference(load(found, segments.buffer), expected.keep()) is None
+        worker.send(Train(job(None), Parcel((1,), None, (b"?",))))
+        raised = worker.recv()
+        assert isinstance(raised, Raised)
+        assert isinstance(raised.again(), pickle.UnpicklingError)
+    segments.clear()
+
+
+def test_a_small_state_comes_with_the_answer() -> None:
+    with serving(pickle.dumps(NoisyQuadratic)) as worker:
+        assert worker.recv() == Ready()
+        worker.send(Pack())
+        packed = worker.recv()
+        assert isinstance(packed, Packed)
+        found = load(packed.parcel, Segments().buffer)
+        assert difference(NoisyQuadratic().get_state(), found) is None
+
+
+def test_a_worker_that_cannot_find_its_factory_says_so() -> None:
+    factory = pickle.dumps(NoisyQuadratic).replace(b"NoisyQuadratic", b"NoisyQuadratIc")
+    with serving(factory) as worker:
+        raised = worker.recv()
+        assert str(raised.error).startswith("Processes: make_trainer cannot be found in a worker (")
+
+
+class Leaves(NoisyQuadratic):
+    def train_k(self, k: int, hyperparameters: Any) -> None:
+        sys.exit(3)
+
+
+def test_a_trainer_that_leaves_takes_its_worker_with_it() -> None:
+    desk = _worker.Desk(Leaves(), lambda answer: None)
+    with pytest.raises(SystemExit):
+        desk.answer(Train(job(None), pack(Leaves().get_state(), Segments())))
+
+
+def test_a_telling_trainer_has_the_powers_of_the_one_inside_and_no_more() -> None:
+    class Bare:
+        def __repr__(self) -> str:
+            return "Bare()"
+
+    full = _worker.Telling(NoisyQuadratic(), lambda: None)
+    assert hasattr(full, "reseed")
+    bare = _worker.Telling(Bare(), lambda: None)  # type: ignore[arg-type]
+    assert not hasattr(bare, "reseed")
+    assert repr(bare) == "Bare()"
+
+
+class Stubborn(Exception):
+    """Cannot be made again from its arguments, as many exceptions of libraries."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+
+
+def test_an_exception_that_cannot_travel_is_told_by_name() -> None:
+    raised = Raised.of(Stubborn(3, "no way"))
+    assert isinstance(raised.error, ContractError)
+    assert str(raised.again()) == "Stubborn: no way"
+
+
+class Parent:
+    """A main process that lives for so many looks."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+
+    def is_alive(self) -> bool:
+        return self.looks > 0
+
+    def join(self, seconds: float) -> None:
+        self.looks -= 1
+
+
+def test_a_worker_leaves_when_the_main_process_is_gone() -> None:
+    left: list[int] = []
+    parent = Parent(3)
+    _worker.leave_after(parent, leave=left.append)
+    assert (left, parent.looks) == ([1], 0)
+    pids = iter([7, 7, 7, 1])
+    parent = Parent(99)
+    _worker.leave_after(parent, leave=left.append, pid=lambda: next(pids))
+    assert (left, parent.looks) == ([1, 1], 97)
+
+
+@pytest.mark.parametrize("masks", [True, False], ids=["masks", "no masks"])
+def test_a_worker_ignores_interrupts_and_serves(
+    monkeypatch: pytest.MonkeyPatch, masks: bool
+) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    if not masks:  # as on Windows
+        monkeypatch.delattr(signal, "pthread_sigmask", raising=False)
+    monkeypatch.setattr(_worker, "leave_after", lambda parent: None)
+    ours, theirs = multiprocessing.Pipe()
+    ours.close()
+    try:
+        with interrupts_held():
+            _worker.work(theirs, pickle.dumps(NoisyQuadratic))
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+        theirs.close()
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals cannot be held back")
+def test_an_interrupt_is_held_back_and_not_lost() -> None:
+    reached = False
+    with pytest.raises(KeyboardInterrupt), interrupts_held():  # noqa: PT012
+        signal.raise_signal(signal.SIGINT)  # to this thread; others hold nothing back
+        reached = True
+    assert reached
+
+
+def test_exit_codes_in_words() -> None:
+    assert told(0) == "it ended with exit code 0"
+    assert told(-signal.SIGTERM) == "it was killed by SIGTERM"
+    assert told(-99) == "it was killed by signal 99"
+
+
+# Shared memory
+
+
+def test_a_state_put_together_again_is_ones_own() -> None:
+    segments = Segments()
+    state = {"large": np.arange(20_000.0), "small": np.arange(3), "frozen": np.arange(9_000.0)}
+    state["frozen"].flags.writeable = False
+    parcel = pack(state, segments)
+    found = load(parcel, segments.buffer)
+    assert difference(state, found) is None
+    found["large"][0] = found["small"][0] = 7
+    assert not found["frozen"].flags.writeable
+    assert load(parcel, segments.buffer)["large"][0] == 0
+    segments.clear()
+
+
+def test_segments_serve_again_where_they_fit() -> None:
+    segments = Segments()
+    first = segments.make([100_000])
+    segments.let_go(first)
+    assert segments.make([100_000]) == first
+    assert segments.make([100_000]) != first
+    segments.let_all_go()
+    assert segments.make([1_000]) != first  # far too large for that
+    assert len({segments.make([1_000_000]) for _ in range(3)}) == 3
+    segments.let_all_go()
+    assert len(segments._spare) == _segments.SPARE
+    segments.let_go(None)
+    segments.let_go("unknown")
+    segments.clear()
+    assert (segments._spare, segments._used) == ([], {})
+
+
+def test_a_worker_keeps_the_last_segments_open() -> None:
+    segments, openings = Segments(), Openings()
+    names = [segments.make([50_000]) for _ in range(3)]
+    for name in [names[0], names[1], names[0], names[2]]:
+        openings.buffer(name or "")[:1] = b"x"
+    assert list(openings._open) == [names[0], names[2]]
+    assert all(bytes(segments.buffer(name or "")[:1]) == b"x" for name in names)
+    openings.close()
+    segments.clear()
+
+
+def full(*args: Any, **settings: Any) -> None:
+    raise OSError(errno.ENOSPC, "no space left")
+
+
+@pytest.mark.parametrize("where", ["dynhp.executors._segments.SharedMemory", "os.posix_fallocate"])
+def test_without_room_a_state_travels_in_messages(
+    monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    segments = Segments()
+    before = set(Path("/dev/shm").glob(f"dynhp-{os.getpid()}-*"))
+    monkeypatch.setattr(where, full, raising=False)
+    state = np.arange(20_000.0)
+    parcel = pack(state, segments)
+    assert parcel.segment is None
+    assert difference(state, load(parcel, segments.buffer)) is None
+    assert (segments._used, segments._spare) == ({}, [])
+    assert set(Path("/dev/shm").glob(f"dynhp-{os.getpid()}-*")) == before
+
+
+def test_where_memory_cannot_be_reserved_it_is_taken_as_it_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(os, "posix_fallocate", raising=False)
+    segments = Segments()
+    assert segments.make([10]) is not None
+    segments.clear()
+
+
+def test_pieces_are_no_copies() -> None:
+    array = np.zeros(10_000)
+    _, piece = pieces_of(array)
+    array[0] = 1.0
+    assert bytes(piece[:8]) == array[:1].tobytes()
+    assert fill([piece], None, Segments().buffer).sizes == (80_000,)
+
+
+# Who does what, with workers that answer as the test says
+
+
+class Puppet:
+    """Stands for a process."""
+
+    def __init__(self) -> None:
+        self.alive = True
+        self.exitcode: int | None = None
+
+    def is_alive(self) -> bool:
+        return self.alive
+
+    def join(self, seconds: float = 0.0) -> None:
+        pass
+
+    def kill(self) -> None:
+        if self.alive:
+            self.alive, self.exitcode = False, -9
+
+
+class Wire:
+    """Stands for a connection: what is asked is answered by a function."""
+
+    def __init__(self, answers: Callable[[Any], list[Any]]) -> None:
+        self.answers = answers
+        self.asked: list[Any] = []
+        self.waiting: list[Any] = []
+        self.closed = False
+
+    def send(self, request: Any) -> None:
+        self.asked.append(request)
+        self.waiting += self.answers(request)
+
+    def recv(self) -> Any:
+        if not self.waiting:
+            raise EOFError
+        return self.waiting.pop(0)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Puppets(Crew):
+    """A crew for which packing takes as long as the test says."""
+
+    pace = 0.0
+    packing = property(lambda self: self.pace, lambda self, seconds: None)  # type: ignore[assignment]
+
+
+@pytest.fixture
+def crew(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A crew of puppets; ``crew.script`` makes the answers of each worker, in order of starts."""
+    made = Puppets(b"", workers=2, time_limit=None)
+    script: list[Callable[[Any], list[Any]]] = []
+    made.script = script  # type: ignore[attr-defined]
+
+    def start(factory: bytes) -> Lane:
+        return Lane(Puppet(), Wire(script.pop(0)), ready=True)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("dynhp.executors._crew.start", start)
+    monkeypatch.setattr(
+        "dynhp.executors._crew.wait",
+        lambda wires, seconds: [wire for wire in wires if wire.waiting],
+    )
+    yield made
+    made.close()
+
+
+REPORT = Report(({"loss": 1.0},), 1, None, 0.0)
+STATE = Packed(fill(pieces_of("state"), None, Segments().buffer))
+
+
+def prompt(request: Any) -> list[Any]:
+    """A worker that does everything at once."""
+    if isinstance(request, Train):
+        return [Began(), REPORT]
+    return [STATE] if isinstance(request, Pack) else []
+
+
+def silent(request: Any) -> list[Any]:
+    return []
+
+
+def asked_of(lane: Lane) -> list[type]:
+    return [type(request) for request in lane.connection.asked]  # type: ignore[attr-defined]
+
+
+def test_a_worker_ahead_puts_its_states_aside_up_to_a_bound(crew: Any) -> None:
+    crew.script += [silent, prompt]
+    schedule = Schedule(crew, [job(0) for _ in range(9)], retries=0)
+    outcomes = schedule.outcomes()
+    looks = 0
+
+    def wait(wires: Any, seconds: float) -> list[Any]:
+        nonlocal looks
+        looks += 1
+        if looks == 30:  # the first is done at last
+            crew.lanes[0].connection.waiting += [REPORT]
+        return [wire for wire in wires if wire.waiting]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dynhp.executors._crew.wait", wait)
+        next(outcomes)
+    # Jobs 1, 2 and 3: of twice two workers the first has one; the state of the last stays in.
+    assert asked_of(crew.lanes[1]) == [Train, Pack, Train, Pack, Train]
+    outcome = next(outcomes)
+    assert outcome.keep() == outcome.keep() == "state"  # from where it was put aside
+    assert asked_of(crew.lanes[1]) == [Train, Pack, Train, Pack, Train]
+
+
+def test_a_worker_waits_as_long_as_packing_takes(crew: Any) -> None:
+    crew.script += [silent, prompt]
+    schedule = Schedule(crew, [job(0) for _ in range(9)], retries=0)
+    schedule._crew.muster(2)
+    schedule._assign()
+    for _ in range(2):  # begun, reported
+        schedule._listen()
+    crew.pace = 100.0
+    assert 99.0 < schedule._run_ahead() <= 100.0
+    assert asked_of(crew.lanes[1]) == [Train]
+    crew.pace = 0.0
+    assert schedule._run_ahead() == float("inf")
+    assert asked_of(crew.lanes[1]) == [Train, Pack]
+
+
+@pytest.mark.parametrize("late", [STATE, Weighed((10,)), "lost"], ids=["packed", "weighed", "lost"])
+def test_a_state_that_is_not_wanted_any_more(crew: Any, late: Any) -> None:
+    """The worker was told to put it aside, and meanwhile its outcome was dealt with."""
+    crew.script += [silent, prompt, prompt]
+    schedule = Schedule(crew, [job(0) for _ in range(4)], retries=0)
+    outcomes = schedule.outcomes()
+    crew.muster(2)
+    schedule._assign()
+    ahead = crew.lanes[1]
+    for _ in range(2):
+        schedule._listen()
+    ahead.connection.answers = silent
+    schedule._run_ahead()
+    assert isinstance(ahead.asked, Pack)
+    crew.lanes[0].connection.answers = prompt
+    crew.lanes[0].connection.waiting += [REPORT]
+    next(outcomes)
+    next(outcomes)
+    third = next(outcomes)  # number 1 is dealt with, though it is still to be packed
+    assert third.series == REPORT.series
+    if late == "lost":
+        ahead.process.alive, ahead.process.exitcode = False, -9
+    else:
+        ahead.connection.waiting += [late]
+    next(outcomes)
+    assert list(outcomes) == []
+    assert (ahead in crew.lanes) == (late != "lost")
+    assert crew.segments._used == {}
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_get_state_raises_is_raised_by_keep(crew: Any, times: int) -> None:
+    def breaks(request: Any) -> list[Any]:
+        return [Raised.of(ValueError("no state"))] if isinstance(request, Pack) else prompt(request)
+
+    crew.script += [breaks] * 2
+    outcomes = Schedule(crew, [job(0)] * 2, retries=0).outcomes()
+    outcome = next(outcomes)
+    for _ in range(times):
+        with pytest.raises(ValueError, match="no state"):
+            outcome.keep()
+    assert next(outcomes).series == REPORT.series
+
+
+def test_racing_origins_are_sent_with_each_job_and_let_go(crew: Any) -> None:
+    crew.script += [prompt, prompt]
+    origins = [np.full(9_000, float(place)) for place in range(4)]
+    jobs = [job(origin) for origin in origins]
+    outcomes = Schedule(crew, jobs, retries=0).outcomes()
+    assert len([outcome.series for outcome in outcomes]) == 4
+    sent = [r for lane in crew.lanes for r in lane.connection.asked if isinstance(r, Train)]
+    assert all(request.origin.segment for request in sent)
+    assert {lane.origin for lane in crew.lanes} == {NOWHERE}
+    assert crew.segments._used == {}
+
+
+def test_a_job_that_raises_when_repeated_raises(crew: Any) -> None:
+    crew.script += [prompt, lambda request: [Raised.of(ValueError("now"))]]
+    outcome = next(Schedule(crew, [job(0)], retries=1).outcomes())
+    (lane,) = crew.lanes
+    lane.process.alive = False
+    crew.idle()
+    with pytest.raises(ValueError, match="now"):
+        outcome.keep()
+
+
+def test_keep_waits_for_a_state_that_is_being_put_aside(crew: Any) -> None:
+    crew.script += [silent, prompt]
+    schedule = Schedule(crew, [job(0) for _ in range(4)], retries=0)
+    outcomes = schedule.outcomes()
+    crew.muster(2)
+    schedule._assign()
+    for _ in range(2):
+        schedule._listen()
+    schedule._run_ahead()  # the answer is there but has not been heard
+    crew.lanes[0].connection.answers = prompt
+    crew.lanes[0].connection.waiting += [REPORT]
+    crew.lanes[1].connection.waiting, late = [], crew.lanes[1].connection.waiting
+    next(outcomes)
+    second = next(outcomes)
+    crew.lanes[1].connection.waiting = late
+    assert second.keep() == "state"
+    assert asked_of(crew.lanes[1])[:2] == [Train, Pack]
+
+
+def lane(limit_passed: float = 0.0, **settings: Any) -> Lane:
+    made = Lane(Puppet(), Wire(silent), **settings)  # type: ignore[arg-type]
+    made.since -= limit_passed
+    return made
+
+
+def test_when_a_worker_is_overdue() -> None:
+    assert lane(99.0, ready=True).overdue(None) is None
+    assert lane(99.0, ready=False).overdue(5.0) is None  # it is still starting
+    assert lane(1.0, ready=True).overdue(5.0) is None
+    late = lane(6.0, ready=True)
+    assert late.overdue(5.0) == Lost("it took longer than time_limit=5.0 s")
+    assert not late.process.is_alive()
+    dead = lane(ready=True)
+    dead.process.kill()
+    assert dead.overdue(None) == Lost("it was killed by SIGKILL")
+
+
+def test_the_clock_of_a_worker_starts_when_it_is_ready() -> None:
+    starting = lane(100.0)
+    starting.connection.waiting += [Ready()]  # type: ignore[attr-defined]
+    assert starting.hear() == Ready()
+    left = starting.left(10.0)
+    assert left is not None
+    assert 9.0 < left <= 10.0
+
+
+def test_what_was_answered_in_time_counts_however_late_one_listens(crew: Any) -> None:
+    crew.script += [prompt]
+    crew._time_limit = 5.0
+    outcomes = Schedule(crew, [job(0)], retries=0).outcomes()
+    crew.muster(1)
+    ask = _lane.Lane.ask
+    with pytest.MonkeyPatch.context() as patch:
+
+        def long_ago(self: Lane, request: Any) -> None:
+            ask(self, request)
+            self.since -= 100.0
+
+        patch.setattr(Lane, "ask", long_ago)
+        assert next(outcomes).error is None
+
+
+def test_a_worker_killed_while_it_starts_is_bad_luck_one_that_ends_is_not(crew: Any) -> None:
+    crew.script += [prompt]
+    crew.muster(1)
+    (starting,) = crew.lanes
+    starting.ready = False
+    starting.process.exitcode = -9
+    assert crew._checked(starting, Lost("killed")) == Lost("killed")
+    starting.process.exitcode = 1
+    with pytest.raises(SettingsError, match=r"able to start, but it ended \(its own message"):
+        crew._checked(starting, Lost("it ended"))
+    assert crew._checked(starting, Began()) == Began()
+
+
+@pytest.mark.parametrize("selection", [None, Racing()])
+def test_a_whole_run_is_that_of_serial(executor: Processes, selection: Any) -> None:
+    found = []
+    for who in (Serial(), executor):
+        trainer = LARGE()
+        adapter = DynamicGridAdapter(
+            trainer,
+            {"lr": [0.01, 0.02, 0.05, 0.1, 0.2]},
+            criterion=lowest("loss"),
+            adapt_every=3,
+            try_for=2,
+            selection=selection,
+            executor=who,
+        )
+        found.append((adapter.run(9), trainer.get_state()))
+    assert found[0][0] == found[1][0]
+    assert difference(found[0][1], found[1][1]) is None
