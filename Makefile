@@ -8,11 +8,12 @@ FAST_MALLOC := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=10737418
 # Tests run side by side: threads of their own would only get in each other's way.
 ONE_THREAD := OMP_NUM_THREADS=1
 
-.PHONY: help setup demo test lint types imports pytest format bench-core bench-executors bench-linkpred quality mutants torture clean
+.PHONY: help setup demo test lint types imports pytest test-ray format bench-core bench-executors bench-executors-ray bench-linkpred quality mutants torture clean
 
 help:
 	@echo "make demo            set up and train with adaptation on bundled data"
 	@echo "make test            set up, then lint, types, import rules, all tests with coverage"
+	@echo "make test-ray        install Ray, then the tests of its integration"
 	@echo "make bench-core      overhead, memory, import time and wheel size of the core"
 	@echo "make bench-executors tries in other processes against tries in turn"
 	@echo "make bench-linkpred  link prediction against an ordinary PyTorch Geometric loop"
@@ -48,10 +49,18 @@ types: $(READY)
 imports: $(READY)
 	$(BIN)/lint-imports
 
-# The core first, by itself: fast, and every branch of it covered.
+# The core first, by itself: fast, and every branch of it covered. Pages of the docs share names from
+# block to block, so each file stays with one worker. Ray is half a gigabyte: see test-ray.
 pytest: $(READY)
 	$(ONE_THREAD) $(BIN)/python -m pytest tests dynhp --doctest-modules -n 2 --cov --cov-report=term --cov-fail-under=100
-	$(ONE_THREAD) $(BIN)/python -m pytest integrations docs README.md --doctest-modules -n 2
+	$(ONE_THREAD) $(BIN)/python -m pytest integrations docs README.md --doctest-modules -n 2 \
+		--dist loadfile --ignore=integrations/ray --ignore=docs/cluster.md
+
+# Installs Ray and runs its integration and the guide to clusters on a local one.
+test-ray: $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt ray
+	$(BIN)/mypy -p dynhp_ray
+	$(ONE_THREAD) $(BIN)/python -m pytest integrations/ray docs/cluster.md -n 2 --dist loadfile
 
 format: $(READY)
 	$(BIN)/ruff check --fix-only .
@@ -62,6 +71,10 @@ bench-core: $(READY)
 
 bench-executors: $(READY)
 	$(BIN)/python benchmarks/bench_executors.py
+
+bench-executors-ray: $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt ray
+	$(BIN)/python benchmarks/bench_executors_ray.py
 
 bench-linkpred: $(READY)
 	$(FAST_MALLOC) $(BIN)/python benchmarks/bench_linkpred.py $(if $(DYNHP_DATA),--data $(DYNHP_DATA))

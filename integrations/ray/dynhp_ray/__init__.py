@@ -1,0 +1,12 @@
+"""dynhp on Ray: the tries of a round on the actors of a cluster."""
+
+from __future__ import annotations
+
+try:
+    import ray  # noqa: F401
+except ModuleNotFoundError as missing:
+    raise ImportError("dynhp_ray needs Ray: pip install 'dynhp[ray]'") from missing
+
+from dynhp_ray.executor import RayExecutor
+
+__all__ = ["RayExecutor"]

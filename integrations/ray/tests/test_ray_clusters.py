@@ -1,0 +1,130 @@
+"""Whole clusters, each in a process of its own: a node lost in mid-round, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import dynhp
+import dynhp_ray
+
+TWO_NODES = """
+import os, pathlib, threading, time
+import ray
+from ray.cluster_utils import Cluster
+from dynhp import DynamicGridAdapter, lowest
+from dynhp.testing import NoisyQuadratic, difference
+from dynhp_ray import RayExecutor
+
+folder = pathlib.Path(os.environ["FOLDER"])
+
+class Slow(NoisyQuadratic):
+    def step(self, lr, momentum):
+        node = ray.get_runtime_context().get_node_id()
+        (folder / f"{node}-{time.monotonic_ns()}").touch()
+        time.sleep(0.2)
+        super().step(lr, momentum)
+
+def run(executor):
+    trainer = NoisyQuadratic(seed=5)
+    adapter = DynamicGridAdapter(
+        trainer, {"lr": [0.02, 0.05, 0.1, 0.2, 0.3]}, criterion=lowest("loss"),
+        adapt_every=4, try_for=3, executor=executor,
+    )
+    return adapter.run(8), trainer.get_state()
+
+def kill(cluster, node):
+    while not list(folder.glob(f"{node.node_id}-*")):
+        time.sleep(0.01)
+    time.sleep(0.05)
+    cluster.remove_node(node, allow_graceful=False)
+    (folder / "removed").touch()
+
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+node = cluster.add_node(num_cpus=1)
+killer = threading.Thread(target=kill, args=(cluster, node))
+with RayExecutor(Slow, address=cluster.address) as executor:
+    killer.start()
+    history, state = run(executor)
+    left = list(folder.iterdir())
+    assert ray.is_initialized()
+expected, expected_state = run(None)
+killer.join()
+assert any(path.name == "removed" for path in left), "no node was lost while it ran"
+assert len({path.name.split("-")[0] for path in left}) == 3, "only one node was at work"
+assert history == expected
+assert difference(expected_state, state) is None
+ray.shutdown()
+cluster.shutdown()
+print("as Serial")
+"""
+
+OWN_RAY = """
+import os, pathlib, ray
+from dynhp import DynamicGridAdapter, lowest
+from dynhp.testing import NoisyQuadratic
+from dynhp_ray import RayExecutor
+
+def run(executor):
+    adapter = DynamicGridAdapter(
+        NoisyQuadratic(), {"lr": [0.1, 0.2]}, criterion=lowest("loss"),
+        adapt_every=2, try_for=1, executor=executor,
+    )
+    return adapter.run(4)
+
+def tree(pid):
+    below = [int(each) for path in pathlib.Path(f"/proc/{pid}/task").glob("*/children")
+             for each in path.read_text().split()]
+    return [pid, *(each for child in below for each in tree(child))]
+
+with RayExecutor(NoisyQuadratic, actors=5) as one:
+    run(one)
+    with RayExecutor(NoisyQuadratic) as other:  # uses the same Ray, and leaves it
+        run(other)
+    assert ray.is_initialized()
+    ray_processes = set(tree(os.getpid())) - {os.getpid()}
+    assert len(ray_processes) > 5, ray_processes
+    run(one)
+assert not ray.is_initialized()
+print("\\n".join(map(str, ray_processes)))
+"""
+
+
+def script(code: str, folder: Path) -> list[str]:
+    """Run a script with Ray in mind, and give the lines that it prints."""
+    here = [str(Path(package.__file__ or "").parent.parent) for package in (dynhp, dynhp_ray)]
+    environment = {
+        **os.environ,
+        "FOLDER": str(folder),
+        "PYTHONPATH": os.pathsep.join([*here, os.environ.get("PYTHONPATH", "")]),
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),  # only ray.init makes one by itself
+        "RAY_health_check_initial_delay_ms": "500",  # so that a lost node is noticed soon
+        "RAY_health_check_period_ms": "300",
+        "RAY_health_check_failure_threshold": "3",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split("\n")
+
+
+def test_a_node_lost_in_mid_round_changes_nothing(own_home: Path, tmp_path: Path) -> None:
+    assert "as Serial" in script(TWO_NODES, tmp_path)
+
+
+def test_a_ray_of_its_own_is_ended_without_a_trace(own_home: Path, tmp_path: Path) -> None:
+    lines = [line for line in script(OWN_RAY, tmp_path) if line]
+    assert all(map(str.isdigit, lines)), lines  # and nothing else is printed
+    left = [line for line in lines if Path(f"/proc/{line}").exists()]
+    assert not left

@@ -1,0 +1,186 @@
+"""The answer is that of Serial, whatever the number of actors, and only what is kept moves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import ray
+
+from dynhp import ContractError, DynamicGridAdapter, SettingsError, ValueNotInForce, lowest
+from dynhp.attempt import Job
+from dynhp.executors import Serial
+from dynhp.records import Candidate
+from dynhp.testing import NoisyQuadratic, difference
+from dynhp.testing.doubles import LiesAboutValues
+from dynhp.testing.executors import check_executor
+from dynhp_ray import RayExecutor
+
+Make = Callable[..., RayExecutor]
+RATES = (0.05, 0.02, 0.1, 0.5, 0.3)
+
+
+def jobs_from(*origins: Any, epochs: int = 2) -> list[Job]:
+    """A job per learning rate, from these origins in turn."""
+    return [
+        Job(origin=origins[place % len(origins)], candidate=Candidate({"lr": rate}), epochs=epochs)
+        for place, rate in enumerate(RATES)
+    ]
+
+
+@pytest.mark.parametrize("actors", [1, 4])
+def test_the_answer_is_that_of_serial(executor: Make, actors: int) -> None:
+    report = check_executor(lambda make: executor(make, actors=actors))
+    assert len(report.verdicts) >= 15
+
+
+def test_a_trainer_of_the_users_script_needs_no_module(executor: Make) -> None:
+    class Doubtful(NoisyQuadratic):
+        def get_state(self) -> dict[str, Any]:
+            return {**super().get_state(), "note": Note(self.steps)}
+
+    class Note:
+        def __init__(self, steps: int) -> None:
+            self.steps = steps
+
+    trainer, twin = Doubtful(), Doubtful()
+    settings: dict[str, Any] = {"criterion": lowest("loss"), "adapt_every": 3, "try_for": 2}
+    on_ray = DynamicGridAdapter(
+        trainer, {"lr": list(RATES)}, executor=executor(lambda: Doubtful()), **settings
+    )
+    here = DynamicGridAdapter(twin, {"lr": list(RATES)}, **settings)
+    assert on_ray.run(6) == here.run(6)
+    ours, theirs = trainer.get_state(), twin.get_state()
+    assert isinstance(ours["note"], Note)
+    assert ours.pop("note").steps == theirs.pop("note").steps == 6
+    assert difference(theirs, ours) is None
+
+
+def test_an_origin_goes_into_the_store_once(
+    executor: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put: list[object] = []
+    original = ray.put
+    monkeypatch.setattr(ray, "put", lambda value: put.append(value) or original(value))
+    on_ray, trainer = executor(NoisyQuadratic), NoisyQuadratic()
+    origin, other = trainer.get_state(), trainer.get_state()
+    assert len(list(on_ray.run(trainer, jobs_from(origin), at=origin))) == len(RATES)
+    assert len(put) == 1
+    assert len(list(on_ray.run(trainer, jobs_from(origin, other), at=origin))) == len(RATES)
+    assert len(put) == 3
+
+
+def test_a_state_moves_only_where_it_is_kept(executor: Make) -> None:
+    class Locked(NoisyQuadratic):
+        def get_state(self) -> dict[str, Any]:
+            lock = threading.Lock() if self.in_force["lr"] == 0.3 else None
+            return {**super().get_state(), "lock": lock}
+
+    trainer = NoisyQuadratic()
+    origin = trainer.get_state()
+    on_ray = executor(lambda: Locked())
+    assert len(list(on_ray.run(trainer, jobs_from(origin), at=origin))) == len(RATES)
+    with pytest.raises(ContractError, match=r"a state must be picklable .* cannot pickle"):
+        [outcome.keep() for outcome in on_ray.run(trainer, jobs_from(origin), at=origin)]
+
+
+def test_a_state_kept_is_the_callers_own(executor: Make) -> None:
+    make = lambda: NoisyQuadratic(dimensions=20_000)  # noqa: E731
+    trainer = make()
+    origin = trainer.get_state()
+    on_ray = executor(make)
+    kept = [outcome.keep() for outcome in on_ray.run(trainer, jobs_from(origin), at=origin)]
+    here = [outcome.keep() for outcome in Serial().run(trainer, jobs_from(origin), at=origin)]
+    assert difference(here, kept) is None
+    for state in kept:
+        state["weights"][:] = 0.0  # Ray's own arrays are read-only, and gone when Ray ends
+    assert np.all(origin["weights"] == 1.0)
+
+
+def test_keep_must_come_before_the_next_outcome(executor: Make) -> None:
+    trainer = NoisyQuadratic()
+    origin = trainer.get_state()
+    outcomes = executor(NoisyQuadratic).run(trainer, jobs_from(origin), at=origin)
+    first = next(outcomes)
+    next(outcomes)
+    with pytest.raises(ContractError, match="before the next outcome"):
+        first.keep()
+
+
+def test_one_run_at_a_time(executor: Make) -> None:
+    trainer = NoisyQuadratic()
+    origin = trainer.get_state()
+    on_ray = executor(NoisyQuadratic)
+    one, other = (on_ray.run(trainer, jobs_from(origin), at=origin) for _ in range(2))
+    next(one)
+    assert len(list(other)) == len(RATES)
+    with pytest.raises(ContractError, match="one run at a time"):
+        next(one)
+
+
+def test_what_would_end_the_run_in_one_process_ends_it(executor: Make) -> None:
+    trainer = LiesAboutValues()
+    origin = trainer.get_state()
+    with pytest.raises(ValueNotInForce, match=r"lr should be 0\.05") as caught:
+        list(executor(LiesAboutValues).run(trainer, jobs_from(origin), at=origin))
+    assert "check_in_force" in str(caught.value.__cause__)  # where it happened
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: {}["data"], "must build a trainer in an actor, got KeyError: 'data'"),
+        (lambda: object(), "lacks get_state, set_state, train_k, metrics"),
+    ],
+)
+def test_a_factory_that_makes_no_trainer(
+    executor: Make, make: Callable[[], Any], message: str
+) -> None:
+    trainer = NoisyQuadratic()
+    origin = trainer.get_state()
+    with pytest.raises(SettingsError, match=message):
+        list(executor(make).run(trainer, jobs_from(origin), at=origin))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"actors": 0}, "actors must be a whole number of 1 or more, got 0"),
+        ({"actors": True}, "actors must be a whole number of 1 or more, got True"),
+        ({"retries": -1}, "retries must be a whole number of 0 or more, got -1"),
+        ({"num_cpus": -1}, "num_cpus must be a number of 0 or more, got -1"),
+        ({"num_gpus": "all"}, "num_gpus must be a number of 0 or more, got 'all'"),
+        ({"time_limit": 0}, "time_limit must be above 0, or None for no limit, got 0"),
+        ({"time_limit": float("nan")}, "time_limit must be a number of 0 or more, got nan"),
+        ({"address": "ray://head:10001"}, "submit the script with ray job submit"),
+        ({"address": 6379}, "address must be 'auto' or 'host:port'"),
+    ],
+)
+def test_settings_that_cannot_work(settings: Mapping[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        RayExecutor(NoisyQuadratic, **settings)
+
+
+def test_factories_that_cannot_work() -> None:
+    with pytest.raises(SettingsError, match="must be a function that builds a fresh trainer"):
+        RayExecutor(NoisyQuadratic())  # type: ignore[arg-type]
+    lock = threading.Lock()
+    with pytest.raises(SettingsError, match="must be picklable"):
+        RayExecutor(lambda: lock)  # type: ignore[arg-type, return-value]
+
+
+def test_another_cluster_than_the_connected_one_is_refused(executor: Make) -> None:
+    trainer = NoisyQuadratic()
+    origin = trainer.get_state()
+    with pytest.raises(SettingsError, match=r"address='10\.0\.0\.1:6379', but this process"):
+        list(
+            executor(NoisyQuadratic, address="10.0.0.1:6379").run(
+                trainer, jobs_from(origin), at=origin
+            )
+        )
+    assert len(
+        list(executor(NoisyQuadratic, address="auto").run(trainer, jobs_from(origin), at=origin))
+    ) == len(RATES)

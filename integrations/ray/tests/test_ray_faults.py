@@ -1,0 +1,196 @@
+"""Actors that die or hang in the middle of a try: repeated elsewhere, with the same answer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import ray
+
+from dynhp import DynamicGridAdapter, History, lowest
+from dynhp.attempt import Job
+from dynhp.records import Candidate
+from dynhp.testing import NoisyQuadratic, difference
+from dynhp_ray import RayExecutor
+
+Make = Callable[..., RayExecutor]
+How = Literal["killed", "exits", "hangs"]
+RATES = [0.02, 0.05, 0.1, 0.3]
+
+
+def clumsy(folder: Path, how: How, *, times: int, bad: float = 0.1) -> Callable[[], Any]:
+    """A factory of trainers that come to grief in the second epoch with ``bad``, so many times."""
+
+    class Clumsy(NoisyQuadratic):  # local, so that it travels to the actors by value
+        def step(self, lr: float, momentum: float) -> None:
+            (folder / f"pid-{os.getpid()}").touch()
+            super().step(lr, momentum)
+            if lr == bad and self.steps % 2 == 0 and len(list(folder.glob("fault-*"))) < times:
+                (folder / f"fault-{time.monotonic_ns()}").touch()
+                time.sleep(0.05)
+                if how == "killed":
+                    os.kill(os.getpid(), signal.SIGKILL)
+                if how == "exits":
+                    raise SystemExit(3)
+                time.sleep(600)
+
+    return Clumsy
+
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def pids(folder: Path) -> list[int]:
+    return [int(path.name.removeprefix("pid-")) for path in folder.glob("pid-*")]
+
+
+def faults(folder: Path) -> int:
+    return len(list(folder.glob("fault-*")))
+
+
+def run(executor: RayExecutor | None) -> tuple[History, Any]:
+    trainer = NoisyQuadratic(seed=3)
+    adapter = DynamicGridAdapter(
+        trainer,
+        {"lr": RATES},
+        criterion=lowest("loss"),
+        adapt_every=4,
+        try_for=2,
+        executor=executor,
+    )
+    return adapter.run(8), trainer.get_state()
+
+
+@pytest.mark.parametrize("how", ["killed", "exits", "hangs"])
+def test_the_machines_fault_is_repeated_and_leaves_no_trace(
+    executor: Make, tmp_path: Path, how: How
+) -> None:
+    make = clumsy(tmp_path, how, times=2)
+    history, state = run(executor(make, retries=2, time_limit=1.0 if how == "hangs" else None))
+    expected, expected_state = run(None)
+    assert faults(tmp_path) == 2
+    assert history == expected
+    assert difference(expected_state, state) is None
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [("killed", "ActorDiedError"), ("exits", "ActorDiedError"), ("hangs", "time_limit=0.5 s")],
+)
+def test_what_always_fails_has_failed(executor: Make, tmp_path: Path, how: How, why: str) -> None:
+    make = clumsy(tmp_path, how, times=99)
+    on_ray = executor(make, retries=1, time_limit=0.5 if how == "hangs" else None)
+    trainer = NoisyQuadratic(seed=3)
+    origin = trainer.get_state()
+    jobs = [Job(origin=origin, candidate=Candidate({"lr": rate}), epochs=2) for rate in RATES]
+    outcomes = list(on_ray.run(trainer, jobs, at=origin))
+    assert faults(tmp_path) == 2
+    assert [outcome.error is None for outcome in outcomes] == [True, True, False, True]
+    error = str(outcomes[2].error)
+    assert error.startswith("WorkerLost: 2 of 2 times, the last in epoch 2: ")
+    assert why in error
+    assert outcomes[2].epochs == 2
+    assert outcomes[2].series == ()
+
+
+def test_a_state_that_died_with_its_actor_is_made_again(executor: Make) -> None:
+    on_ray = executor(NoisyQuadratic, retries=1)
+    trainer = NoisyQuadratic()
+    origin = trainer.get_state()
+    jobs = [Job(origin=origin, candidate=Candidate({"lr": rate}), epochs=2) for rate in RATES]
+    expected = NoisyQuadratic()
+    for place, outcome in enumerate(on_ray.run(trainer, jobs, at=origin)):
+        if place == 1:
+            assert on_ray._crew is not None
+            holder = on_ray._crew.holder(1)
+            assert holder is not None
+            ray.kill(holder.actor)
+        expected.set_state(origin)
+        expected.train_k(2, jobs[place].candidate)
+        assert difference(expected.get_state(), outcome.keep()) is None
+
+
+def test_an_actor_that_died_between_rounds_is_nobodys_fault(executor: Make) -> None:
+    on_ray = executor(NoisyQuadratic, retries=0)
+    trainer = NoisyQuadratic()
+    origin = trainer.get_state()
+    jobs = [Job(origin=origin, candidate=Candidate({"lr": rate}), epochs=1) for rate in RATES]
+    assert [outcome.error for outcome in on_ray.run(trainer, jobs, at=origin)] == [None] * 4
+    assert on_ray._crew is not None
+    lanes = list(on_ray._crew.lanes)
+    assert len(lanes) == 2
+    for lane in lanes:
+        ray.kill(lane.actor)
+    assert [outcome.error for outcome in on_ray.run(trainer, jobs, at=origin)] == [None] * 4
+    assert not set(lanes) & set(on_ray._crew.lanes)
+
+
+def test_a_cluster_without_room_is_told(executor: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dynhp_ray._crew._SLOW", 0.1)
+    trainer = NoisyQuadratic()
+    origin = trainer.get_state()
+    jobs = [Job(origin=origin, candidate=Candidate({"lr": 0.1}), epochs=1)]
+    outcomes = executor(NoisyQuadratic, num_cpus=99).run(trainer, jobs, at=origin)
+    with pytest.raises(RuntimeWarning, match="no actor with num_cpus=99"):  # warnings are errors
+        next(outcomes)
+
+
+def test_an_interrupt_ends_the_actors(
+    executor: Make,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_gone: Callable[[int], bool],
+) -> None:
+    on_ray = executor(clumsy(tmp_path, "hangs", times=99, bad=RATES[1]), actors=2)
+    trainer = NoisyQuadratic()
+    origin = trainer.get_state()
+    jobs = [Job(origin=origin, candidate=Candidate({"lr": rate}), epochs=2) for rate in RATES]
+    outcomes = on_ray.run(trainer, jobs, at=origin)
+    next(outcomes)
+
+    def interrupted(*_: object, **__: object) -> Any:
+        while not faults(tmp_path):
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ray, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        next(outcomes)
+    monkeypatch.undo()
+    assert on_ray._crew is None
+    _wait_until_gone(pids(tmp_path), is_gone)
+    assert ray.is_initialized()  # it was not started by the executor
+
+
+def test_an_abandoned_run_ends_what_hangs(
+    executor: Make, tmp_path: Path, is_gone: Callable[[int], bool]
+) -> None:
+    on_ray = executor(clumsy(tmp_path, "hangs", times=1, bad=RATES[1]))
+    trainer = NoisyQuadratic()
+    origin = trainer.get_state()
+    jobs = [Job(origin=origin, candidate=Candidate({"lr": rate}), epochs=2) for rate in RATES]
+    list(on_ray.run(trainer, jobs[2:], at=origin))
+    assert on_ray._crew is not None
+    while len(on_ray._crew.idle()) < 2:  # so that both begin at once
+        on_ray._crew.listen()
+    outcomes = on_ray.run(trainer, jobs, at=origin)
+    next(outcomes)
+    while not faults(tmp_path):
+        time.sleep(0.01)
+    outcomes.close()  # type: ignore[attr-defined]
+    assert [outcome.error for outcome in on_ray.run(trainer, jobs, at=origin)] == [None] * 4
+    on_ray.close()
+    _wait_until_gone(pids(tmp_path), is_gone)
+
+
+def _wait_until_gone(processes: list[int], is_gone: Callable[[int], bool]) -> None:
+    assert processes
+    deadline = time.monotonic() + 10
+    while not all(map(is_gone, processes)):
+        assert time.monotonic() < deadline, "an actor's process is still there"
+        time.sleep(0.05)

@@ -1,0 +1,32 @@
+"""The package as a whole: a helpful import, examples, a README that runs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import dynhp
+import dynhp_ray
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def test_without_ray_the_import_says_what_to_install() -> None:
+    code = "import sys; sys.modules['ray'] = None; import dynhp_ray"
+    paths = [str(Path(module.__file__ or "").parent.parent) for module in (dynhp, dynhp_ray)]
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {paths!r}; {code}"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "ImportError: dynhp_ray needs Ray: pip install 'dynhp[ray]'" in done.stderr
+
+
+def test_every_block_of_the_readme_runs() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
+    assert len(blocks) == 1
+    for block in blocks:
+        exec(compile(block, str(README), "exec"), {})

@@ -1,0 +1,132 @@
+"""Two ranks on this machine: one choice, one failure, and nobody waits in vain."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch.distributed as dist
+
+import dynhp
+import dynhp_torch
+from dynhp import SettingsError
+from dynhp.testing import NoisyQuadratic
+from dynhp_torch.distributed import Distributed
+
+SCRIPT = Path(__file__).parent / "two_ranks.py"
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What two ranks have seen; a deadlock is broken off after a while, and fails."""
+    folder = tmp_path_factory.mktemp("ranks")
+    packages = [str(Path(each.__file__ or "").parent.parent) for each in (dynhp, dynhp_torch)]
+    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join(packages)
+    started = [
+        subprocess.Popen(
+            [sys.executable, str(SCRIPT), str(rank), str(folder)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        for rank in range(2)
+    ]
+    try:
+        told = [process.communicate(timeout=60) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+    for out, err in told:
+        assert out, err
+    return [json.loads(out) for out, _ in told]
+
+
+def same(ranks: list[dict[str, Any]], name: str) -> Any:
+    """What both ranks have seen alike."""
+    ours, theirs = (json.dumps(rank[name]) for rank in ranks)  # as text: nan is nan
+    assert ours == theirs
+    return ranks[0][name]
+
+
+def test_alone_each_rank_makes_a_choice_of_its_own(ranks: list[dict[str, Any]]) -> None:
+    assert ranks[0]["alone"]["chosen"] != ranks[1]["alone"]["chosen"]
+
+
+@pytest.mark.parametrize("name", ["together", "max", "seeds"])
+def test_together_all_ranks_make_one_choice(ranks: list[dict[str, Any]], name: str) -> None:
+    found = same(ranks, name)
+    assert found["raised"] is None
+    assert len(found["chosen"]) == 3
+
+
+def test_metrics_are_reduced(ranks: list[dict[str, Any]]) -> None:
+    first = [rank["alone"]["tries"][0][0][0]["loss"] for rank in ranks]
+    mean, highest = (same(ranks, name)["tries"][0][0][0] for name in ("together", "max"))
+    assert mean["loss"] == pytest.approx(sum(first) / 2)
+    assert highest["loss"] == max(first)
+
+
+def test_what_raises_on_one_rank_fails_on_all_and_the_run_goes_on(
+    ranks: list[dict[str, Any]],
+) -> None:
+    found = same(ranks, "raises")
+    errors = [error for _, error, _ in found["tries"] if error]
+    assert errors == ["RankFailed: rank 1: RuntimeError: cannot bear lr=0.1"] * 3
+    assert found["raised"] is None
+    assert 0.1 not in found["chosen"]
+
+
+def test_what_diverges_on_one_rank_fails_on_all(ranks: list[dict[str, Any]]) -> None:
+    found = same(ranks, "nan")
+    errors = [error for _, error, _ in found["tries"] if error]
+    assert errors == ["loss is nan after epoch 1"] * 3
+    assert found["raised"] is None
+
+
+def test_a_parallel_model_stays_one_model(ranks: list[dict[str, Any]]) -> None:
+    found = same(ranks, "model")
+    errors = {error for _, error, _ in found["tries"]}
+    assert errors == {None, "RankFailed: rank 1: ValueError: a bad batch"}
+    assert found["raised"] is None
+    assert same(ranks, "weights") == [[pytest.approx(w, abs=0.5) for w in (1.0, -2.0, 3.0)]]
+
+
+def test_ranks_that_disagree_stop_and_say_so(ranks: list[dict[str, Any]]) -> None:
+    message = same(ranks, "disagree")["raised"]
+    assert message.startswith("ContractError: all ranks must train with the same values")
+    assert "rank 0: 1 × {'lr': 0.02}, rank 1: 1 × {'lr': 0.05}" in message
+
+
+def test_a_contract_broken_on_one_rank_ends_the_run_on_all(ranks: list[dict[str, Any]]) -> None:
+    message = same(ranks, "lies")["raised"]
+    assert message.startswith("ContractError: rank 1: ValueNotInForce: lr should be")
+
+
+def test_every_rank_gets_a_seed_of_its_own(ranks: list[dict[str, Any]]) -> None:
+    assert ranks[0]["drawn"] != ranks[1]["drawn"]
+
+
+def test_ranks_that_do_different_things_are_told(ranks: list[dict[str, Any]]) -> None:
+    assert same(ranks, "unequal").startswith(
+        "MetricError: all ranks must measure the same metrics, got by rank"
+    )
+    assert "got by rank ['train_k', 'status']" in same(ranks, "apart")
+
+
+def test_a_rank_that_is_gone_ends_the_run(ranks: list[dict[str, Any]]) -> None:
+    assert "one is gone or hangs" in ranks[1]["lost"]
+
+
+def test_without_ranks_there_is_an_error() -> None:
+    assert not dist.is_initialized()
+    with pytest.raises(SettingsError, match="init_process_group first"):
+        Distributed(NoisyQuadratic())
+    with pytest.raises(SettingsError, match="did you mean 'mean'"):
+        Distributed(NoisyQuadratic(), reduce="meen")

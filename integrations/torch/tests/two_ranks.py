@@ -1,0 +1,134 @@
+"""What each of two ranks does, as a script: ``two_ranks.py RANK FOLDER``; it prints JSON."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import sys
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from dynhp import ContractError, DynamicGridAdapter, lowest, trainer_from
+from dynhp.testing import Fragile, NoisyQuadratic
+from dynhp_torch.distributed import Distributed, together
+
+torch.set_num_threads(1)
+rank, folder = int(sys.argv[1]), sys.argv[2]
+dist.init_process_group(
+    "gloo",
+    init_method=f"file://{folder}/meet",
+    rank=rank,
+    world_size=2,
+    timeout=datetime.timedelta(seconds=20),
+)
+RATES = [0.02, 0.05, 0.1, 0.3]
+
+
+def run(trainer: Any, rates: Any = RATES, **settings: Any) -> dict[str, Any]:
+    adapter = DynamicGridAdapter(
+        trainer, {"lr": rates}, criterion=lowest("loss"), adapt_every=4, try_for=2, **settings
+    )
+    try:
+        adapter.run(12)
+        raised = None
+    except Exception as error:
+        raised = f"{type(error).__name__}: {error}"
+    return {
+        "raised": raised,
+        "chosen": [round_.candidate["lr"] for round_ in adapter.history],
+        "tries": [
+            [try_.series, try_.error, try_.epochs]
+            for round_ in adapter.history
+            for try_ in round_.tries
+        ],
+    }
+
+
+def noisy() -> NoisyQuadratic:
+    return NoisyQuadratic(seed=rank, noise=2.0, dimensions=2)
+
+
+def fragile(how: Any) -> Fragile:  # on rank 1 only
+    return Fragile(noisy, bad=[0.1] if rank else [], how=how)
+
+
+def model() -> tuple[Any, Any]:
+    generator = torch.Generator().manual_seed(rank)
+    x = torch.randn(32, 3, generator=generator)
+    y = x @ torch.tensor([1.0, -2.0, 3.0]) + rank
+    linear = torch.nn.Linear(3, 1, bias=False)
+    torch.nn.init.zeros_(linear.weight)
+    parallel = DistributedDataParallel(linear)
+
+    def train_k(k: int, values: Any) -> None:
+        for _ in range(k):
+            with together():
+                if rank and values["lr"] == 0.05:
+                    raise ValueError("a bad batch")
+                loss = ((parallel(x)[:, 0] - y) ** 2).mean()
+            linear.weight.grad = None
+            loss.backward()
+            linear.weight.data -= values["lr"] * linear.weight.grad
+
+    def metrics() -> dict[str, float]:
+        with torch.no_grad():
+            return {"loss": float(((linear(x)[:, 0] - y) ** 2).mean())}
+
+    trainer = trainer_from(
+        get_state=lambda: linear.weight.detach().clone(),
+        set_state=lambda state: linear.weight.data.copy_(state),
+        train_k=train_k,
+        metrics=metrics,
+    )
+    return trainer, linear
+
+
+found = {"alone": run(noisy())}
+found["together"] = run(Distributed(noisy()))
+found["max"] = run(Distributed(noisy(), reduce="max"))
+found["seeds"] = run(Distributed(noisy()), randomness="independent")
+found["raises"] = run(Distributed(fragile("raise")))
+found["nan"] = run(Distributed(fragile("nan"), reduce="min"))
+found["disagree"] = run(Distributed(noisy()), rates=RATES[rank:])
+trainer, linear = model()
+found["model"] = run(Distributed(trainer))
+found["weights"] = linear.weight.tolist()
+
+
+class Lies(NoisyQuadratic):
+    def hyperparameters(self) -> dict[str, Any]:
+        return {"lr": 7.0} if rank and self.steps else super().hyperparameters()
+
+
+found["lies"] = run(Distributed(Lies()))
+trainer = noisy()
+state = Distributed(trainer)
+state.reseed(5)
+found["drawn"] = trainer.rng.random()
+unequal = trainer_from(
+    get_state=lambda: 0,
+    set_state=print,
+    train_k=print,
+    metrics=lambda: {"loss": 0.0, f"rank{rank}": 1.0},
+)
+for name, call in {
+    "unequal": Distributed(unequal).metrics,
+    "apart": state.metrics if rank else lambda: state.train_k(1, {"lr": 0.1}),
+}.items():
+    try:
+        call()
+    except Exception as error:
+        found[name] = f"{type(error).__name__}: {error}"
+dist.barrier()
+if rank == 0:
+    print(json.dumps(found), flush=True)
+    os._exit(0)  # without a word to the other
+try:
+    state.metrics()
+except ContractError as error:
+    found["lost"] = str(error)
+print(json.dumps(found))
