@@ -7,6 +7,8 @@ READY := $(VENV)/.ready
 FAST_MALLOC := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
 # Tests run side by side: threads of their own would only get in each other's way.
 ONE_THREAD := OMP_NUM_THREADS=1
+# Tests that start, kill and outlive processes, or write many files, come after the quick ones.
+WITH_PROCESSES := executors resume checkpoint codecs journal examples
 
 .PHONY: help setup demo test lint types imports pytest test-ray format bench-core bench-executors bench-executors-ray bench-linkpred quality mutants torture clean
 
@@ -52,7 +54,10 @@ imports: $(READY)
 # The core first, by itself: fast, and every branch of it covered. Pages of the docs share names from
 # block to block, so each file stays with one worker. Ray is half a gigabyte: see test-ray.
 pytest: $(READY)
-	$(ONE_THREAD) $(BIN)/python -m pytest tests dynhp --doctest-modules -n 2 --cov --cov-report=term --cov-fail-under=100
+	$(ONE_THREAD) $(BIN)/python -m pytest tests dynhp --doctest-modules -n 2 --cov --cov-report= \
+		$(WITH_PROCESSES:%=--ignore-glob=tests/test_%*)
+	$(ONE_THREAD) $(BIN)/python -m pytest $(WITH_PROCESSES:%=tests/test_%*) -n 2 \
+		--cov --cov-append --cov-report=term --cov-fail-under=100
 	$(ONE_THREAD) $(BIN)/python -m pytest integrations docs README.md --doctest-modules -n 2 \
 		--dist loadfile --ignore=integrations/ray --ignore=docs/cluster.md
 

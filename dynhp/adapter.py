@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from dynhp import _saved, _settings
 from dynhp.advice import hints_for
 from dynhp.attempt import NOWHERE, advance, reseed
-from dynhp.contest import Contest, Heat
+from dynhp.contest import Contest
 from dynhp.criteria import Criterion, metrics_of, score
 from dynhp.errors import AllTriesFailed, ContractError
 from dynhp.executors import Executor, Serial
@@ -21,7 +20,6 @@ from dynhp.records import (
     Candidate,
     Event,
     History,
-    Metrics,
     Progress,
     Round,
     RoundStarted,
@@ -31,31 +29,12 @@ from dynhp.records import (
 from dynhp.selection import Best, Selection, reason
 from dynhp.space import Space, SpaceLike
 from dynhp.trainer import Trainer
+from dynhp.work import Stretch, Tries, Work
 
-__all__ = ["Callback", "DynamicGridAdapter", "Stretch", "Tries", "Work"]
+__all__ = ["Callback", "DynamicGridAdapter"]
 
 Callback: TypeAlias = Callable[[Event], None]
 """Told each event of a run; it sees records, never the trainer."""
-
-
-@dataclass(slots=True)
-class Tries:
-    """Work for a driver: carry out the heat's jobs and tell it each outcome, in order."""
-
-    heat: Heat
-    at: Any  # the state the trainer is in
-
-
-@dataclass(slots=True)
-class Stretch:
-    """Work for a driver: train the main line on; it may stop early and say so in ``epochs``."""
-
-    candidate: Candidate
-    epochs: int
-    metrics: Metrics = field(default_factory=dict)
-
-
-Work: TypeAlias = Tries | Stretch
 
 
 class DynamicGridAdapter:

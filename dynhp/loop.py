@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from dynhp import bindings
 from dynhp._epoch import Epoch
-from dynhp.adapter import Callback, DynamicGridAdapter, Stretch, Tries
+from dynhp.adapter import Callback, DynamicGridAdapter
 from dynhp.attempt import NOWHERE, Job, Outcome, Running, go_to
 from dynhp.bindings import Binding
 from dynhp.criteria import Criterion
@@ -20,6 +20,7 @@ from dynhp.records import History, Value
 from dynhp.selection import Selection
 from dynhp.space import Space, SpaceLike
 from dynhp.trainer import trainer_from
+from dynhp.work import Stretch, Tries
 
 __all__ = ["Epoch", "Loop", "adapt"]
 

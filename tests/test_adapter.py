@@ -36,13 +36,13 @@ from dynhp import (
     smoothed,
     spent,
 )
-from dynhp.adapter import Stretch, Tries
 from dynhp.attempt import same_value
 from dynhp.criteria import score
 from dynhp.errors import ContractError, MetricError, SettingsError
 from dynhp.proposers import Known
 from dynhp.records import Progress, RoundStarted
 from dynhp.testing import NoisyQuadratic
+from dynhp.work import Stretch, Tries
 from tests.reference import Diary, Settings, Toy, bits, told
 
 SPACE = Space({"lr": [0.01, 0.05, 0.2, 0.6], "momentum": [0.0, 0.5]})
