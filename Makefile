@@ -8,19 +8,20 @@ FAST_MALLOC := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=10737418
 # Tests run side by side: threads of their own would only get in each other's way.
 ONE_THREAD := OMP_NUM_THREADS=1
 # Tests that start, kill and outlive processes, or write many files, come after the quick ones.
-WITH_PROCESSES := executors resume checkpoint codecs journal examples
+WITH_PROCESSES := executors resume checkpoint campaign codecs journal examples
 
-.PHONY: help setup demo test lint types imports pytest test-ray format bench-core bench-executors bench-executors-ray bench-linkpred quality mutants torture clean
+.PHONY: help setup demo test lint types imports pytest test-ray format bench-core bench-executors bench-executors-ray bench-linkpred quality mutants torture torture-campaign clean
 
 help:
 	@echo "make demo            set up and train with adaptation on bundled data"
 	@echo "make test            set up, then lint, types, import rules, all tests with coverage"
-	@echo "make test-ray        install Ray, then the tests of its integration"
+	@echo "make test-ray        the tests of the integration of Ray alone"
 	@echo "make bench-core      overhead, memory, import time and wheel size of the core"
 	@echo "make bench-executors tries in other processes against tries in turn"
 	@echo "make bench-linkpred  link prediction against an ordinary PyTorch Geometric loop"
 	@echo "make quality         the AUC that link prediction must reach, by protocol and sampler"
 	@echo "make torture         kill and resume runs a hundred times"
+	@echo "make torture-campaign  kill and resume campaigns a hundred times"
 	@echo "make mutants         mutation testing of the algorithm"
 	@echo "make format          format the code"
 
@@ -31,7 +32,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --upgrade --constraint constraints.txt pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch hatchling editables
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation \
-		--editable ".[rich,torch,pyg,igraph]" --group test --group lint
+		--editable ".[rich,torch,pyg,igraph,ray]" --group test --group lint
 	@touch $(READY)
 
 demo: $(READY)
@@ -52,7 +53,7 @@ imports: $(READY)
 	$(BIN)/lint-imports
 
 # The core first, by itself: fast, and every branch of it covered. Pages of the docs share names from
-# block to block, so each file stays with one worker. Ray is half a gigabyte: see test-ray.
+# block to block, so each file stays with one worker. Ray comes last, and in turn: see test-ray.
 pytest: $(READY)
 	$(ONE_THREAD) $(BIN)/python -m pytest tests dynhp --doctest-modules -n 2 --cov --cov-report= \
 		$(WITH_PROCESSES:%=--ignore-glob=tests/test_%*)
@@ -60,13 +61,12 @@ pytest: $(READY)
 		--cov --cov-append --cov-report=term --cov-fail-under=100
 	$(ONE_THREAD) $(BIN)/python -m pytest integrations docs README.md --doctest-modules -n 2 \
 		--dist loadfile --ignore=integrations/ray --ignore=docs/cluster.md
+	$(MAKE) test-ray
 
-# Installs Ray and runs its integration and the guide to clusters on a local one. Not side by side:
-# two Rays that start at once on a small machine keep each other waiting.
+# Ray's integration and the guide to clusters, on one local Ray. Not side by side: two Rays that start
+# at once on a small machine keep each other waiting.
 test-ray: $(READY)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt ray
-	$(BIN)/mypy -p dynhp_ray
-	$(ONE_THREAD) $(BIN)/python -m pytest integrations/ray docs/cluster.md
+	$(ONE_THREAD) $(BIN)/python -m pytest integrations/ray docs/cluster.md --doctest-modules
 
 format: $(READY)
 	$(BIN)/ruff check --fix-only .
@@ -90,6 +90,9 @@ quality: $(READY)
 
 torture: $(READY)
 	$(BIN)/python benchmarks/torture.py
+
+torture-campaign: $(READY)
+	$(ONE_THREAD) $(BIN)/python benchmarks/torture_campaign.py
 
 mutants: $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group mutants

@@ -26,7 +26,8 @@ from dynhp.executors import Processes
 
 TRIES = 9
 WORKERS = 2
-STEPS = 600_000  # an epoch of about 50 ms
+STEPS = 3_000_000  # an epoch of about a quarter of a second
+SLOPE = 0.1  # the ninth try takes a fifth of the time of the first
 ORDERS = {"first try wins": (9, 8, 7, 6, 5, 4, 3, 2, 1), "three lead": (5, 7, 1, 2, 9, 8, 6, 4, 3)}
 
 
@@ -68,6 +69,11 @@ def round_of(trainer: Any, order: Sequence[int], executor: Any) -> None:
     ).step()
 
 
+def ratio(columns: Sequence[Sequence[float]]) -> float:
+    """How much longer the first takes than the second: the median over pairs taken in turn."""
+    return statistics.median(a / b for a, b in zip(*columns, strict=True))
+
+
 def told(name: str, columns: Sequence[Sequence[float]]) -> str:
     """Medians and minima of two columns, in milliseconds."""
     (a, b) = ((statistics.median(column) * 1e3, min(column) * 1e3) for column in columns)
@@ -79,7 +85,7 @@ def speed() -> list[Row]:
     return [
         _plain(),
         # Nine tries of equal length cannot be more than 9/5 times faster on two workers.
-        _faster("of unequal length", functools.partial(Busy, STEPS, 0.06), 1.8),
+        _faster("of unequal length", functools.partial(Busy, STEPS, SLOPE), 1.8),
         _faster("of equal length", functools.partial(Busy, STEPS), None),
     ]
 
@@ -88,12 +94,8 @@ def _faster(name: str, make: Callable[[], Busy], limit: float | None) -> Row:
     order = tuple(range(TRIES))
     trainer = make()
     with Processes(make, workers=WORKERS) as executor:
-        columns = beside(
-            7,
-            lambda: round_of(trainer, order, Serial()),
-            lambda: round_of(trainer, order, executor),
-        )
-    faster = statistics.median(columns[0]) / statistics.median(columns[1])
+        columns = rounds(trainer, order, executor, 7)
+    faster = ratio(columns)
     best = min(columns[0]) / min(columns[1])
     lengths = [trainer.length(x) for x in order]
     note = (
@@ -115,9 +117,9 @@ def possible(lengths: Sequence[float], workers: int) -> float:
 def _plain() -> Row:
     """What the machine has to offer at the moment: the same work in two bare processes."""
     with multiprocessing.get_context("spawn").Pool(2) as pool:
-        work = [5 * STEPS] * 2
+        work = [3 * STEPS] * 2
         columns = beside(7, lambda: compute(2 * work[0]), lambda: pool.map(compute, work, 1))
-    faster = statistics.median(columns[0]) / statistics.median(columns[1])
+    faster = ratio(columns)
     note = f"{faster:.2f} times faster; {told('one, two processes', columns)}"
     return Row("for comparison, the same work in 2 bare processes", 1 / faster, "", None, note)
 
@@ -143,12 +145,16 @@ def one_megabyte() -> list[Row]:
 def _rounds(megabytes: float, order: Sequence[int], repeats: int) -> list[list[float]]:
     make = functools.partial(Large, megabytes)
     with Processes(make, workers=WORKERS) as executor:
-        trainer = make()
-        return beside(
-            repeats,
-            lambda: round_of(trainer, order, Serial()),
-            lambda: round_of(trainer, order, executor),
-        )
+        return rounds(make(), order, executor, repeats)
+
+
+def rounds(trainer: Any, order: Sequence[int], executor: Any, repeats: int) -> list[list[float]]:
+    """The seconds of rounds, by Serial and by the executor, in turn."""
+    return beside(
+        repeats,
+        lambda: round_of(trainer, order, Serial()),
+        lambda: round_of(trainer, order, executor),
+    )
 
 
 def unavoidable(order: Sequence[int]) -> int:
@@ -163,26 +169,32 @@ def unavoidable(order: Sequence[int]) -> int:
 
 def hundred_megabytes() -> list[Row]:
     """The time of a round with a state of 100 MB beside that of its unavoidable copies alone."""
-    rows = []
+    return [
+        beside_copies(name, order, "Processes", _rounds(100, order, 7))
+        for name, order in ORDERS.items()
+    ]
+
+
+def beside_copies(
+    name: str, order: Sequence[int], whose: str, columns: Sequence[Sequence[float]]
+) -> Row:
+    """The rounds of Serial and of an executor, in seconds, beside the copies they cannot avoid."""
     array = np.ones(12_500_000)
     other = np.empty_like(array)
-    for name, order in ORDERS.items():
-        copies = unavoidable(order)
-        serial, ours = _rounds(100, order, 7)
-        alone = [
-            seconds(lambda n=copies: [np.copyto(other, array) for _ in range(n)]) for _ in range(7)
-        ]
-        rows.append(
-            Row(
-                f"100 MB, time of a round / of {copies} copies, {name}",
-                statistics.median(ours) / statistics.median(alone),
-                "",
-                2,
-                f"{told('copies, Processes', (alone, ours))}; ratio of the fastest "
-                f"{min(ours) / min(alone):.2f}; Serial {statistics.median(serial) * 1e3:.0f} ms",
-            )
-        )
-    return rows
+    copies = unavoidable(order)
+    serial, ours = columns
+    alone = [seconds(lambda: [np.copyto(other, array) for _ in range(copies)]) for _ in ours]
+    note = (
+        f"{told(f'copies, {whose}', (alone, ours))}; ratio of the fastest "
+        f"{min(ours) / min(alone):.2f}; Serial {statistics.median(serial) * 1e3:.0f} ms"
+    )
+    return Row(
+        f"100 MB, time of a round / of {copies} copies, {name}",
+        statistics.median(ours) / statistics.median(alone),
+        "",
+        2,
+        note,
+    )
 
 
 if __name__ == "__main__":

@@ -19,9 +19,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from _facts import Row, machine, table
 from _states import Busy, Large, compute
-from bench_executors import ORDERS, STEPS, TRIES, beside, possible, round_of, told
+from bench_executors import (
+    ORDERS,
+    SLOPE,
+    STEPS,
+    TRIES,
+    beside,
+    beside_copies,
+    possible,
+    ratio,
+    round_of,
+    rounds,
+    told,
+)
 
-from dynhp import Serial
 from dynhp_ray import RayExecutor
 
 ACTORS = 2
@@ -37,7 +48,7 @@ def main() -> int:
         os.environ["HOME"] = os.environ["RAY_TMPDIR"] = home  # Ray keeps a token and logs there
         with RayExecutor(functools.partial(Large, 1), actors=ACTORS, num_cpus=0.1) as first:
             round_of(Large(1), ORDERS["three lead"], first)  # the others use the Ray of this one
-            rows = [*speed(), *(overhead(*each) for each in ORDERS.items())]
+            rows = [*speed(), *(overhead(*each) for each in ORDERS.items()), *hundred_megabytes()]
     print(table(rows))
     failed = [row.what for row in rows if row.verdict == "FAIL"]
     print(f"FAIL: {', '.join(failed)}" if failed else "PASS: all limits kept")
@@ -50,19 +61,19 @@ def speed() -> list[Row]:
     """Serial's time over that of actors; the limit is told as a ratio the other way round."""
     return [
         _plain(),
-        _faster("of unequal length", functools.partial(Busy, STEPS, 0.06), FASTER),
+        _faster("of unequal length", functools.partial(Busy, STEPS, SLOPE), FASTER),
         _faster("of equal length", functools.partial(Busy, STEPS), FASTER),
     ]
 
 
 def _plain() -> Row:
     """What the machine has to offer at the moment: the same work in two bare processes."""
-    work = [5 * STEPS] * ACTORS
+    work = [3 * STEPS] * ACTORS
     with multiprocessing.get_context("spawn").Pool(ACTORS) as pool:
         columns = beside(
             3, lambda: [compute(steps) for steps in work], lambda: pool.map(compute, work, 1)
         )
-    faster = statistics.median(columns[0]) / statistics.median(columns[1])
+    faster = ratio(columns)
     note = f"{faster:.2f} times faster; {told('one, two processes', columns)}"
     return Row(f"for comparison, {ACTORS} bare processes", 1 / faster, "", None, note)
 
@@ -70,7 +81,7 @@ def _plain() -> Row:
 def _faster(name: str, make: Callable[[], Busy], limit: float) -> Row:
     order = tuple(range(TRIES))
     columns = _rounds(make, order, 7)
-    faster = statistics.median(columns[0]) / statistics.median(columns[1])
+    faster = ratio(columns)
     best = min(columns[0]) / min(columns[1])
     lengths = [make().length(x) for x in order]
     note = (
@@ -90,16 +101,20 @@ def overhead(name: str, order: Sequence[int]) -> Row:
     return Row(f"1 MB, overhead per try, {name}", more / TRIES * 1e3, "ms", OVERHEAD, note)
 
 
+def hundred_megabytes() -> list[Row]:
+    """The time of a round with a state of 100 MB beside that of its unavoidable copies alone."""
+    return [
+        beside_copies(name, order, "Ray", _rounds(functools.partial(Large, 100), order, 7))
+        for name, order in ORDERS.items()
+    ]
+
+
 def _rounds(make: Callable[[], Any], order: Sequence[int], repeats: int) -> list[list[float]]:
     """The seconds of rounds, by Serial and by Ray, in turn."""
     trainer = make()
     with RayExecutor(make, actors=ACTORS, num_cpus=0.5) as executor:
         round_of(trainer, order, executor)
-        return beside(
-            repeats,
-            lambda: round_of(trainer, order, Serial()),
-            lambda: round_of(trainer, order, executor),
-        )
+        return rounds(trainer, order, executor, repeats)
 
 
 if __name__ == "__main__":

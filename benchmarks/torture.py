@@ -17,39 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 import numpy as np
 
-from dynhp import (
-    Best,
-    BestByMargin,
-    DynamicGridAdapter,
-    FullGrid,
-    History,
-    Interpolation,
-    KeepBest,
-    Neighbors,
-    Placebo,
-    Racing,
-    Value,
-    lowest,
-)
+from dynhp import History, KeepBest, Value, lowest
 from dynhp.checkpoint import run_with_checkpoints
 from dynhp.codecs import encode
 from dynhp.journal import Journal, history_from_journal
+from tests.resuming import CASES, adapter_of
 
 EPOCHS, ADAPT_EVERY, TRY_FOR = 37, 6, 3
-
-# Proposers of one and of several waves, selections of one and of several heats, all that decides
-# where the main line goes on from, and checkpoints that are rounds apart.
-CASES: tuple[dict[str, Any], ...] = (
-    {"proposer": FullGrid(), "selection": Best()},
-    {"proposer": Neighbors(), "selection": BestByMargin(delta=0.001, noise=1.0), "every": 2},
-    {"proposer": Interpolation(), "selection": Best(), "randomness": "independent"},
-    {"proposer": FullGrid(), "selection": Racing(), "every": 3},
-    {"proposer": Interpolation(), "selection": Racing(), "keep": "value"},
-    {"proposer": Neighbors(), "keep": "value", "randomness": "independent", "keep_best": True},
-    {"proposer": Placebo(3), "selection": Best(), "keep_best": True},
-)
+RATES = (0.003, 0.01, 0.03, 0.1, 1.0)
 
 
 class Trainer:
@@ -114,22 +93,21 @@ class Tally:
 
 def live(folder: Path, case: Mapping[str, Any]) -> History:
     """One life of a run: from wherever it stands to its end, if nobody kills it before."""
-    settings = {**case}
-    every, keep_best = settings.pop("every", 1), settings.pop("keep_best", False)
     log = os.open(folder / "trained", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     trainer: Any = Trainer(log)
-    if keep_best:
+    if case.get("keep_best"):
         trainer = KeepBest(trainer, lowest("loss"))
-    adapter = DynamicGridAdapter(
+    adapter = adapter_of(
         trainer,
-        {"lr": [0.003, 0.01, 0.03, 0.1, 1.0]},
-        criterion=lowest("loss"),
+        case,
+        [Journal(folder / "journal.jsonl", seconds=False)],
+        rates=RATES,
         adapt_every=ADAPT_EVERY,
         try_for=TRY_FOR,
-        callbacks=[Journal(folder / "journal.jsonl", seconds=False)],
-        **settings,
     )
-    history = run_with_checkpoints(adapter, EPOCHS, checkpoint=folder / "saved", every=every)
+    history = run_with_checkpoints(
+        adapter, EPOCHS, checkpoint=folder / "saved", every=case.get("every", 1)
+    )
     left = {"state": trainer.get_state(), "generator": adapter.state_dict()["generator"]}
     (folder / "end").write_text(hashlib.sha256(encode(left)).hexdigest())
     return history
@@ -205,16 +183,16 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="of the moments of death")
     arguments = parser.parse_args()
     random.seed(arguments.seed)
-    tally, same = Tally(), 0
+    tally, same, cases = Tally(), 0, list(CASES.values())
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
         expected = [
             undisturbed(Path(name, f"calm-{number}"), case)
-            for number, case in enumerate(CASES[: arguments.runs])
+            for number, case in enumerate(cases[: arguments.runs])
         ]
         for run in range(arguments.runs):
-            case = CASES[run % len(CASES)]
-            calm, length = expected[run % len(CASES)]
+            case = cases[run % len(cases)]
+            calm, length = expected[run % len(cases)]
             found = tortured(Path(name, f"run-{run}"), case, calm, length, tally)
             if (found.digest, found.journal) == (calm.digest, calm.journal):
                 same += 1

@@ -1,16 +1,39 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, and folders that one process has to itself."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-__all__ = ["remove", "sync_folder", "write_atomically"]
+from dynhp.errors import CheckpointError
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - not on Windows, where nothing is locked
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["locked", "remove", "sync_folder", "write_atomically"]
 
 T = TypeVar("T")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Make the folder and have it for this process alone, for as long as it lives."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "ab") as lock:
+        if fcntl is not None:  # pragma: no branch
+            try:  # not flock, which a forked worker would hold on to when this process dies
+                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise CheckpointError(
+                    f"another process is using {str(folder)!r}; wait until it has ended, "
+                    "or choose another folder"
+                ) from None
+        yield
 
 
 def write_atomically(path: Path, write: Callable[[BinaryIO], T], *, durable: bool) -> T:

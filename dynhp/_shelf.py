@@ -5,21 +5,16 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dynhp._files import remove, write_atomically
+from dynhp._files import locked, remove, write_atomically
 from dynhp.codecs import read_state, write_state
 from dynhp.errors import CheckpointError, DamagedFile
 from dynhp.executors.recording import Place
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - not on Windows, where nothing is locked
-    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["Found", "Shelf"]
 
@@ -39,20 +34,9 @@ class Shelf:
 
     folder: Path
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """Make the folder and have it for this process alone, for as long as it lives."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / "lock", "ab") as lock:
-            if fcntl is not None:  # pragma: no branch
-                try:  # not flock, which a forked worker would hold on to when this process dies
-                    fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise CheckpointError(
-                        f"another process is using {str(self.folder)!r}; wait until it has ended, "
-                        "or choose another folder"
-                    ) from None
-            yield
+        return locked(self.folder)
 
     def save(self, rounds: int, content: Any) -> str:
         """Write a checkpoint so that it survives whatever happens next, and give its digest."""

@@ -1,8 +1,11 @@
-"""Runs of every kind, small enough to be broken off everywhere, and ways to break them off."""
+"""Runs of every kind, small enough to be broken off everywhere, and ways to break them off.
+
+``make torture`` takes the same kinds of runs, and kills them for real.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,10 @@ from dynhp.plain import history_to_plain
 from dynhp.testing import Fragile, NoisyQuadratic
 
 EPOCHS, ADAPT_EVERY, TRY_FOR = 13, 4, 2
+RATES = (0.01, 0.03, 0.1, 0.3)
 
+# Proposers of one and of several waves, selections of one and of several heats, all that decides
+# where the main line goes on from, and checkpoints that are rounds apart.
 CASES: dict[str, dict[str, Any]] = {
     "grid": {"proposer": FullGrid(), "selection": Best()},
     "margin": {"proposer": Neighbors(), "selection": BestByMargin(noise=1.0), "every": 2},
@@ -73,15 +79,21 @@ def mortal(case: Mapping[str, Any], life: int | None = None) -> Mortal:
 
 
 def adapter_of(
-    trainer: Any, case: Mapping[str, Any], callbacks: tuple[Callable[[Any], None], ...] = ()
+    trainer: Any,
+    case: Mapping[str, Any],
+    callbacks: Sequence[Callable[[Any], None]] = (),
+    *,
+    rates: Sequence[float] = RATES,
+    adapt_every: int = ADAPT_EVERY,
+    try_for: int = TRY_FOR,
 ) -> DynamicGridAdapter:
     settings = {key: value for key, value in case.items() if key not in _OURS}
     return DynamicGridAdapter(
         trainer,
-        {"lr": [0.01, 0.03, 0.1, 0.3]},
+        {"lr": rates},
         criterion=lowest("loss"),
-        adapt_every=ADAPT_EVERY,
-        try_for=TRY_FOR,
+        adapt_every=adapt_every,
+        try_for=try_for,
         callbacks=callbacks,
         **settings,
     )

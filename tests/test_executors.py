@@ -21,9 +21,9 @@ import numpy as np
 import pytest
 
 from dynhp import Candidate, DynamicGridAdapter, Racing, lowest
-from dynhp.attempt import NOWHERE, Job
+from dynhp.attempt import NOWHERE, Job, Outcome
 from dynhp.errors import ContractError, MetricError, SettingsError
-from dynhp.executors import Processes, Serial, _lane, _segments, _worker
+from dynhp.executors import Processes, Serial, _lane, _segments, _worker, reducers
 from dynhp.executors._crew import Crew
 from dynhp.executors._lane import Lane, interrupts_held, told
 from dynhp.executors._messages import (
@@ -41,6 +41,8 @@ from dynhp.executors._messages import (
 from dynhp.executors._schedule import Schedule
 from dynhp.executors._segments import Openings, Segments
 from dynhp.executors._shared import Parcel, fill, load, pack, pieces_of
+from dynhp.executors._shift import Shift
+from dynhp.executors.reducers import register_reducer
 from dynhp.testing import NoisyQuadratic, difference
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -86,9 +88,10 @@ def test_nothing_starts_before_it_is_needed() -> None:
     with Processes(NoisyQuadratic, time_limit=3.5, workers=3) as executor:
         executor.run(NoisyQuadratic(), [job(1)], at=NOWHERE)
         assert list(executor.run(NoisyQuadratic(), [], at=NOWHERE)) == []
-        assert executor._crew is not None
-        assert executor._crew.lanes == []
-        assert (executor._crew._time_limit, executor._crew.workers) == (3.5, 3)
+        executor.close()
+        assert executor._crew is None
+        crew = executor._started()
+        assert (crew.lanes, crew._time_limit, crew.workers) == ([], 3.5, 3)
 
 
 def test_importing_dynhp_does_not_import_multiprocessing() -> None:
@@ -142,7 +145,7 @@ def test_states_of_losers_stay_where_they_are(
 ) -> None:
     loaded: list[Any] = []
     monkeypatch.setattr(
-        "dynhp.executors._schedule.load",
+        "dynhp.executors._shift.load",
         lambda parcel, buffer: loaded.append(parcel) or load(parcel, buffer),
     )
     trainer = LARGE()
@@ -224,7 +227,7 @@ def test_a_worker_trains_and_hands_out_its_state() -> None:
         assert worker.recv() == Ready()
         for sent in (parcel, None):  # the second time it has the origin
             worker.send(Train(job(None), sent))
-            assert [worker.recv(), worker.recv()] == [Began(), Began()]
+            assert [worker.recv() for _ in range(3)] == [Began(0), Began(1), Began(2)]
             report = worker.recv()
             assert report[:3] == Report.of(expected)[:3]
         worker.send(Pack())
@@ -240,6 +243,7 @@ def test_a_worker_trains_and_hands_out_its_state() -> None:
         assert found.segment is None
         assert difference(load(found, segments.buffer), expected.keep()) is None
         worker.send(Train(job(None), Parcel((1,), None, (b"?",))))
+        assert worker.recv() == Began(0)  # it has arrived
         raised = worker.recv()
         assert isinstance(raised, Raised)
         assert isinstance(raised.again(), pickle.UnpicklingError)
@@ -438,6 +442,39 @@ def test_pieces_are_no_copies() -> None:
     assert fill([piece], None, Segments().buffer).sizes == (80_000,)
 
 
+class Weights:
+    """Memory that pickle knows nothing of, as tensors are."""
+
+    def __init__(self, raw: Any) -> None:
+        self.raw = raw
+
+
+class Derived(Weights):
+    """Not of exactly the type that was registered."""
+
+
+def test_a_type_can_say_how_it_is_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reducers, "_reducers", {})
+    large = bytearray(100_000)
+    assert [len(pieces_of(Weights(large)))] == [1]  # all in the pickle
+    register_reducer(Weights, lambda it: (Weights, (pickle.PickleBuffer(it.raw),)))
+    stream, piece = pieces_of({"w": Weights(large), "also": Derived(b"x"), "z": 1j})
+    assert stream.nbytes < 500
+    large[0] = 7
+    assert piece[0] == 7  # no copy
+    segments = Segments()
+    found = load(pack({"w": Weights(large)}, segments), segments.buffer)["w"]
+    found.raw[0] += 1  # its own, and may be written to
+    assert (bytes(found.raw[:2]), large[0]) == (b"\x08\x00", 7)
+    segments.clear()
+
+
+@pytest.mark.parametrize("wrong", [("Weights", len), (Weights, None)], ids=["type", "function"])
+def test_what_is_no_reducer_is_refused(wrong: Any) -> None:
+    with pytest.raises(SettingsError, match="register_reducer needs a type and a function, got"):
+        register_reducer(*wrong)
+
+
 # Who does what, with workers that answer as the test says
 
 
@@ -514,7 +551,7 @@ STATE = Packed(fill(pieces_of("state"), None, Segments().buffer))
 def prompt(request: Any) -> list[Any]:
     """A worker that does everything at once."""
     if isinstance(request, Train):
-        return [Began(), REPORT]
+        return [Began(0), Began(1), REPORT]
     return [STATE] if isinstance(request, Pack) else []
 
 
@@ -522,14 +559,29 @@ def silent(request: Any) -> list[Any]:
     return []
 
 
+def scheduled(crew: Crew, jobs: list[Job], **settings: Any) -> Schedule:
+    return Schedule(Shift(crew, jobs), jobs, **({"retries": 0} | settings))
+
+
+def outcomes_of(schedule: Schedule) -> Iterator[Outcome]:
+    return (outcome for _, outcome in schedule.outcomes())
+
+
 def asked_of(lane: Lane) -> list[type]:
     return [type(request) for request in lane.connection.asked]  # type: ignore[attr-defined]
 
 
+def begun_and_told(crew: Crew, schedule: Schedule) -> None:
+    """Two workers have begun, and the second has told all."""
+    crew.muster(2)
+    schedule._assign(ahead=False)
+    for _ in range(3):  # arrived, begun, reported
+        schedule._listen()
+
+
 def test_a_worker_ahead_puts_its_states_aside_up_to_a_bound(crew: Any) -> None:
     crew.script += [silent, prompt]
-    schedule = Schedule(crew, [job(0) for _ in range(9)], retries=0)
-    outcomes = schedule.outcomes()
+    outcomes = outcomes_of(scheduled(crew, [job(0) for _ in range(9)]))
     looks = 0
 
     def wait(wires: Any, seconds: float) -> list[Any]:
@@ -551,16 +603,19 @@ def test_a_worker_ahead_puts_its_states_aside_up_to_a_bound(crew: Any) -> None:
 
 def test_a_worker_waits_as_long_as_packing_takes(crew: Any) -> None:
     crew.script += [silent, prompt]
-    schedule = Schedule(crew, [job(0) for _ in range(9)], retries=0)
-    schedule._crew.muster(2)
-    schedule._assign()
-    for _ in range(2):  # begun, reported
-        schedule._listen()
+    jobs = [job(0) for _ in range(9)]
+    shift = Shift(crew, jobs)
+    begun_and_told(crew, Schedule(shift, jobs, retries=0))
     crew.pace = 100.0
-    assert 99.0 < schedule._run_ahead() <= 100.0
+    assert not shift.begin(2, jobs[2], ahead=True)
+    assert 99.0 < shift._patience <= 100.0
+    assert list(shift.listen()) == []
     assert asked_of(crew.lanes[1]) == [Train]
     crew.pace = 0.0
-    assert schedule._run_ahead() == float("inf")
+    assert not shift.begin(2, jobs[2], ahead=False)
+    assert asked_of(crew.lanes[1]) == [Train]
+    assert not shift.begin(2, jobs[2], ahead=True)
+    assert shift._patience == float("inf")
     assert asked_of(crew.lanes[1]) == [Train, Pack]
 
 
@@ -568,15 +623,12 @@ def test_a_worker_waits_as_long_as_packing_takes(crew: Any) -> None:
 def test_a_state_that_is_not_wanted_any_more(crew: Any, late: Any) -> None:
     """The worker was told to put it aside, and meanwhile its outcome was dealt with."""
     crew.script += [silent, prompt, prompt]
-    schedule = Schedule(crew, [job(0) for _ in range(4)], retries=0)
-    outcomes = schedule.outcomes()
-    crew.muster(2)
-    schedule._assign()
+    schedule = scheduled(crew, [job(0) for _ in range(4)])
+    outcomes = outcomes_of(schedule)
+    begun_and_told(crew, schedule)
     ahead = crew.lanes[1]
-    for _ in range(2):
-        schedule._listen()
     ahead.connection.answers = silent
-    schedule._run_ahead()
+    schedule._assign(ahead=True)
     assert isinstance(ahead.asked, Pack)
     crew.lanes[0].connection.answers = prompt
     crew.lanes[0].connection.waiting += [REPORT]
@@ -600,7 +652,7 @@ def test_what_get_state_raises_is_raised_by_keep(crew: Any, times: int) -> None:
         return [Raised.of(ValueError("no state"))] if isinstance(request, Pack) else prompt(request)
 
     crew.script += [breaks] * 2
-    outcomes = Schedule(crew, [job(0)] * 2, retries=0).outcomes()
+    outcomes = outcomes_of(scheduled(crew, [job(0)] * 2))
     outcome = next(outcomes)
     for _ in range(times):
         with pytest.raises(ValueError, match="no state"):
@@ -612,7 +664,7 @@ def test_racing_origins_are_sent_with_each_job_and_let_go(crew: Any) -> None:
     crew.script += [prompt, prompt]
     origins = [np.full(9_000, float(place)) for place in range(4)]
     jobs = [job(origin) for origin in origins]
-    outcomes = Schedule(crew, jobs, retries=0).outcomes()
+    outcomes = outcomes_of(scheduled(crew, jobs))
     assert len([outcome.series for outcome in outcomes]) == 4
     sent = [r for lane in crew.lanes for r in lane.connection.asked if isinstance(r, Train)]
     assert all(request.origin.segment for request in sent)
@@ -622,7 +674,7 @@ def test_racing_origins_are_sent_with_each_job_and_let_go(crew: Any) -> None:
 
 def test_a_job_that_raises_when_repeated_raises(crew: Any) -> None:
     crew.script += [prompt, lambda request: [Raised.of(ValueError("now"))]]
-    outcome = next(Schedule(crew, [job(0)], retries=1).outcomes())
+    outcome = next(outcomes_of(scheduled(crew, [job(0)], retries=1)))
     (lane,) = crew.lanes
     lane.process.alive = False
     crew.idle()
@@ -630,15 +682,77 @@ def test_a_job_that_raises_when_repeated_raises(crew: Any) -> None:
         outcome.keep()
 
 
+def dying(request: Any) -> list[Any]:
+    """Looks alive, but will not read what it is asked."""
+    return ["EOF"]
+
+
+@pytest.mark.parametrize(("deaths", "survives"), [(2, True), (3, False)])
+def test_a_job_given_to_a_dying_worker_has_lost_nothing(
+    crew: Any, monkeypatch: pytest.MonkeyPatch, deaths: int, survives: bool
+) -> None:
+    """As after a kill that takes a while; but no more often than there are workers."""
+    hear = Wire.recv
+
+    def recv(self: Wire) -> Any:
+        if (answer := hear(self)) == "EOF":
+            raise EOFError
+        return answer
+
+    monkeypatch.setattr(Wire, "recv", recv)
+    crew.script += [dying] * deaths + [prompt]
+    outcome = next(outcomes_of(scheduled(crew, [job(0)], retries=0)))
+    assert outcome.error == (
+        None
+        if survives
+        else "WorkerLost: its worker was lost 1 times, at last in epoch 0: it was killed by SIGKILL"
+    )
+
+
+def test_a_state_is_made_again_though_the_first_to_be_asked_is_dying(
+    crew: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two workers are killed; one has put its state aside, and is taken for free and alive."""
+    crew.script += [prompt, prompt, prompt, prompt]
+    schedule = scheduled(crew, [job(0) for _ in range(3)], retries=1)
+    outcome = next(outcomes_of(schedule))
+    holder, ahead = crew.lanes
+    while ahead.number != 1 or ahead.asked is not None:
+        schedule._listen()
+    ahead.ask(Pack())  # it answers, and nobody has heard that yet
+    assert holder.number == 0
+    for lane in crew.lanes:
+        lane.connection.answers = silent
+    holder.process.kill()
+    listen = crew.listen
+
+    def dies_late(patience: float) -> list[Any]:
+        if isinstance(ahead.asked, Train):
+            ahead.process.kill()
+        return listen(patience)
+
+    monkeypatch.setattr(crew, "listen", dies_late)
+    assert outcome.keep() == "state"
+    assert asked_of(ahead) == [Train, Pack, Train]
+    assert schedule._losses == {0: 1}
+
+
+def test_in_any_order_the_first_to_end_comes_first(crew: Any) -> None:
+    crew.script += [silent, prompt]
+    outcomes = scheduled(crew, [job(0) for _ in range(9)], in_order=False).outcomes()
+    # Without a bound: nothing is put aside where all is handed out at once.
+    assert [next(outcomes)[0] for _ in range(8)] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert asked_of(crew.lanes[1]) == [Train] * 8
+    crew.lanes[0].connection.waiting += [REPORT]
+    assert [number for number, _ in outcomes] == [0]
+
+
 def test_keep_waits_for_a_state_that_is_being_put_aside(crew: Any) -> None:
     crew.script += [silent, prompt]
-    schedule = Schedule(crew, [job(0) for _ in range(4)], retries=0)
-    outcomes = schedule.outcomes()
-    crew.muster(2)
-    schedule._assign()
-    for _ in range(2):
-        schedule._listen()
-    schedule._run_ahead()  # the answer is there but has not been heard
+    schedule = scheduled(crew, [job(0) for _ in range(4)])
+    outcomes = outcomes_of(schedule)
+    begun_and_told(crew, schedule)
+    schedule._assign(ahead=True)  # the answer is there but has not been heard
     crew.lanes[0].connection.answers = prompt
     crew.lanes[0].connection.waiting += [REPORT]
     crew.lanes[1].connection.waiting, late = [], crew.lanes[1].connection.waiting
@@ -679,7 +793,7 @@ def test_the_clock_of_a_worker_starts_when_it_is_ready() -> None:
 def test_what_was_answered_in_time_counts_however_late_one_listens(crew: Any) -> None:
     crew.script += [prompt]
     crew._time_limit = 5.0
-    outcomes = Schedule(crew, [job(0)], retries=0).outcomes()
+    outcomes = outcomes_of(scheduled(crew, [job(0)]))
     crew.muster(1)
     ask = _lane.Lane.ask
     with pytest.MonkeyPatch.context() as patch:
@@ -702,7 +816,7 @@ def test_a_worker_killed_while_it_starts_is_bad_luck_one_that_ends_is_not(crew: 
     starting.process.exitcode = 1
     with pytest.raises(SettingsError, match=r"able to start, but it ended \(its own message"):
         crew._checked(starting, Lost("it ended"))
-    assert crew._checked(starting, Began()) == Began()
+    assert crew._checked(starting, Began(0)) == Began(0)
 
 
 @pytest.mark.parametrize("selection", [None, Racing()])

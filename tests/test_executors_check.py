@@ -124,9 +124,50 @@ class Crashes(Broken):
         return attempt(trainer, job)
 
 
+class AnyOrder(Broken):
+    """Hands out the last first, and each state as it was then."""
+
+    def as_completed(self, jobs: Any) -> Iterator[tuple[int, Outcome]]:
+        trainer = Chameleon()
+        for place, job in reversed(list(enumerate(jobs))):
+            yield place, attempt_elsewhere(trainer, job)
+
+
+def attempt_elsewhere(trainer: Any, job: Any) -> Outcome:
+    return replace(attempt(trainer, job), in_place=False)
+
+
+class CountsByItself(AnyOrder):
+    def as_completed(self, jobs: Any) -> Iterator[tuple[int, Outcome]]:
+        for place, (_, outcome) in enumerate(super().as_completed(jobs)):
+            yield place, outcome
+
+
+class LeavesOneOut(AnyOrder):
+    def as_completed(self, jobs: Any) -> Iterator[tuple[int, Outcome]]:
+        return super().as_completed(jobs[:-1])
+
+
+class ForgetsSeedThere(AnyOrder):
+    def as_completed(self, jobs: Any) -> Iterator[tuple[int, Outcome]]:
+        return super().as_completed([replace(job, seed=None) for job in jobs])
+
+
+class SwallowsThere(AnyOrder):
+    def as_completed(self, jobs: Any) -> Iterator[tuple[int, Outcome]]:
+        try:
+            yield from super().as_completed(jobs)
+        except Exception:
+            return
+
+
 @pytest.mark.parametrize(
     ("executor", "message"),
     [
+        (CountsByItself, "outcome 0: .* as_completed leaves a job out, or gives an outcome the"),
+        (LeavesOneOut, "places, as_completed.* as_completed leaves a job out"),
+        (ForgetsSeedThere, "seeds: .*a try does not start from its own origin, seed"),
+        (SwallowsThere, "exception, as_completed: 'ValueNotInForce' .*is swallowed"),
         (Reorders, "outcome 0: .* Usual cause: outcomes are yielded as they are done"),
         (DropsError, "raises: .*'RuntimeError: cannot bear .* an error is not recorded"),
         (CountsAllEpochs, r"raises later: .*error\)\[1\]: 2 and 3"),
@@ -146,8 +187,9 @@ def test_a_mistake_is_caught_and_named(executor: Any, message: str) -> None:
         check_executor(lambda make: executor())
 
 
-def test_the_base_of_the_mistakes_makes_none() -> None:
-    assert check_executor(lambda make: Broken()).broken == ()
+@pytest.mark.parametrize("sound", [Broken, AnyOrder])
+def test_the_base_of_the_mistakes_makes_none(sound: Any) -> None:
+    assert check_executor(lambda make: sound()).broken == ()
 
 
 def test_a_mistake_in_runs_alone_is_caught() -> None:

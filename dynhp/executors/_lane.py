@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
 from dynhp.attempt import NOWHERE
-from dynhp.executors._messages import Answer, Lost, Ready, Request, Train
+from dynhp.executors._messages import Answer, Began, Lost, Ready, Request, Train
 from dynhp.executors._worker import work
 from dynhp.trainer import State
 
@@ -31,7 +31,7 @@ class Lane:
     ready: bool = False
     asked: Request | None = None  # not answered yet
     number: int | None = None  # the job that it carries out, or whose end state it is in
-    epochs: int = 0  # begun of that job
+    epochs: int | None = None  # begun of that job; None: it has not arrived yet
     origin: State = NOWHERE  # what it was sent last
     segment: str | None = None  # made for what it was asked
     since: float = field(default_factory=time.monotonic)
@@ -41,7 +41,7 @@ class Lane:
         self.asked = request
         self.since = time.monotonic()
         if isinstance(request, Train):
-            self.epochs = 0
+            self.epochs = None
         with suppress(OSError):
             self.connection.send(request)
 
@@ -50,21 +50,23 @@ class Lane:
         try:
             answer = self.connection.recv()
         except (EOFError, OSError):
-            return Lost(self.end(PATIENCE))
+            return Lost(self.end(PATIENCE), self.epochs)
         if isinstance(answer, Ready):
             self.ready = True
             self.since = time.monotonic()  # starting is no part of a try
+        elif isinstance(answer, Began):
+            self.epochs = answer.epochs
         return answer
 
     def overdue(self, limit: float | None) -> Lost | None:
         """Whether it takes too long, or has died without closing its end (a child may hold it)."""
         if not self.process.is_alive():
-            return Lost(self.end(0))
+            return Lost(self.end(0), self.epochs)
         left = self.left(limit)
         if left is None or left > 0:
             return None
         self.end(0)
-        return Lost(f"it took longer than time_limit={limit} s")
+        return Lost(f"it took longer than time_limit={limit} s", self.epochs)
 
     def left(self, limit: float | None) -> float | None:
         """The seconds it still has for what it was asked, None where there is no limit."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pickle
 import traceback
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from dynhp.attempt import Job, Outcome
 from dynhp.errors import ContractError
 from dynhp.executors._shared import Parcel
 from dynhp.records import Metrics
 
-__all__ = ["Answer", "Began", "Fill", "Lost", "Pack", "Packed", "Raised", "Ready", "Report"]
-__all__ += ["Request", "Train", "Weighed"]
+__all__ = ["Answer", "Began", "Fill", "Heard", "Lost", "Pack", "Packed", "Raised", "Ready"]
+__all__ += ["Report", "Request", "Train", "Weighed"]
 
 
 class Train(NamedTuple):
@@ -37,7 +37,9 @@ class Ready(NamedTuple):
 
 
 class Began(NamedTuple):
-    """An epoch begins."""
+    """So many epochs have begun; 0 tells that the job has arrived."""
+
+    epochs: int
 
 
 class Report(NamedTuple):
@@ -61,9 +63,9 @@ class Weighed(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """The state is packed."""
+    """The state at the end of a job, packed as the executor does."""
 
-    parcel: Parcel
+    parcel: Any
 
 
 class Elsewhere(Exception):
@@ -96,7 +98,10 @@ class Lost(NamedTuple):
     """The worker is no more; made up by the main process."""
 
     why: str
+    epochs: int | None = None  # begun of its job; None: that never arrived
 
 
 Request: TypeAlias = Train | Pack | Fill
 Answer: TypeAlias = Ready | Began | Report | Weighed | Packed | Raised
+Heard: TypeAlias = Report | Raised | Packed | Lost
+"""What a schedule wants to know of a job."""

@@ -1,68 +1,103 @@
-"""The jobs of one heat on several workers: begun in order, yielded in order, retried when lost."""
+"""Jobs on several workers: begun in order, yielded in order or as they end, retried when lost."""
 
 from __future__ import annotations
 
 import heapq
-import math
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import Protocol
 
-from dynhp.attempt import NOWHERE, Job, Outcome
+from dynhp.attempt import Job, Outcome
 from dynhp.errors import ContractError
-from dynhp.executors._crew import Crew
-from dynhp.executors._lane import Lane
-from dynhp.executors._messages import (
-    Answer,
-    Began,
-    Fill,
-    Lost,
-    Pack,
-    Packed,
-    Raised,
-    Report,
-    Train,
-    Weighed,
-)
-from dynhp.executors._origins import Origins
-from dynhp.executors._shared import Parcel, load
+from dynhp.executors._messages import Heard, Lost, Packed, Raised, Report
 from dynhp.trainer import State
 
-__all__ = ["Schedule"]
+__all__ = ["Schedule", "Workers"]
+
+
+class Workers(Protocol):
+    """Who carries out the jobs, as a schedule sees it: whatever is done is done for a number."""
+
+    @property
+    def size(self) -> int:
+        """How many workers there are at most."""
+        ...
+
+    def muster(self, count: int) -> None:
+        """Have that many workers, or as many as allowed."""
+        ...
+
+    def begin(self, number: int, job: Job, *, ahead: bool) -> bool:
+        """Begin a job, or tell that no worker is free.
+
+        ``ahead`` allows for putting states aside, so that workers that hold them get free.
+        """
+        ...
+
+    def hand_out(self, number: int) -> bool:
+        """Ask for the state at the end of a job, or tell that no worker has it any longer."""
+        ...
+
+    def listen(self) -> Iterable[tuple[int, Heard]]:
+        """What there is to tell of jobs; after a while perhaps nothing."""
+        ...
+
+    def load(self, packed: Packed) -> State:
+        """The state, as the caller's own."""
+        ...
+
+    def let_go(self, number: int, packed: Packed | Raised | None) -> None:
+        """The end of a job is not needed any longer, nor its state where that was packed."""
+        ...
 
 
 class Schedule:
-    """Who does what: jobs have numbers, and ``turn`` is the one whose outcome is next."""
+    """Who does what: jobs have numbers, and ``turn`` is the one whose outcome is dealt with.
 
-    def __init__(self, crew: Crew, jobs: Sequence[Job], *, retries: int) -> None:
-        self._crew = crew
+    With ``in_order`` outcomes come in the order of the jobs, else as soon as they are there.
+    """
+
+    def __init__(
+        self, workers: Workers, jobs: Sequence[Job], *, retries: int, in_order: bool = True
+    ) -> None:
+        self._workers = workers
         self._retries = retries
+        self._in_order = in_order
         self._jobs = dict(enumerate(jobs))  # those whose outcomes have not been dealt with
         self._waiting = list(self._jobs)  # a heap
         self._turn = 0
         self._reports: dict[int, Report | Raised] = {}
-        self._packed: dict[int, Parcel | Raised] = {}
+        self._packed: dict[int, Packed | Raised] = {}
         self._losses: Counter[int] = Counter()
-        self._origins = Origins(crew, jobs)
+        self._missed: Counter[int] = Counter()  # given to a worker that was dead already
 
-    def outcomes(self) -> Iterator[Outcome]:
-        """Yield the outcomes in the order of the jobs."""
+    def outcomes(self) -> Iterator[tuple[int, Outcome]]:
+        """Yield the numbers of jobs and their outcomes."""
         while self._jobs:
-            number = self._turn
-            yield self._outcome(number, self._reported(number))
+            number = self._turn = self._due()
+            yield number, self._outcome(number, self._reports[number])
             # Whoever asks for the next outcome has made up his mind about this one.
-            self._let_go(number)
+            del self._jobs[number], self._reports[number]
+            self._workers.let_go(number, self._packed.pop(number, None))
 
-    def _reported(self, number: int) -> Report | Raised:
-        """What came of a job: see to it that all workers have work, and listen until it is told."""
-        self._crew.muster(len(self._waiting))
-        self._assign()
-        while number not in self._reports:
-            self._listen(self._run_ahead())
-            self._assign()
-        return self._reports[number]
+    def _due(self) -> int:
+        """The job whose outcome is next, once it is told."""
+        if self._in_order:
+            first = next(iter(self._jobs))
+            self._listen_until(lambda: first in self._reports)
+            return first
+        self._listen_until(lambda: bool(self._reports))
+        return next(iter(self._reports))
+
+    def _listen_until(self, told: Callable[[], bool]) -> None:
+        """See to it that all workers have work, and listen until something is told."""
+        self._workers.muster(len(self._waiting))
+        self._assign(ahead=False)
+        while not told():
+            self._assign(ahead=True)
+            self._listen()
+            self._assign(ahead=False)
 
     def _outcome(self, number: int, report: Report | Raised) -> Outcome:
         if isinstance(report, Raised):
@@ -76,120 +111,62 @@ class Schedule:
         )
 
     def _keep(self, number: int) -> State:
-        """The state at the end of a job, pulled from its worker or from where it was put aside."""
+        """The state at the end of a job, from its worker or from where it was put aside."""
         if number != self._turn:
             raise ContractError("keep() must be called before the next outcome is asked for")
         while number not in self._packed:
-            lane = next((lane for lane in self._crew.lanes if lane.number == number), None)
-            if lane is None:  # it died with the state: once more
+            if self._workers.hand_out(number):
+                self._assign(ahead=False)
+                self._listen()
+            else:  # it died with its worker: once more
                 del self._reports[number]
                 heapq.heappush(self._waiting, number)
-                self._outcome(number, self._reported(number))
-            else:
-                if lane.asked is None:
-                    lane.ask(Pack())
-                self._listen()
+                self._listen_until(lambda: number in self._reports)
+                self._outcome(number, self._reports[number])
         found = self._packed[number]
         if isinstance(found, Raised):
             raise found.again()
-        return load(found, self._crew.segments.buffer)
+        return self._workers.load(found)
 
-    def _let_go(self, number: int) -> None:
-        self._turn += 1
-        del self._jobs[number], self._reports[number]
-        found = self._packed.pop(number, None)
-        if isinstance(found, Parcel):
-            self._crew.segments.let_go(found.segment)
-        for lane in self._crew.lanes:
-            if lane.number == number and lane.asked is None:
-                lane.number = None
-
-    def _assign(self) -> None:
-        """Give jobs to the workers that have nothing to do or to hold."""
-        for lane in self._crew.idle():
-            if lane.number is None and self._has_next():
-                self._begin(lane, heapq.heappop(self._waiting))
+    def _assign(self, *, ahead: bool) -> None:
+        """Give jobs to workers for as long as there are both."""
+        while self._has_next():
+            number = self._waiting[0]
+            if not self._workers.begin(number, self._jobs[number], ahead=ahead):
+                return
+            heapq.heappop(self._waiting)
 
     def _has_next(self) -> bool:
         """Whether a job may be begun; bounded, for every state put aside takes memory."""
-        return bool(self._waiting) and self._waiting[0] < self._turn + 2 * self._crew.workers
+        if not self._waiting or not self._in_order:
+            return bool(self._waiting)
+        return self._waiting[0] < next(iter(self._jobs)) + 2 * self._workers.size
 
-    def _run_ahead(self) -> float:
-        """Let workers put their states aside and go on, where it is not soon their turn.
-
-        A state is put aside when its worker has waited for as long as that takes. Gives the
-        seconds until the next one has.
-        """
-        left = math.inf
-        for lane in self._crew.idle():
-            if lane.number is not None and self._has_next():
-                waited = time.monotonic() - lane.since
-                if waited >= self._crew.packing:
-                    lane.ask(Pack())
-                else:
-                    left = min(left, self._crew.packing - waited)
-        return left
-
-    def _begin(self, lane: Lane, number: int) -> None:
-        job = self._jobs[number]
-        lane.number = number
-        lane.ask(Train(replace(job, origin=None), self._origins.sent(lane, job.origin)))
-
-    def _listen(self, patience: float = math.inf) -> None:
-        for lane, answer in self._crew.listen(patience):
-            assert lane.number is not None  # none is asked for anything but a job's sake
-            if isinstance(answer, Lost):
-                self._lost(lane, lane.number, answer)
-            elif lane.number not in self._jobs:
-                self._unwanted(lane)
+    def _listen(self) -> None:
+        for number, heard in self._workers.listen():
+            if isinstance(heard, Lost):
+                self._lost(number, heard)
+            elif isinstance(heard, Report):
+                self._reports[number] = heard
+            elif isinstance(heard, Packed) or number in self._reports:
+                self._packed[number] = heard
             else:
-                self._heard(lane, lane.number, answer)
+                self._reports[number] = heard
 
-    def _heard(self, lane: Lane, number: int, answer: Answer) -> None:
-        if isinstance(answer, Weighed):
-            lane.segment = self._crew.segments.make(answer.sizes)
-            lane.ask(Fill(lane.segment))
-        elif isinstance(answer, Report):
-            self._reports[number] = answer
-            lane.since = time.monotonic()
-            self._crew.segments.let_go(lane.segment)
-            lane.asked = lane.segment = None
-        elif isinstance(answer, Packed):
-            self._packed[number] = answer.parcel
-            lane.asked = lane.segment = lane.number = None
-        elif isinstance(answer, Raised):
-            self._raised(lane, number, answer)
-        elif isinstance(answer, Began):
-            lane.epochs += 1
-
-    def _unwanted(self, lane: Lane) -> None:
-        """A state that was to be put aside, but was dealt with before it was packed."""
-        self._crew.segments.let_go(lane.segment)
-        lane.asked = lane.segment = lane.number = None
-
-    def _raised(self, lane: Lane, number: int, answer: Raised) -> None:
-        where = self._reports if isinstance(lane.asked, Train) else self._packed
-        where[number] = answer
-        self._crew.segments.let_go(lane.segment)
-        lane.asked = lane.segment = lane.number = None
-        lane.origin = NOWHERE  # perhaps it could not be loaded
-
-    def _lost(self, lane: Lane, number: int, lost: Lost) -> None:
+    def _lost(self, number: int, lost: Lost) -> None:
         """A worker is gone, with the job it had begun or the state it was in: that is repeated."""
-        self._crew.segments.let_go(lane.segment)
-        self._crew.replace(lane)
-        if number not in self._jobs:
-            return
-        self._losses[number] += 1
+        if lost.epochs is None and self._missed[number] < self._workers.size:
+            self._missed[number] += 1  # it died before the job arrived: no fault of the job's
+        else:
+            self._losses[number] += 1
         times = self._losses[number]
         if times <= self._retries:
             if number not in self._reports:
                 heapq.heappush(self._waiting, number)
             return
+        epochs = lost.epochs or 0
         error = (
-            f"WorkerLost: its worker was lost {times} times, at last in epoch {lane.epochs}: "
-            f"{lost.why}"
+            f"WorkerLost: its worker was lost {times} times, at last in epoch {epochs}: {lost.why}"
         )
-        if number not in self._reports:
-            self._reports[number] = Report((), lane.epochs, error, 0.0)
+        self._reports.setdefault(number, Report((), epochs, error, 0.0))
         self._packed[number] = Raised(ContractError(f"there is no state to keep: {error}"), "")

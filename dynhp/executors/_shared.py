@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import pickle
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +12,7 @@ import numpy as np
 
 from dynhp.errors import ContractError
 from dynhp.executors._segments import Segments
+from dynhp.executors.reducers import reducers
 from dynhp.trainer import State
 
 __all__ = ["Parcel", "Pieces", "fill", "is_small", "load", "pack", "pieces_of"]
@@ -33,8 +35,8 @@ class Parcel(NamedTuple):
     here: tuple[bytes, ...] = ()
 
 
-def pieces_of(state: State) -> Pieces:
-    """Take a state apart without copying its large buffers.
+def pieces_of(state: State, pickler: Callable[..., Any] = pickle.Pickler) -> Pieces:
+    """Take a state apart without copying its large buffers, with a pickler of this kind.
 
     >>> [piece.nbytes for piece in pieces_of(np.zeros(10_000))][1:]
     [80000]
@@ -47,15 +49,18 @@ def pieces_of(state: State) -> Pieces:
             buffers.append(raw)
         return raw.nbytes <= SMALL  # true: it stays in the pickle
 
+    stream = io.BytesIO()
+    taking = pickler(stream, protocol=5, buffer_callback=aside)
+    taking.dispatch_table = reducers(getattr(taking, "dispatch_table", None))
     try:
-        stream = pickle.dumps(state, protocol=5, buffer_callback=aside)
+        taking.dump(state)
     except Exception as error:
         raise ContractError(
             "a state must be picklable to be sent to another process, got "
-            f"{type(error).__name__}: {error}; keep functions, open files and the like out of "
-            "get_state(), or use Serial()"
+            f"{type(error).__name__}: {error}; keep locks, open files, local functions and the "
+            "like out of get_state(), or use Serial()"
         ) from error
-    return [memoryview(stream), *buffers]
+    return [stream.getbuffer(), *buffers]
 
 
 def is_small(pieces: Pieces) -> bool:

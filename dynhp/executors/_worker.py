@@ -62,7 +62,9 @@ class Desk:
     """Where requests are answered: the trainer, the last origin, the state on its way out."""
 
     def __init__(self, trainer: Trainer, tell: Callable[[Answer], None]) -> None:
-        self._trainer: Any = Telling(trainer, lambda: tell(Began()))
+        self._trainer: Any = Telling(trainer, self._begin)
+        self._tell = tell
+        self._begun = 0
         self._origin: State = NOWHERE
         self._pieces: Pieces = []
         self._segments = Openings()
@@ -92,11 +94,16 @@ class Desk:
         return Packed(fill(pieces, request.segment, self._segments.buffer))
 
     def _train(self, request: Train) -> Answer:
-        self._pieces = []
+        self._pieces, self._begun = [], 0
+        self._begin()  # it has arrived
         if request.origin is not None:
             self._origin = NOWHERE  # let go of one before the other is made
             self._origin = load(request.origin, self._segments.buffer)
         return Report.of(attempt(self._trainer, replace(request.job, origin=self._origin)))
+
+    def _begin(self) -> None:
+        self._tell(Began(self._begun))
+        self._begun += 1
 
 
 def serve(connection: Connection[Answer, Request], factory: bytes) -> None:

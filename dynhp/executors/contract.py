@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from dynhp.attempt import Job, Outcome
 from dynhp.trainer import State, Trainer
 
-__all__ = ["Executor"]
+__all__ = ["CompletesAnyOrder", "Executor"]
 
 
 @runtime_checkable
@@ -21,4 +21,13 @@ class Executor(Protocol):
         ``trainer`` is the main line's own and may be used; ``at`` is the state it is in. Where an
         outcome says ``in_place``, the trainer is in its end state until the next is asked for.
         """
+        ...
+
+
+@runtime_checkable
+class CompletesAnyOrder(Protocol):
+    """Optional: an executor that hands out outcomes as they end, which campaigns like better."""
+
+    def as_completed(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Outcome]]:
+        """Yield the place of each job and its outcome, the first to end first."""
         ...

@@ -11,7 +11,7 @@ from dynhp.errors import SettingsError, nearest
 from dynhp.records import Value
 from dynhp.space import Float, Space
 
-__all__ = ["NoisyQuadratic", "Quadratic", "TwoSurrogates", "example"]
+__all__ = ["NoisyQuadratic", "Quadratic", "TwoSurrogates", "divided", "example"]
 
 
 def example() -> tuple[type[NoisyQuadratic], Space]:
@@ -166,3 +166,12 @@ class TwoSurrogates:
     def metrics(self) -> dict[str, float]:
         """The true objective."""
         return {"value": 1.2 - (self.theta[0] ** 2 + self.theta[1] ** 2)}
+
+
+def divided(a: float, b: float) -> dict[str, float]:
+    """Divide: the smallest run of a campaign, and one that can fail.
+
+    >>> divided(6, 3)
+    {'quotient': 2.0}
+    """
+    return {"quotient": a / b}

@@ -1,4 +1,4 @@
-"""``dynhp linkpred``: train with adaptation, or audit a split, from the command line."""
+"""``dynhp linkpred``: train with adaptation, audit a split, or reproduce the paper."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from dynhp_pyg.options import (
     settings_of,
 )
 from dynhp_pyg.ratios import parse_ratios
+from dynhp_pyg.reproduction.command import add_reproduction, reproduce_command
 from dynhp_pyg.results import csv_text, json_text, means, planned, seconds_text, table
 from dynhp_pyg.run_settings import LinkRun
 from dynhp_pyg.splits import make_split
@@ -38,11 +39,12 @@ def register(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "linkpred",
         help="link prediction on graphs",
-        description="Train GCN link prediction with adaptation, or look for leaks in a split.",
+        description="Train GCN link prediction with adaptation, look for leaks in a split, or "
+        "reproduce the AdaGrid paper.",
     )
     parser.error = one_line
     actions = parser.add_subparsers(
-        dest="action", required=True, metavar="train|audit", parser_class=OneLineParser
+        dest="action", required=True, metavar="train|audit|reproduce", parser_class=OneLineParser
     )
     training = actions.add_parser("train", help="train, adapt, report", allow_abbrev=False)
     add_data(training)
@@ -52,6 +54,11 @@ def register(subparsers: Any) -> None:
     add_data(auditing)
     auditing.add_argument("--seed", type=int, default=0, metavar="N", help="of the split (0)")
     auditing.set_defaults(func=audit_command)
+    reproducing = actions.add_parser(
+        "reproduce", help="all tables of the AdaGrid paper beside ours", allow_abbrev=False
+    )
+    add_reproduction(reproducing)
+    reproducing.set_defaults(func=_in_one_line(reproduce_command))
 
 
 def _in_one_line(

@@ -16,6 +16,7 @@ from dynhp import (
     Interpolation,
     Known,
     Neighbors,
+    OneAxis,
     Ordered,
     Placebo,
     Proposer,
@@ -24,6 +25,7 @@ from dynhp import (
     Waves,
     highest,
     paper,
+    recommended,
 )
 from dynhp.adapter import Callback
 from dynhp_pyg.run_settings import LinkRun
@@ -57,6 +59,8 @@ def adapter_for(
     """Make the adapter that carries out ``settings.method``.
 
     - adagrid: the paper, the whole grid; neighbors, interpolation: its future work;
+    - one_axis: the whole grid of one hyperparameter after the other, where there are several;
+    - recommended: what research recommends for a learning rate: racing, by averaged weights;
     - complete: one run per value from one start; the one whose best checkpoint validates best;
     - random: a new value each epoch, uniform between the smallest and the largest of the grid;
     - fixed: the initial values all along; placebo: as many tries as the grid, all of one value.
@@ -94,8 +98,12 @@ def _changes(settings: LinkRun, grid: Space) -> dict[str, Any]:
     if settings.method == "fixed":
         # One candidate: the adapter then trains exactly as the plain loop does.
         return {"space": {name: Ordered(value) for name, value in settings.initial.items()}}
+    if settings.method == "recommended":
+        name = "learning_rate_scale"
+        return {**recommended("learning_rate", epochs=settings.epochs, default=1.0, name=name)}
     proposers: dict[str, Proposer] = {
         "adagrid": FullGrid(),
+        "one_axis": OneAxis(),
         "neighbors": Neighbors(),
         "interpolation": Interpolation(),
         "placebo": Placebo(len(grid.grid())),

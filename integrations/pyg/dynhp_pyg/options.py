@@ -59,7 +59,8 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     add(
         "--method",
         default="adagrid",
-        help="adagrid (default), neighbors, interpolation, complete, random, fixed or placebo",
+        help="adagrid (default), neighbors, interpolation, one_axis, recommended, complete, "
+        "random, fixed or placebo",
     )
     add("--adapt-every", type=int, default=10, metavar="N", help="epochs in a round (10)")
     add("--try-for", type=int, default=1, metavar="N", help="epochs in a try (1)")
@@ -67,6 +68,7 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     add("--epochs", type=int, default=500, metavar="N", help="epochs of the final model (500)")
     add("--layers", type=int, default=2, metavar="K", help="GCN layers (2)")
     add("--width", type=int, default=64, metavar="N", help="channels of each layer (64)")
+    add("--schedule", default="cosine", help="of the learning rate: cosine (default) or constant")
     add("--ratio", type=float, default=0.5, metavar="R", help="the first edge message ratio (0.5)")
     add(
         "--adapt",
@@ -119,6 +121,7 @@ def settings_of(parsed: argparse.Namespace, *, graph: str) -> list[LinkRun]:
             epochs=parsed.epochs,
             layers=parsed.layers,
             width=parsed.width,
+            schedule=parsed.schedule,
             ratio=parsed.ratio,
             space=space_of(parsed.adapt or ["edge_message_ratio"]),
             seed=seed,

@@ -9,12 +9,23 @@ from typing import Any, Literal, get_args
 from dynhp.errors import SettingsError, nearest
 from dynhp_pyg.communities import Method as CommunityMethod
 from dynhp_pyg.ratios import Ratios, checked_ratios
+from dynhp_pyg.schedules import ScheduleName
 from dynhp_pyg.settings import Settings, whole
 from dynhp_pyg.split import SplitProtocol
 
 __all__ = ["ADAPTABLE", "RATIOS", "LinkRun", "Method", "space_of"]
 
-Method = Literal["adagrid", "neighbors", "interpolation", "complete", "random", "fixed", "placebo"]
+Method = Literal[
+    "adagrid",
+    "neighbors",
+    "interpolation",
+    "one_axis",
+    "recommended",
+    "complete",
+    "random",
+    "fixed",
+    "placebo",
+]
 Criterion = Literal["validation", "gap"]
 
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -50,7 +61,8 @@ class LinkRun:
 
     ``ratio`` is the edge message ratio at the start, and all along under ``method="fixed"``.
     ``space`` has the values to try of each hyperparameter under adaptation; the others keep the
-    trainer's defaults. ``seed`` decides the split, the weights, the noise and the choices.
+    trainer's defaults; ``schedule`` is the learning rate's. ``seed`` decides the split, the
+    weights, the noise and the choices.
     Equal settings give equal results (communities="auto" is igraph only where it is installed).
 
     >>> LinkRun(method="fixed", epochs=20).initial
@@ -69,6 +81,7 @@ class LinkRun:
     epochs: int = 500
     layers: int = 2
     width: int = 64
+    schedule: ScheduleName = "cosine"
     ratio: float = 0.5
     space: Mapping[str, Sequence[float]] = field(
         default_factory=lambda: {"edge_message_ratio": RATIOS}, hash=False
@@ -87,7 +100,13 @@ class LinkRun:
             whole(name, getattr(self, name), least=1)
         whole("seed", self.seed, least=0)
         Settings(edge_message_ratio=self.ratio)
+        _one_of("schedule", self.schedule, get_args(ScheduleName))
         _check_space(self.space)
+        if self.method == "recommended" and list(self.space) != ["learning_rate_scale"]:
+            raise SettingsError(
+                "method='recommended' adapts learning_rate_scale and nothing else, got "
+                f"{list(self.space)!r}; nothing else is recommended to be adapted"
+            )
 
     @property
     def initial(self) -> dict[str, float]:
@@ -98,7 +117,7 @@ class LinkRun:
     @property
     def chooses(self) -> bool:
         """Whether short tries choose among values, so that choices can mislead or be luck."""
-        return self.method in ("adagrid", "neighbors", "interpolation")
+        return self.method not in ("complete", "random", "fixed", "placebo")
 
     def to_plain(self) -> dict[str, Any]:
         """Give the settings as plain data that JSON can carry.
@@ -117,6 +136,7 @@ class LinkRun:
             "fixed": "fixed at "
             + ", ".join(f"{name}={value:g}" for name, value in self.initial.items()),
             "complete": "complete search",
+            "recommended": "recommended for a learning rate",
         }.get(
             self.method,
             f"{self.method}, every {self.adapt_every} trying for {self.try_for} by "
@@ -125,7 +145,8 @@ class LinkRun:
         split = "/".join(f"{100 * share:g}" for share in self.split)
         return (
             f"{self.graph} {split}, {self.protocol}, {self.negatives} negatives, "
-            f"{self.layers} layers of {self.width}, {self.epochs} epochs; {how}"
+            f"{self.layers} layers of {self.width}, {self.epochs} epochs"
+            f"{'' if self.schedule == 'cosine' else f', {self.schedule} learning rate'}; {how}"
         )
 
 

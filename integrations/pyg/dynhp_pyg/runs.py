@@ -23,6 +23,8 @@ from dynhp_pyg.trainer import LinkPredictionTrainer
 __all__ = ["ADAPTABLE", "RATIOS", "LinkJob", "LinkResult", "LinkRun", "Method", "prepare", "run"]
 __all__ += ["space_of", "train"]
 
+AVERAGED_OVER = 10  # epochs: each is one step, so an average over one would be no average
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LinkJob:
@@ -105,6 +107,8 @@ def prepare(settings: LinkRun, *, graph: Graph | None = None) -> LinkJob:
         layers=settings.layers,
         width=settings.width,
         epochs=settings.epochs,
+        schedule=settings.schedule,
+        averaged_over=AVERAGED_OVER if settings.method == "recommended" else None,
         edge_message_ratio=settings.ratio,
         seed=settings.seed,
         device=settings.device,

@@ -9,8 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from dynhp.errors import SettingsError
+from dynhp_pyg.averaging import Average
 from dynhp_pyg.batches import draw
 from dynhp_pyg.encoders import Encoder
 from dynhp_pyg.engines import Architecture, Path, make_engine
@@ -42,7 +44,8 @@ class LinkPredictionTrainer:
 
     Nodes without features get a learnt embedding (``inputs="degrees"`` is the other choice). An
     ``encoder`` is a function from a number of channels to a module called as ``(x, edge_index)``;
-    its ``torch.nn.Dropout`` layers get the dropout in force.
+    its ``torch.nn.Dropout`` layers get the dropout in force. ``averaged_over`` adds the metrics
+    ``ema_val_auc`` and ``ema_val_loss`` of weights averaged over about so many epochs.
 
     >>> from dynhp_pyg.example import tiny_split
     >>> trainer = LinkPredictionTrainer(tiny_split(), width=8, epochs=20)
@@ -73,6 +76,7 @@ class LinkPredictionTrainer:
         device: str = "cpu",
         with_average_precision: bool = False,
         keep_best: bool = True,
+        averaged_over: int | None = None,
     ) -> None:
         self._defaults = self._in_force = Settings(
             edge_message_ratio=edge_message_ratio,
@@ -94,6 +98,9 @@ class LinkPredictionTrainer:
         self._engine, self._adaptable = make_engine(
             split, architecture, self._seed, device=torch.device(device)
         )
+        self._average = (
+            None if averaged_over is None else Average(self._engine.parameters, over=averaged_over)
+        )
         self._epoch = 0
         self._fitted: tuple[Scores, Scores] = (_NO_SCORES, _NO_SCORES)
         self._best: dict[str, Any] | None = None
@@ -108,6 +115,7 @@ class LinkPredictionTrainer:
             "momentum": snapshot(self._engine.momentum),
             "fitted": self._fitted,
             "best": self._best,
+            "average": None if self._average is None else snapshot(self._average.weights),
             **self._model(),
         }
 
@@ -119,6 +127,8 @@ class LinkPredictionTrainer:
         positives, negatives = state["fitted"]
         self._fitted = (frozen(positives), frozen(negatives))
         self._best = frozen_model(state["best"])
+        if self._average is not None:
+            load(self._average.weights, state["average"])
         self._forget()
 
     def train_k(self, k: int, hyperparameters: Mapping[str, object]) -> None:
@@ -177,6 +187,8 @@ class LinkPredictionTrainer:
         self._fitted = sides(scores, batch.positives.shape[1])
         self._epoch += 1
         self._forget()
+        if self._average is not None:
+            self._average.update(self._engine.parameters)
         if self._keep_best:
             self._remember_best()
 
@@ -195,6 +207,10 @@ class LinkPredictionTrainer:
             "val_loss": binary_cross_entropy(positives, negatives),
             "best_val_auc": math.nan if self._best is None else self._best["val_auc"],
         }
+        if self._average is not None:
+            averaged = self._scores_of_average(self._average.weights)
+            measured["ema_val_auc"] = roc_auc(*averaged)
+            measured["ema_val_loss"] = binary_cross_entropy(*averaged)
         if self._with_average_precision:
             measured["train_ap"] = average_precision(*self._fitted)
             measured["val_ap"] = average_precision(positives, negatives)
@@ -206,6 +222,14 @@ class LinkPredictionTrainer:
             positives, negatives = self._scores("validation")
             self._validated = (positives, negatives, roc_auc(positives, negatives))
         return self._validated
+
+    def _scores_of_average(self, weights: Tensor) -> tuple[Scores, Scores]:
+        present = snapshot(self._engine.parameters)
+        try:
+            load(self._engine.parameters, snapshot(weights))
+            return self._scores("validation")
+        finally:
+            load(self._engine.parameters, present)
 
     def _forget(self) -> None:
         """Drop what was measured: the weights have changed."""

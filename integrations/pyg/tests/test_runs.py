@@ -267,10 +267,48 @@ def test_no_try_ever_looks_at_the_test_pairs(
 
     monkeypatch.setattr(FastGcn, "scores", spied)
     seen: list[set[str]] = []
-    settings = LinkRun(method=method, epochs=6, adapt_every=3, width=4)
+    names = ["learning_rate_scale" if method == "recommended" else "edge_message_ratio"]
+    settings = LinkRun(method=method, epochs=6, adapt_every=3, width=4, space=space_of(names))
     run(settings, graph=tiny_graph(), callbacks=[lambda event: seen.append(set(asked))])
     assert seen[-1] == {"validation"}  # until the last round was over
     assert set(asked) == {"validation", "test"}
+
+
+def test_one_axis_takes_one_hyperparameter_after_the_other() -> None:
+    space = space_of(["edge_message_ratio", "dropout"])
+    settings = LinkRun(method="one_axis", epochs=6, adapt_every=3, width=4, space=space)
+    rounds = run(settings, graph=tiny_graph()).history
+    assert [len(round_.tries) for round_ in rounds] == [9, 4]
+    for round_, still in zip(rounds, ("dropout", "edge_message_ratio"), strict=True):
+        assert {try_.candidate[still] for try_ in round_.tries} == {round_.previous[still]}
+
+
+def test_recommended_races_and_judges_by_averaged_weights() -> None:
+    space = space_of(["learning_rate_scale"])
+    settings = LinkRun(method="recommended", epochs=16, width=4, space=space, schedule="constant")
+    first = run(settings, graph=tiny_graph()).history[0]
+    assert first.epochs == 4
+    assert sorted({try_.epochs for try_ in first.tries}) == [1, 2]
+    winner = first.winner
+    assert -winner.score == pytest.approx(winner.series[-1]["ema_val_loss"])
+    assert winner.series[-1]["ema_val_loss"] != winner.series[-1]["val_loss"]
+
+
+def test_recommended_adapts_the_learning_rate_and_nothing_else() -> None:
+    with pytest.raises(SettingsError, match="adapts learning_rate_scale and nothing else"):
+        LinkRun(method="recommended")
+
+
+def test_a_schedule_of_the_learning_rate_can_be_chosen() -> None:
+    found = {
+        schedule: run(
+            LinkRun(method="fixed", epochs=6, width=4, schedule=schedule), graph=tiny_graph()
+        )
+        for schedule in ("cosine", "constant")
+    }
+    assert found["cosine"].history != found["constant"].history
+    with pytest.raises(SettingsError, match="schedule must be one of the known ones"):
+        LinkRun(schedule="linear")  # type: ignore[arg-type]
 
 
 def test_a_dense_graph_trains_on_the_few_non_edges_it_has() -> None:

@@ -59,6 +59,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "embedding": {"inputs": "embedding"},
     "resampled rarely": {"resample_every": 3},
     "without the best": {"keep_best": False, "with_average_precision": True},
+    "averaged": {"averaged_over": 3},
+    "averaged sage": {"averaged_over": 3, "encoder": sage},
     "reference": {"path": "reference"},
     "sage": {"encoder": sage},
     "normed gat": {"encoder": NormedGat},

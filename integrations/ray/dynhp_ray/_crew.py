@@ -9,9 +9,9 @@ from typing import Any
 import ray
 
 from dynhp.errors import SettingsError
-from dynhp.executors._messages import Raised
-from dynhp_ray._desk import Answer, Desk, Ready
-from dynhp_ray._lane import Lane, Lost
+from dynhp.executors._messages import Answer, Lost, Raised, Ready
+from dynhp_ray._desk import Desk
+from dynhp_ray._lane import Lane
 
 __all__ = ["Crew"]
 

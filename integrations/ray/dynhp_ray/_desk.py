@@ -5,34 +5,14 @@ from __future__ import annotations
 import pickle
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
 
 from dynhp.attempt import NOWHERE, Job, Running, check_in_force, go_to, read_metrics
 from dynhp.errors import DynhpError
-from dynhp.executors._messages import Raised, Report
+from dynhp.executors._messages import Answer, Began, Packed, Raised, Ready, Report
 from dynhp.trainer import State, Trainer, require_trainer
 from dynhp_ray._parcels import Parcel, borrow, pack
 
-__all__ = ["Answer", "Began", "Desk", "Packed", "Ready"]
-
-
-class Ready(NamedTuple):
-    """The trainer is built."""
-
-
-class Began(NamedTuple):
-    """So many epochs have begun; 0 tells that the job has arrived."""
-
-    epochs: int
-
-
-class Packed(NamedTuple):
-    """The state at the end of a job."""
-
-    parcel: Parcel
-
-
-Answer: TypeAlias = Ready | Began | Report | Packed | Raised
+__all__ = ["Desk"]
 
 
 class Desk:

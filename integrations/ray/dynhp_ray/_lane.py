@@ -5,21 +5,15 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import ray
 from ray.exceptions import RayError
 
 from dynhp.attempt import Job
-from dynhp_ray._desk import Answer, Began
+from dynhp.executors._messages import Answer, Began, Lost
 
-__all__ = ["Lane", "Lost"]
-
-
-class Lost(NamedTuple):
-    """The actor is no more."""
-
-    why: str
+__all__ = ["Lane"]
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +45,7 @@ class Lane:
             stream = isinstance(self.asked, ray.ObjectRefGenerator)
             answer: Answer = ray.get(next(self.asked) if stream else self.asked)
         except (RayError, StopIteration) as error:
-            return Lost(told(error))
+            return Lost(told(error), self.epochs)
         if isinstance(answer, Began):
             self.epochs = answer.epochs
         else:
@@ -63,7 +57,7 @@ class Lane:
         left = self.left(limit)
         if left is None or left > 0:
             return None
-        return Lost(f"it took longer than time_limit={limit} s")
+        return Lost(f"it took longer than time_limit={limit} s", self.epochs)
 
     def left(self, limit: float | None) -> float | None:
         """The seconds it still has for what it was asked, None where there is no limit."""

@@ -8,13 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from ray import cloudpickle
 
-from dynhp.errors import ContractError
+from dynhp.executors._shared import pieces_of
 from dynhp.trainer import State
 
 __all__ = ["Parcel", "borrow", "own", "pack"]
-
-SMALL = 1 << 15
-"""Up to that many bytes stay in the pickle: an array of their own would cost more than it saves."""
 
 Parcel: TypeAlias = list[Any]
 """A pickle, then the buffers that it leaves out, in order, each an array of bytes."""
@@ -26,23 +23,7 @@ def pack(state: State) -> Parcel:
     >>> [piece.nbytes for piece in pack(np.zeros(10_000))][1:]
     [80000]
     """
-    buffers: list[memoryview] = []
-
-    def aside(buffer: pickle.PickleBuffer) -> bool:
-        raw = buffer.raw()
-        if raw.nbytes > SMALL:
-            buffers.append(raw)
-        return raw.nbytes <= SMALL  # true: it stays in the pickle
-
-    try:
-        stream = cloudpickle.dumps(state, protocol=5, buffer_callback=aside)
-    except Exception as error:
-        raise ContractError(
-            "a state must be picklable to be sent to an actor, got "
-            f"{type(error).__name__}: {error}; keep open files, locks and the like out of "
-            "get_state(), or use Serial()"
-        ) from error
-    return [np.frombuffer(piece, np.uint8) for piece in (stream, *buffers)]
+    return [np.frombuffer(piece, np.uint8) for piece in pieces_of(state, cloudpickle.Pickler)]
 
 
 def own(parcel: Parcel) -> State:

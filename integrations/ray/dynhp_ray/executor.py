@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ray
 from ray import cloudpickle
 
-from dynhp.attempt import Job, Outcome
-from dynhp.errors import ContractError, SettingsError
-from dynhp.trainer import State, Trainer
+from dynhp.attempt import Job
+from dynhp.errors import SettingsError
+from dynhp.executors._arguments import named, pickled, seconds, whole
+from dynhp.executors._side_by_side import SideBySide
+from dynhp.trainer import Trainer
 from dynhp_ray import _cluster
 from dynhp_ray._crew import Crew
-from dynhp_ray._schedule import Schedule
+from dynhp_ray._shift import Shift
 
 __all__ = ["RayExecutor"]
 
+_WAY_OUT = "open files and connections inside of it"
 
-class RayExecutor:
+
+class RayExecutor(SideBySide):
     """Carry out tries on ``actors`` Ray actors, each with a trainer that ``make_trainer`` builds.
 
     Each actor takes ``num_cpus`` and ``num_gpus`` of the cluster at ``address`` (``"auto"``: the
@@ -50,40 +53,22 @@ class RayExecutor:
         time_limit: float | None = None,
     ) -> None:
         self.make_trainer = make_trainer
-        self.actors = _whole("actors", actors, least=1)
+        self.actors = whole("RayExecutor", "actors", actors, least=1)
         self.num_cpus = _number("num_cpus", num_cpus)
         self.num_gpus = _number("num_gpus", num_gpus)
         self.address = _reachable(address)
-        self.retries = _whole("retries", retries, least=0)
-        self.time_limit = None if time_limit is None else _seconds(time_limit)
-        self._factory = _pickled(make_trainer)
+        self.retries = whole("RayExecutor", "retries", retries, least=0)
+        self.time_limit = seconds("RayExecutor", time_limit)
+        self._factory = pickled(
+            "RayExecutor", make_trainer, dumps=cloudpickle.dumps, way_out=_WAY_OUT
+        )
         self._crew: Crew | None = None
         self._joined = ""
-        self._runs = 0
 
-    def run(self, trainer: Trainer, jobs: Sequence[Job], *, at: State) -> Iterator[Outcome]:
-        """Yield the outcomes in order; some tries are done before they are due."""
-        if not jobs:
-            return
-        self._runs += 1
-        mine = self._runs
-        try:
-            crew = self._started()
-            crew.calm()  # whatever an earlier run left unfinished
-            outcomes = Schedule(crew, jobs, retries=self.retries).outcomes()
-            del jobs  # as Serial does: no state is held for longer than its job
-            for outcome in outcomes:
-                yield outcome
-                if mine != self._runs:
-                    raise ContractError(
-                        f"{self!r} carries out one run at a time, and another has begun"
-                    )
-        except KeyboardInterrupt:
-            self.close()
-            raise
-        finally:
-            if mine == self._runs and self._crew is not None:
-                self._crew.calm()
+    def _shift(self, jobs: Sequence[Job]) -> Shift:
+        crew = self._started()
+        crew.calm()  # whatever an earlier run left unfinished
+        return Shift(crew, jobs)
 
     def _started(self) -> Crew:
         if self._crew is not None and not ray.is_initialized():
@@ -101,6 +86,10 @@ class RayExecutor:
             )
         return self._crew
 
+    def _calm(self) -> None:
+        if self._crew is not None:
+            self._crew.calm()
+
     def close(self) -> None:
         """End the actors, and Ray if it was started here; the next run starts new ones."""
         crew, self._crew = self._crew, None
@@ -108,47 +97,20 @@ class RayExecutor:
             crew.close()
             _cluster.leave(self._joined)
 
-    def __enter__(self) -> RayExecutor:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def __repr__(self) -> str:
-        name = getattr(self.make_trainer, "__qualname__", None) or repr(self.make_trainer)
         address = "" if self.address is None else f", address={self.address!r}"
         limit = "" if self.time_limit is None else f", time_limit={self.time_limit}"
         return (
-            f"RayExecutor({name}, actors={self.actors}, num_cpus={self.num_cpus}, "
-            f"num_gpus={self.num_gpus}{address}, retries={self.retries}{limit})"
+            f"RayExecutor({named(self.make_trainer)}, actors={self.actors}, "
+            f"num_cpus={self.num_cpus}, num_gpus={self.num_gpus}{address}, "
+            f"retries={self.retries}{limit})"
         )
-
-
-def _whole(name: str, value: Any, *, least: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise SettingsError(
-            f"RayExecutor: {name} must be a whole number of {least} or more, got {value!r}"
-        )
-    return value
 
 
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise SettingsError(f"RayExecutor: {name} must be a number of 0 or more, got {value!r}")
     return value
-
-
-def _seconds(value: Any) -> float:
-    if not _number("time_limit", value):
-        raise SettingsError(
-            f"RayExecutor: time_limit must be above 0, or None for no limit, got {value!r}"
-        )
-    return float(value)
 
 
 def _reachable(address: Any) -> str | None:
@@ -158,19 +120,3 @@ def _reachable(address: Any) -> str | None:
             f"belongs to, got {address!r}; from outside, submit the script with ray job submit"
         )
     return address
-
-
-def _pickled(make_trainer: Any) -> bytes:
-    if not callable(make_trainer):
-        raise SettingsError(
-            "RayExecutor: make_trainer must be a function that builds a fresh trainer, "
-            f"got {make_trainer!r}"
-        )
-    try:
-        return bytes(cloudpickle.dumps(make_trainer))
-    except Exception as error:
-        raise SettingsError(
-            "RayExecutor: make_trainer must be picklable, for the actors are other processes, got "
-            f"{make_trainer!r} ({type(error).__name__}: {error}); open files and connections "
-            "inside of it"
-        ) from error

@@ -1,9 +1,10 @@
-"""One Ray for all tests, in a home folder of its own: Ray keeps a token there."""
+"""One Ray for all tests and the docs after them, in a home of its own: Ray keeps a token there."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from dynhp.trainer import Trainer
 from dynhp_ray import RayExecutor
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Folders for Ray's token and sockets, here and in all processes started from here."""
     # Not pytest's own: the names of sockets must be short.
@@ -27,7 +28,7 @@ def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield home
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def local_ray(own_home: Path) -> Iterator[None]:
     """A Ray on this machine; starting one takes ten seconds."""
     ray.init(address="local", num_cpus=4, include_dashboard=False, log_to_driver=False)
@@ -39,8 +40,9 @@ Make = Callable[..., RayExecutor]
 
 
 @pytest.fixture
-def executor(local_ray: None) -> Iterator[Make]:
+def executor(local_ray: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     """Makes executors and closes them."""
+    monkeypatch.setattr("dynhp_ray._crew._SLOW", 120.0)  # a busy machine is no cluster without room
     made: list[RayExecutor] = []
 
     def make(make_trainer: Callable[[], Trainer], **settings: object) -> RayExecutor:
@@ -53,8 +55,8 @@ def executor(local_ray: None) -> Iterator[Make]:
 
 
 @pytest.fixture
-def is_gone() -> Callable[[int], bool]:
-    """Whether a process has ended."""
+def wait_until_gone() -> Callable[[Path], None]:
+    """Waits for the processes that have left a file ``pid-...`` in a folder to end."""
 
     def gone(pid: int) -> bool:
         try:
@@ -63,4 +65,12 @@ def is_gone() -> Callable[[int], bool]:
             return True
         return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text()
 
-    return gone
+    def wait(folder: Path) -> None:
+        processes = [int(path.name.removeprefix("pid-")) for path in folder.glob("pid-*")]
+        assert processes
+        deadline = time.monotonic() + 60
+        while not all(map(gone, processes)):
+            assert time.monotonic() < deadline, "an actor's process is still there"
+            time.sleep(0.05)
+
+    return wait

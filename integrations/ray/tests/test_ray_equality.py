@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 import ray
 
-from dynhp import ContractError, DynamicGridAdapter, SettingsError, ValueNotInForce, lowest
+from dynhp import ContractError, DynamicGridAdapter, SettingsError, lowest
 from dynhp.attempt import Job
 from dynhp.executors import Serial
 from dynhp.records import Candidate
 from dynhp.testing import NoisyQuadratic, difference
-from dynhp.testing.doubles import LiesAboutValues
 from dynhp.testing.executors import check_executor
 from dynhp_ray import RayExecutor
 
@@ -100,49 +99,15 @@ def test_a_state_kept_is_the_callers_own(executor: Make) -> None:
     assert np.all(origin["weights"] == 1.0)
 
 
-def test_keep_must_come_before_the_next_outcome(executor: Make) -> None:
+def test_a_factory_that_makes_no_trainer(executor: Make) -> None:
     trainer = NoisyQuadratic()
     origin = trainer.get_state()
-    outcomes = executor(NoisyQuadratic).run(trainer, jobs_from(origin), at=origin)
-    first = next(outcomes)
-    next(outcomes)
-    with pytest.raises(ContractError, match="before the next outcome"):
-        first.keep()
-
-
-def test_one_run_at_a_time(executor: Make) -> None:
-    trainer = NoisyQuadratic()
-    origin = trainer.get_state()
-    on_ray = executor(NoisyQuadratic)
-    one, other = (on_ray.run(trainer, jobs_from(origin), at=origin) for _ in range(2))
-    next(one)
-    assert len(list(other)) == len(RATES)
-    with pytest.raises(ContractError, match="one run at a time"):
-        next(one)
-
-
-def test_what_would_end_the_run_in_one_process_ends_it(executor: Make) -> None:
-    trainer = LiesAboutValues()
-    origin = trainer.get_state()
-    with pytest.raises(ValueNotInForce, match=r"lr should be 0\.05") as caught:
-        list(executor(LiesAboutValues).run(trainer, jobs_from(origin), at=origin))
-    assert "check_in_force" in str(caught.value.__cause__)  # where it happened
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: {}["data"], "must build a trainer in an actor, got KeyError: 'data'"),
-        (lambda: object(), "lacks get_state, set_state, train_k, metrics"),
-    ],
-)
-def test_a_factory_that_makes_no_trainer(
-    executor: Make, make: Callable[[], Any], message: str
-) -> None:
-    trainer = NoisyQuadratic()
-    origin = trainer.get_state()
-    with pytest.raises(SettingsError, match=message):
+    make = lambda: {}["data"]  # noqa: E731
+    with pytest.raises(
+        SettingsError, match="a trainer in an actor, got KeyError: 'data'"
+    ) as caught:
         list(executor(make).run(trainer, jobs_from(origin), at=origin))
+    assert "in a worker:\nTraceback" in str(caught.value.__cause__.__cause__)  # where it happened
 
 
 @pytest.mark.parametrize(
@@ -153,8 +118,7 @@ def test_a_factory_that_makes_no_trainer(
         ({"retries": -1}, "retries must be a whole number of 0 or more, got -1"),
         ({"num_cpus": -1}, "num_cpus must be a number of 0 or more, got -1"),
         ({"num_gpus": "all"}, "num_gpus must be a number of 0 or more, got 'all'"),
-        ({"time_limit": 0}, "time_limit must be above 0, or None for no limit, got 0"),
-        ({"time_limit": float("nan")}, "time_limit must be a number of 0 or more, got nan"),
+        ({"time_limit": 0}, "time_limit must be a number of seconds above 0, .* got 0"),
         ({"address": "ray://head:10001"}, "submit the script with ray job submit"),
         ({"address": 6379}, "address must be 'auto' or 'host:port'"),
     ],

@@ -1,4 +1,4 @@
-"""dynhp for PyTorch: loops, trainers, snapshots, bindings and averaged weights."""
+"""dynhp for PyTorch: loops, trainers, ranks, snapshots, bindings and averaged weights."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ except ModuleNotFoundError as missing:
     raise ImportError("dynhp_torch needs PyTorch: pip install 'dynhp[torch]'") from missing
 
 from dynhp import attribute
-from dynhp_torch import codecs
+from dynhp_torch import codecs, travel
 from dynhp_torch.averaging import AveragedWeights
 from dynhp_torch.bindings import optimizer_param
+from dynhp_torch.distributed import Distributed, together
 from dynhp_torch.loop import adapt
 from dynhp_torch.parts import torch_part
 from dynhp_torch.scale import schedule_scale
@@ -20,6 +21,9 @@ __all__ = [
     # ways in
     "adapt",
     "torch_trainer",
+    # several processes that train one model
+    "Distributed",
+    "together",
     # where values live
     "optimizer_param",
     "schedule_scale",
@@ -29,5 +33,6 @@ __all__ = [
     "AveragedWeights",
 ]
 
-# States that hold tensors can be saved without further ado.
+# States that hold tensors can be saved, and sent to other processes, without further ado.
 codecs.register()
+travel.register()

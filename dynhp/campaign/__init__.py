@@ -1,0 +1,9 @@
+"""Many independent runs: side by side, each written as it ends, gone on with after a crash."""
+
+from dynhp.campaign.asked import Function, Settings, product
+from dynhp.campaign.progress import Progress, shown
+from dynhp.campaign.results import CampaignResults, Finished
+from dynhp.campaign.runner import MakeExecutor, campaign_so_far, run_campaign
+
+__all__ = ["CampaignResults", "Finished", "Function", "MakeExecutor", "Progress", "Settings"]
+__all__ += ["campaign_so_far", "product", "run_campaign", "shown"]

@@ -1,0 +1,152 @@
+"""The folder of a campaign: a line of JSON for each run that ended, appended at once, read back."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+from dynhp._decoding import strict_json
+from dynhp._files import locked, sync_folder, write_atomically
+from dynhp.campaign.data import canonical
+from dynhp.campaign.results import Finished
+from dynhp.errors import CheckpointError, DamagedFile
+
+__all__ = ["Ledger", "canonical", "ended_in"]
+
+
+def ended_in(folder: Path, function: str) -> dict[str, Finished]:
+    """Read the runs that ended, also of a campaign that goes on; nothing is written or locked."""
+    path = folder / "results.jsonl"
+    with _faults(folder, "read from"):
+        *lines, torn = path.read_bytes().split(b"\n")
+    header = _header(function)
+    _check_header(path, lines[0] if lines else torn, header, whole=bool(lines))
+    return _ended(path, lines[1:])
+
+
+class Ledger:
+    """The runs that ended, by the canonical names of their settings; a later one replaces."""
+
+    def __init__(self, folder: Path, file: FileIO, ended: dict[str, Finished]) -> None:
+        self._folder = folder
+        self._file = file
+        self.ended = ended
+
+    @classmethod
+    @contextmanager
+    def opened(cls, folder: Path, function: str) -> Iterator[Ledger]:
+        """Have the folder of a campaign of this function, and mend a last line that was torn."""
+        header = _header(function)
+        path = folder / "results.jsonl"
+        with ExitStack() as stack:
+            with _faults(folder):
+                stack.enter_context(locked(folder))
+                # Unbuffered: what could not be written must not be tried again behind our backs.
+                file = stack.enter_context(open(path, "a+b", buffering=0))
+                file.seek(0)
+                *lines, torn = file.readall().split(b"\n")
+                _check_header(path, lines[0] if lines else torn, header, whole=bool(lines))
+                ledger = cls(folder, file, _ended(path, lines[1:]))
+                if torn:
+                    file.truncate(file.tell() - len(torn))
+                if not lines:
+                    ledger._append(header)
+                    sync_folder(folder)
+            yield ledger
+
+    def done(self) -> set[str]:
+        """The names of the runs that have a result; those that failed are tried again."""
+        return {key for key, run in self.ended.items() if run.error is None}
+
+    def add(self, key: str, run: Finished) -> None:
+        """Write down what came of a run, so that it survives whatever happens next."""
+        told: dict[str, Any] = {"event": "run", "settings": run.settings}
+        if run.error is None:
+            told["result"] = run.result
+        else:
+            told |= {"error": run.error, "details": run.details}
+        with _faults(self._folder):
+            self._append(_line({**told, "seconds": run.seconds}))
+        self.ended[key] = run
+
+    def tabulate(self, table: str) -> None:
+        """Write the table of a campaign that is over."""
+        data = table.encode("utf-8", "backslashreplace")  # an error may quote anything
+        with _faults(self._folder):
+            write_atomically(
+                self._folder / "results.csv", lambda file: file.write(data), durable=True
+            )
+
+    def _append(self, line: bytes) -> None:
+        size = self._file.seek(0, os.SEEK_END)
+        left = memoryview(line)
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+            os.fsync(self._file.fileno())
+        except OSError:
+            with suppress(OSError):  # else it is cut off by the next who opens it
+                self._file.truncate(size)
+            raise
+
+
+def _header(function: str) -> bytes:
+    return _line({"event": "campaign", "version": 1, "function": function})
+
+
+def _line(told: Mapping[str, Any]) -> bytes:
+    return json.dumps(told, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def _check_header(path: Path, first: bytes, header: bytes, *, whole: bool) -> None:
+    """Refuse whatever was not begun by this campaign; of a new file a kill can leave a part."""
+    if not (first.rstrip(b"\r") == header[:-1] if whole else header.startswith(first)):
+        raise CheckpointError(
+            f"{str(path)!r} is not of this campaign: it should begin with "
+            f"{header[:-1].decode()}, but begins with {first[:200].decode('ascii', 'replace')}; "
+            "choose another folder"
+        )
+
+
+def _ended(path: Path, lines: Sequence[bytes]) -> dict[str, Finished]:
+    found = {}
+    for number, line in enumerate(lines, start=2):
+        try:
+            run = _run(strict_json(line))
+        except (DamagedFile, LookupError, TypeError, ValueError) as damage:
+            raise DamagedFile(
+                f"line {number} of {str(path)!r} is not a line of a campaign ({damage}): "
+                f"{line[:80].decode('ascii', 'replace')!r}; remove the line to carry out its run "
+                "again, or choose another folder"
+            ) from None
+        found[canonical(run.settings)] = run
+    return found
+
+
+def _run(told: Mapping[str, Any]) -> Finished:
+    if told["event"] != "run":
+        raise ValueError(f"the event {told['event']!r} is not known")
+    failed = "result" not in told
+    return Finished(
+        settings=dict(told["settings"]),
+        result=None if failed else dict(told["result"]),
+        error=str(told["error"]) if failed else None,
+        details=told["details"] if failed else None,
+        seconds=float(told["seconds"]),
+    )
+
+
+@contextmanager
+def _faults(folder: Path, what: str = "write to") -> Iterator[None]:
+    try:
+        yield
+    except OSError as failure:
+        raise CheckpointError(
+            f"the campaign cannot {what} {str(folder)!r}: {failure}. What was written is safe; "
+            "make room or mend the folder, then go on with the same call"
+        ) from failure

@@ -1,0 +1,122 @@
+"""How far a campaign is, and when it will be done."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
+from typing import TextIO
+
+__all__ = ["Progress", "Watch", "duration", "shown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How many runs are done, failed and wanted; the share of the work done; seconds left.
+
+    >>> print(Progress(done=3, failed=1, total=12, share=0.25, left=5400.0))
+    3 of 12 runs, 25 % of the work, 1 failed, about 1 h 30 min left
+    """
+
+    done: int
+    failed: int
+    total: int
+    share: float
+    left: float | None
+
+    @property
+    def percent(self) -> int:
+        """The share in whole percent; 100 only when all is over."""
+        return math.floor(100 * self.share + 1e-9)  # 0.29 is 29 %, though 100 * 0.29 is less
+
+    @property
+    def over(self) -> bool:
+        """Whether every run has ended."""
+        return self.done + self.failed == self.total
+
+    def __str__(self) -> str:
+        parts = [f"{self.done} of {self.total} runs", f"{self.percent} % of the work"]
+        if self.failed:
+            parts.append(f"{self.failed} failed")
+        if self.left:
+            parts.append(f"about {duration(self.left)} left")
+        return ", ".join(parts)
+
+
+class Watch:
+    """Keeps count of the runs that end, and tells how far the campaign is."""
+
+    def __init__(
+        self,
+        costs: Mapping[str, float],
+        done: Set[str],
+        tell: Callable[[Progress], None] | None,
+    ) -> None:
+        self._costs = costs
+        self._tell = tell
+        self._done, self._failed = len(costs.keys() & done), 0
+        self._total = math.fsum(costs.values())
+        self._before = self._now = math.fsum(costs[key] for key in costs.keys() & done)
+        self._began = time.monotonic()
+
+    def look(self) -> None:
+        """Tell how far it is."""
+        if self._tell is not None:
+            self._tell(self._progress())
+
+    def ended(self, key: str, *, failed: bool) -> None:
+        """Count a run, and tell."""
+        self._done += not failed
+        self._failed += failed
+        self._now += self._costs[key]
+        self.look()
+
+    def _progress(self) -> Progress:
+        over = self._done + self._failed == len(self._costs)
+        spent, worked = time.monotonic() - self._began, self._now - self._before
+        left = 0.0 if over else self._total - self._now  # sums of floats are only nearly equal
+        return Progress(
+            done=self._done,
+            failed=self._failed,
+            total=len(self._costs),
+            share=1.0 if over else self._now / self._total,
+            left=spent * left / worked if worked else None,
+        )
+
+
+def duration(seconds: float) -> str:
+    """Tell a time span as people do.
+
+    >>> duration(42.4), duration(150), duration(7260)
+    ('42 s', '2 min 30 s', '2 h 1 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def shown(stream: TextIO | None = None) -> Callable[[Progress], None]:
+    """Give a callback that shows progress: in one line of a terminal, else a line per percent.
+
+    >>> show = shown(sys.stdout)
+    >>> show(Progress(done=1, failed=0, total=2, share=0.5, left=None))
+    1 of 2 runs, 50 % of the work
+    """
+    out = sys.stderr if stream is None else stream
+    last = -1
+
+    def show(progress: Progress) -> None:
+        nonlocal last
+        if out.isatty():
+            end = "\n" if progress.over else ""
+            print(f"\r\x1b[K{progress}", end=end, file=out, flush=True)
+        elif progress.percent != last:
+            last = progress.percent
+            print(progress, file=out, flush=True)
+
+    return show

@@ -1,0 +1,67 @@
+"""What each method cost: epochs, which are exact, and seconds, which are not."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+from dynhp_pyg.reproduction.arms import COMPLETE, Arm
+from dynhp_pyg.reproduction.cells import count, number, words
+from dynhp_pyg.reproduction.found import Found
+from dynhp_pyg.reproduction.table import Cell, Table
+
+__all__ = ["cost_table", "seconds_table"]
+
+
+def cost_table(found: Found) -> Table:
+    """The epochs of each method, in all and against one plain run."""
+    return Table(
+        name="cost",
+        title="Epochs trained",
+        heads=("method", "runs", "relative epochs", "epochs in all"),
+        rows=tuple(
+            (
+                words(str(arm)),
+                count(len(found.all_of(arm))),
+                _average([each.relative for each in found.all_of(arm)]),
+                count(sum(each.trained for each in found.all_of(arm))),
+            )
+            for arm in _listed(found)
+        ),
+        note="Relative epochs: against one plain run. "
+        + ("Complete search is nine runs, counted as one." if COMPLETE in found.arms else ""),
+    )
+
+
+def seconds_table(found: Found) -> Table:
+    """The seconds of each method, by graph."""
+    graphs = list(dict.fromkeys(column.graph for column in found.columns))
+    return Table(
+        name="seconds",
+        title="Seconds of computing",
+        heads=("method", *(f"{graph}, each" for graph in graphs), "in all"),
+        rows=tuple(
+            (
+                words(str(arm)),
+                *(_average(_seconds(found, arm, graph), 1) for graph in graphs),
+                number(sum(each.seconds for each in found.all_of(arm)), 0),
+            )
+            for arm in _listed(found)
+        ),
+        note="As the campaign measured them, its workers side by side: they depend on the machine "
+        "and on what else it did.",
+    )
+
+
+def _listed(found: Found) -> list[Arm]:
+    """The methods; the fixed ratios only where they are not part of complete search."""
+    whole = COMPLETE in found.arms
+    return [arm for arm in found.arms if not (whole and arm.method == "fixed")]
+
+
+def _seconds(found: Found, arm: Arm, graph: str) -> list[float]:
+    columns = [column for column in found.columns if column.graph == graph]
+    return [each.seconds for column in columns for each in found.of(column, arm).values()]
+
+
+def _average(values: list[float], digits: int = 2) -> Cell:
+    return number(fmean(values) if values else None, digits)
