@@ -7,6 +7,8 @@ READY := $(VENV)/.ready
 FAST_MALLOC := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
 # Tests run side by side: threads of their own would only get in each other's way.
 ONE_THREAD := OMP_NUM_THREADS=1
+BENCH_RAY = $(BIN)/python -m pip install --quiet --constraint constraints.txt ray && \
+	$(BIN)/python benchmarks/bench_executors_ray.py
 # Tests that start, kill and outlive processes, or write many files, come after the quick ones.
 WITH_PROCESSES := executors resume checkpoint campaign codecs journal examples
 
@@ -17,7 +19,8 @@ help:
 	@echo "make test            set up, then lint, types, import rules, all tests with coverage"
 	@echo "make test-ray        the tests of the integration of Ray alone"
 	@echo "make bench-core      overhead, memory, import time and wheel size of the core"
-	@echo "make bench-executors tries in other processes against tries in turn"
+	@echo "make bench-executors tries in other processes and on Ray against tries in turn"
+	@echo "make bench-executors-ray  those on Ray alone"
 	@echo "make bench-linkpred  link prediction against an ordinary PyTorch Geometric loop"
 	@echo "make quality         the AUC that link prediction must reach, by protocol and sampler"
 	@echo "make torture         kill and resume runs a hundred times"
@@ -75,12 +78,12 @@ format: $(READY)
 bench-core: $(READY)
 	$(BIN)/python benchmarks/bench_core.py
 
+# Both always run, and either may fail it.
 bench-executors: $(READY)
-	$(BIN)/python benchmarks/bench_executors.py
+	$(BIN)/python benchmarks/bench_executors.py; found=$$?; $(BENCH_RAY) && exit $$found
 
 bench-executors-ray: $(READY)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt ray
-	$(BIN)/python benchmarks/bench_executors_ray.py
+	$(BENCH_RAY)
 
 bench-linkpred: $(READY)
 	$(FAST_MALLOC) $(BIN)/python benchmarks/bench_linkpred.py $(if $(DYNHP_DATA),--data $(DYNHP_DATA))

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Callable
 from email.parser import Parser
 from pathlib import Path
 
@@ -64,7 +65,7 @@ def _wheel() -> list[Row]:
         built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         if built.returncode:
             reason = (built.stderr or built.stdout).strip().splitlines()[-1]
-            return [Row("wheel without data", float("nan"), "kB", 300, f"not built: {reason}")]
+            return [Row("wheel", float("nan"), "kB", 300, f"not built: {reason}")]
         (wheel,) = Path(folder).glob("*.whl")
         return _weigh(wheel)
 
@@ -72,13 +73,24 @@ def _wheel() -> list[Row]:
 def _weigh(wheel: Path) -> list[Row]:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-        data = sum(info.compress_size for info in archive.infolist() if "/data/" in info.filename)
+        data = _size(archive, lambda name: "/data/" in name)
+        integrations = _size(archive, lambda name: name.startswith("dynhp_")) - data
         (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
         headers = Parser().parsestr(archive.read(metadata).decode())
     needed = [line for line in headers.get_all("Requires-Dist", []) if "extra ==" not in line]
     others = [line for line in needed if not line.startswith("numpy")]
     size = (wheel.stat().st_size - data) / 1e3
     return [
-        Row("wheel without data", size, "kB", 300, f"{len(names)} files, data {data / 1e3:.0f} kB"),
+        Row(
+            "wheel without data and integrations",
+            size - integrations / 1e3,
+            "kB",
+            300,
+            f"with all integrations {size:.0f} kB, {len(names)} files; data {data / 1e3:.0f} kB",
+        ),
         Row("dependencies besides numpy", len(others), "", 0, f"needs {', '.join(needed)}"),
     ]
+
+
+def _size(archive: zipfile.ZipFile, wanted: Callable[[str], bool]) -> int:
+    return sum(info.compress_size for info in archive.infolist() if wanted(info.filename))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,18 +13,24 @@ import numpy as np
 
 from dynhp._codec_registry import BY_NAME
 from dynhp._encoding import MOST_LEVELS, is_storable
+from dynhp._sharing import MOST_SHARED, weight_of
 from dynhp.errors import CodecError, DamagedFile, nearest
 
-__all__ = ["MOST_JSON", "Decoder", "strict_json"]
+__all__ = ["MOST_JSON", "MOST_STATE", "Decoder", "strict_json"]
 
 MOST_JSON = 64 << 20
-"""The most bytes of JSON: read, it takes up to some twenty times as much memory."""
+"""The most bytes of JSON in a line; the worst of it takes some thirty times as much memory."""
+
+MOST_STATE = 16 << 20
+"""The most bytes of JSON in a state; made into one, the worst takes sixty times as much memory."""
+
+_NUMBERED = {"list", "dict", "$bytearray", "$array", "$dict", "$codec"}  # what "$same" may mean
 
 
-def strict_json(data: bytes | bytearray) -> Any:
+def strict_json(data: bytes | bytearray, *, most: int = MOST_JSON) -> Any:
     """Read JSON that was written by this library; whatever JSON leaves open is refused."""
-    if len(data) > MOST_JSON:
-        raise DamagedFile(f"{len(data)} bytes of JSON are more than {MOST_JSON}")
+    if len(data) > most:
+        raise DamagedFile(f"{len(data)} bytes of JSON are more than {most}")
     try:
         return json.loads(
             data.decode("ascii"),
@@ -43,6 +50,9 @@ class Decoder:
         self._buffers = buffers
         self._used = 0
         self._depth = 0
+        self._made: list[Any] = []
+        self._weights = array("q")  # of what was made
+        self._weight = self._shared = 0
         self._ways: Mapping[str, Callable[[Any], Any]] = {
             "$int": _long,
             "$float": lambda text: struct.unpack(">d", bytes.fromhex(text))[0],
@@ -55,6 +65,7 @@ class Decoder:
             "$tuple": lambda items: tuple(self.node(item) for item in _list(items)),
             "$dict": self._dict,
             "$codec": self._registered,
+            "$same": self._same,
         }
 
     def state(self, node: Any) -> Any:
@@ -72,21 +83,38 @@ class Decoder:
     def node(self, node: Any) -> Any:
         """The value that this node of JSON speaks of."""
         if type(node) not in (list, dict):
+            self._weight += weight_of(node)
             return node
         self._depth += 1
         if self._depth > 3 * MOST_LEVELS:
             raise ValueError("a tower that nobody has built")
-        value = self._container(node)
+        before = self._weight
+        tag, value = self._container(node)
         self._depth -= 1
+        if tag != "$same":
+            self._weight += weight_of(value)
+        if tag in _NUMBERED:
+            self._made.append(value)
+            self._weights.append(self._weight - before)
         return value
 
-    def _container(self, node: Any) -> Any:
+    def _container(self, node: Any) -> tuple[str, Any]:
         if type(node) is list:
-            return [self.node(item) for item in node]
+            return "list", [self.node(item) for item in node]
         if not any(key.startswith("$") for key in node):
-            return {key: self.node(item) for key, item in node.items()}
+            return "dict", {key: self.node(item) for key, item in node.items()}
         ((tag, content),) = node.items()
-        return self._ways[tag](content)
+        return tag, self._ways[tag](content)
+
+    def _same(self, number: Any) -> Any:
+        """What was made before; a small file must not tell a tower of copies."""
+        if type(number) is not int or not 0 <= number < len(self._made):
+            raise ValueError(f"{number!r} is none of {len(self._made)} things"[:200])
+        self._weight += self._weights[number]
+        self._shared += self._weights[number]
+        if self._shared > 4 * MOST_SHARED:  # it counts a little more than the writer does
+            raise ValueError("too much in it is shared")
+        return self._made[number]
 
     def _take(self, place: Any) -> bytearray:
         if type(place) is not int or place != self._used:
@@ -104,12 +132,17 @@ class Decoder:
         name, shape, order, place = _list(parts)
         dtype = _dtype(name)
         sound = all(type(length) is int and length >= 0 for length in _list(shape))
-        if not sound or not dtype.itemsize or order not in ("C", "F"):
+        axes = order if type(order) is list else list(range(len(shape)))
+        known = sorted(axes) == list(range(len(shape))) if axes is order else order in ("C", "F")
+        if not sound or not dtype.itemsize or not known:
             raise ValueError(f"no array is like {parts!r}"[:200])
         buffer = self._take(place)
         if math.prod(shape) * dtype.itemsize != len(buffer):
             raise ValueError(f"{len(buffer)} bytes are no array of {name} of shape {shape}"[:200])
-        return np.ndarray(shape, dtype, buffer=buffer, order=order)
+        if axes is not order:
+            return np.ndarray(shape, dtype, buffer=buffer, order=order)
+        turned = np.ndarray([shape[axis] for axis in axes], dtype, buffer=buffer)
+        return turned.transpose([axes.index(axis) for axis in range(len(axes))])
 
     def _dict(self, pairs: Any) -> dict[Any, Any]:
         found: dict[Any, Any] = {}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dynhp._archive import Buffer
 from dynhp._codec_registry import BY_TYPE, Codec
+from dynhp._sharing import MOST_SHARED, Key, Views, key_of, weight_of
 from dynhp.errors import CodecError
 
 __all__ = ["MOST_LEVELS", "Encoder", "is_storable"]
@@ -26,6 +27,14 @@ def is_storable(dtype: np.dtype[Any]) -> bool:
     return np.dtype(dtype.str) == dtype  # not so with fields, nor with types of extensions
 
 
+class _Met(NamedTuple):
+    """A thing that was told: its number, its weight, and itself, so that it stays where it is."""
+
+    number: int
+    weight: int
+    thing: Any
+
+
 class Encoder:
     """Turns one state into nodes of JSON, with its large parts put aside as buffers."""
 
@@ -33,6 +42,9 @@ class Encoder:
         self.buffers: list[Buffer] = []
         self._path: list[Any] = []
         self._above: set[int] = set()  # the containers around the present place
+        self._met: dict[Key, _Met] = {}
+        self._views = Views()
+        self._weight = self._shared = 0
         self._ways: Mapping[type, Callable[[Any], Any]] = {
             type(None): _as_it_is,
             bool: _as_it_is,
@@ -48,16 +60,24 @@ class Encoder:
             dict: self._dict,
         }
 
+    def state(self, value: Any) -> Any:
+        """What JSON says about the whole state, in which no two arrays may be views of one."""
+        node = self.node(value)
+        self._views.require_apart()
+        return node
+
     def node(self, value: Any) -> Any:
         """What JSON says about this value."""
         kind = type(value)
+        self._weight += weight_of(value)
         way = self._ways.get(kind)
         if way is not None:
             return way(value)
         if isinstance(value, np.generic):
             return self._scalar(value)
         if kind in BY_TYPE:
-            return self._inside(value, lambda: self._registered(value, BY_TYPE[kind]))
+            codec = BY_TYPE[kind]
+            return self._inside(value, lambda: self._registered(value, codec))
         raise CodecError(
             f"{self.where()} holds a {kind.__module__}.{kind.__qualname__}, which cannot be "
             f"stored: {repr(value)[:80]}. Keep it out of the state, or say how it is stored with "
@@ -74,6 +94,22 @@ class Encoder:
         self._path.pop()
         return node
 
+    def _once(self, value: Any, encode: Callable[[], Any]) -> Any:
+        """Tell a thing, or where it was told; things count in the order in which they are told."""
+        key = key_of(value)
+        met = self._met.get(key)
+        if met is None:
+            before = self._weight
+            node = encode()
+            weight = self._weight - before + weight_of(value)
+            self._met[key] = _Met(len(self._met), weight, value)
+            return node
+        self._weight += met.weight
+        self._shared += met.weight
+        if self._shared > MOST_SHARED:
+            raise CodecError(f"{self.where()}: too much of the state is shared; make copies of it")
+        return {"$same": met.number}
+
     def _inside(self, value: Any, encode: Callable[[], Any]) -> Any:
         if id(value) in self._above:
             raise CodecError(f"{self.where()} holds a thing that it is in itself; break the cycle")
@@ -82,7 +118,7 @@ class Encoder:
                 f"{self.where()} lies more than {MOST_LEVELS} levels deep; make the state flatter"
             )
         self._above.add(id(value))
-        node = encode()
+        node = self._once(value, encode) if type(value) is not tuple else encode()
         self._above.remove(id(value))
         return node
 
@@ -115,7 +151,7 @@ class Encoder:
         return {"$bytes": self._put(value)}
 
     def _bytearray(self, value: bytearray) -> Any:
-        return {"$bytearray": self._put(value)}
+        return self._once(value, lambda: {"$bytearray": self._put(value)})
 
     def _array(self, value: np.ndarray[Any, Any]) -> Any:
         if not is_storable(value.dtype) or not value.dtype.itemsize:
@@ -123,9 +159,13 @@ class Encoder:
                 f"{self.where()} is an array of {value.dtype!r}, which is not raw numbers or "
                 "text; store its parts (fields, items) by themselves"
             )
-        flags = value.flags
-        order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
-        flat = (value.T if order == "F" else np.ascontiguousarray(value)).reshape(-1)
+        return self._once(value, lambda: self._raw_array(value))
+
+    def _raw_array(self, value: np.ndarray[Any, Any]) -> Any:
+        self._views.add(value, self.where())
+        order = _order(value)
+        turned = value.T if order == "F" else value if order == "C" else value.transpose(order)
+        flat = np.ascontiguousarray(turned).reshape(-1)
         buffer = flat.view(np.uint8).data if flat.size else b""
         return {"$array": [value.dtype.str, list(value.shape), order, self._put(buffer)]}
 
@@ -141,6 +181,14 @@ class Encoder:
     def _put(self, buffer: Buffer) -> int:
         self.buffers.append(buffer)
         return len(self.buffers) - 1
+
+
+def _order(value: np.ndarray[Any, Any]) -> Any:
+    """The axes as they lie in memory, for sums come out differently in another order."""
+    if value.flags.c_contiguous or value.flags.f_contiguous:
+        return "C" if value.flags.c_contiguous else "F"
+    axes = sorted(range(value.ndim), key=lambda axis: -abs(value.strides[axis]))
+    return {tuple(sorted(axes)): "C", tuple(sorted(axes)[::-1]): "F"}.get(tuple(axes), axes)
 
 
 def _as_it_is(value: Any) -> Any:

@@ -19,21 +19,33 @@ __all__ = ["locked", "remove", "sync_folder", "write_atomically"]
 
 T = TypeVar("T")
 
+_HELD: set[Path] = set()  # by this process, to which its own locks are no obstacle
+
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Make the folder and have it for this process alone, for as long as it lives."""
+    """Make the folder and have it for one user alone, for as long as this process lives."""
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "ab") as lock:
-        if fcntl is not None:  # pragma: no branch
-            try:  # not flock, which a forked worker would hold on to when this process dies
-                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise CheckpointError(
-                    f"another process is using {str(folder)!r}; wait until it has ended, "
-                    "or choose another folder"
-                ) from None
-        yield
+    place = folder.resolve()
+    if place in _HELD:
+        raise CheckpointError(
+            f"another run of this process is using {str(folder)!r}; let it end first, or choose "
+            "another folder"
+        )
+    _HELD.add(place)
+    try:
+        with open(folder / "lock", "ab") as lock:
+            if fcntl is not None:  # pragma: no branch
+                try:  # not flock, which a forked worker would hold on to when this process dies
+                    fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise CheckpointError(
+                        f"another process is using {str(folder)!r}; wait until it has ended, "
+                        "or choose another folder"
+                    ) from None
+            yield
+    finally:
+        _HELD.discard(place)
 
 
 def write_atomically(path: Path, write: Callable[[BinaryIO], T], *, durable: bool) -> T:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dynhp.attempt import same_value
 from dynhp.errors import SettingsError
 from dynhp.plain import history_from_plain
 from dynhp.proposers import require_count
 from dynhp.records import Candidate, History
 from dynhp.space import Space
+from dynhp.trainer import ReadsBack
 
 if TYPE_CHECKING:
     from dynhp.adapter import DynamicGridAdapter
@@ -32,15 +34,38 @@ def settings_of(adapter: DynamicGridAdapter) -> dict[str, str]:
         "selection": adapter.selection,
         "keep": adapter.keep,
         "randomness": adapter.randomness,
+        "seed": seed_of(adapter),
+        "initial": dict(initial_of(adapter)),
     }
     return {name: _text(part) for name, part in parts.items()}
+
+
+def seed_of(adapter: DynamicGridAdapter) -> Any:
+    """The seed that the adapter was made with, which its generator remembers all its life."""
+    sequence: Any = adapter._rng.bit_generator.seed_seq
+    return sequence.entropy
+
+
+def initial_of(adapter: DynamicGridAdapter) -> Candidate:
+    """The value that was in force before the first round."""
+    history = adapter.history
+    return history[0].previous if history else adapter.current
 
 
 def _text(part: object) -> str:
     # The repr of a function, or of what holds one, has its address: other in every process.
     name = getattr(part, "__qualname__", None)
     text = f"{getattr(part, '__module__', '?')}.{name}" if name else repr(part)
+    if type(part).__repr__ is object.__repr__:  # which tells nothing but the address
+        text += f" with {_public(part)}"
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+
+
+def _public(part: object) -> dict[str, Any]:
+    # What begins with an underscore may be a cache or a counter, which changes as the run goes.
+    plain = (bool, int, float, str, tuple, type(None))
+    found = sorted(getattr(part, "__dict__", {}).items())
+    return {name: value for name, value in found if name[0] != "_" and isinstance(value, plain)}
 
 
 def require_same(ours: Mapping[str, str], saved: Any) -> None:
@@ -73,7 +98,10 @@ def parse_state(adapter: DynamicGridAdapter, state: Mapping[str, Any]) -> Saved:
         raise SettingsError(
             f"not a state of version {STATE_VERSION} of this adapter, got {str(state)[:80]!r}"
         )
-    require_same(settings_of(adapter), state.get("settings"))
+    ours = settings_of(adapter)
+    if _is_restored(adapter, state.get("current")):
+        del ours["initial"]
+    require_same(ours, state.get("settings"))
     try:
         saved = Saved(
             history_from_plain(_list(state["history"])),
@@ -87,6 +115,18 @@ def parse_state(adapter: DynamicGridAdapter, state: Mapping[str, Any]) -> Saved:
             f"the saved state is damaged ({type(damage).__name__}: {damage}); use another one"
         ) from damage
     return saved
+
+
+def _is_restored(adapter: DynamicGridAdapter, current: Any) -> bool:
+    """Whether a new adapter was made around a trainer that is in the saved state already.
+
+    Then its value at the start, which the trainer has told, is where the saved run was going on.
+    """
+    trainer, start = adapter.trainer, adapter.current
+    if adapter.history or start != current or not isinstance(trainer, ReadsBack):
+        return False
+    found = trainer.hyperparameters()
+    return all(name in found and same_value(found[name], start[name]) for name in start)
 
 
 def _list(plain: Any) -> list[Any]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
+from dynhp._agreement import Agrees, newest_of_all
 from dynhp._decoding import strict_json
-from dynhp._shelf import Shelf
+from dynhp._shelf import Found, Shelf
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.codecs import register_dataclass
 from dynhp.errors import CheckpointError, SettingsError
@@ -37,7 +39,7 @@ class Rewinds(Protocol):
     """Optional: a callback with an output of its own that can be cut back, like ``Journal``."""
 
     def position(self) -> Any:
-        """Where the output stands, as plain data, once all of it is safe on disk."""
+        """Where the output stands, as plain data, once all of it is safe on disk; None if lost."""
         ...
 
     def rewind(self, position: Any) -> None:
@@ -62,6 +64,8 @@ class Session:
         self._every = every
         self._keep = keep
         self._on_error = on_error
+        trainer: object = adapter.trainer
+        self._ranks = trainer if isinstance(trainer, Agrees) else None
         callbacks: Sequence[Any] = adapter.callbacks
         self._outputs = [output for output in callbacks if isinstance(output, Rewinds)]
         self._saved: tuple[int, int | None] | None = None  # rounds and planned epochs
@@ -107,7 +111,7 @@ class Session:
 
     def go_on(self, whether: WhetherToResume) -> None:
         """Take back the newest checkpoint, if there is one and that is wanted."""
-        found = self._shelf.newest(_is_content)
+        found = self._found()
         where = str(self._shelf.folder)
         if found is None:
             if whether == "must":
@@ -127,7 +131,31 @@ class Session:
         planned = self._adapter.epochs
         self._load(found.content)
         self._base, self._saved = found.digest, (found.rounds, self._adapter.epochs)
-        self._adapter.epochs = planned or self._adapter.epochs  # a loop has its plan from birth
+        if planned is not None:  # a loop has its plan from birth
+            self.plan(planned)
+
+    def plan(self, epochs: int) -> None:
+        """Plan for so many epochs, which must not be fewer than are done already."""
+        done, before = self._adapter.epoch, self._adapter.epochs
+        if epochs < done:
+            raise SettingsError(
+                f"epochs must be at least {done}, for the run in {str(self._shelf.folder)!r} has "
+                f"so many already, got {epochs!r}; ask for more, or choose another folder"
+            )
+        if before is not None and epochs < before:
+            logging.getLogger("dynhp").warning(
+                f"the run in {str(self._shelf.folder)!r} was planned for {before} epochs; from now "
+                f"on it is for {epochs}"
+            )
+        self._adapter.epochs = epochs
+
+    def _found(self) -> Found | None:
+        """The newest checkpoint; where there are several ranks, the newest that all have."""
+        if self._ranks is None:
+            return self._shelf.newest(_is_content)
+        held = [found.rounds for found in self._shelf.whole(_is_content)]
+        newest = newest_of_all(self._ranks.agree(held), str(self._shelf.folder))
+        return None if newest is None else self._shelf.read(newest, _is_content)
 
     def _nothing_there(self) -> CheckpointError:
         return CheckpointError(
@@ -139,11 +167,19 @@ class Session:
         history = [strict_json(line) for line in content["history"].splitlines()]
         self._adapter.load_state_dict({**content["adapter"], "history": history})
         self._adapter.trainer.set_state(content["trainer"])
-        # An output that is new, or is no longer wanted, has nothing to be cut back to.
+        # An output that is new, is no longer wanted or was lost has nothing to be cut back to.
         for output, position in zip(self._outputs, content["outputs"], strict=False):
-            output.rewind(position)
+            if position is not None:
+                output.rewind(position)
 
     def find(self, place: Place) -> Done | None:
+        """The try that was done here, if all ranks know it."""
+        done = self._noted(place)
+        if self._ranks is not None and not all(self._ranks.agree(done is not None)):
+            return None
+        return done
+
+    def _noted(self, place: Place) -> Done | None:
         """The try that was done here, if it builds on the same checkpoint and the same plan."""
         match self._shelf.get_try(place):
             case {"base": self._base, "planned": self._adapter.epochs, "done": Done() as done}:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,12 +44,16 @@ class Shelf:
         return write_atomically(path, lambda file: write_state(content, file), durable=True)
 
     def newest(self, is_sound: Callable[[Any], bool]) -> Found | None:
-        """The newest checkpoint that is whole; damaged ones are put aside, with a notice."""
-        reasons = []
+        """The newest checkpoint that is whole."""
+        return next(self.whole(is_sound), None)
+
+    def whole(self, is_sound: Callable[[Any], bool]) -> Iterator[Found]:
+        """All that are whole, newest first; damaged ones are put aside, with a notice."""
+        reasons, any_whole = [], False
         for rounds in self._numbers():
             path = self._checkpoint(rounds)
             try:
-                return Found(rounds, *_read(path, is_sound))
+                found = self.read(rounds, is_sound)
             except DamagedFile as damage:
                 reasons.append(f"{path.name}: {damage}")
                 logging.getLogger("dynhp").warning(
@@ -57,12 +61,19 @@ class Shelf:
                 )
                 with suppress(OSError):
                     os.replace(path, path.with_suffix(".damaged"))
-        if reasons:
+            else:
+                any_whole = True
+                yield found
+                del found  # a state is large, and one is enough
+        if reasons and not any_whole:
             raise CheckpointError(
                 f"no checkpoint in {str(self.folder)!r} can be used: {'; '.join(reasons)}. "
                 "Choose another folder to start anew"
             )
-        return None
+
+    def read(self, rounds: int, is_sound: Callable[[Any], bool]) -> Found:
+        """The checkpoint of so many rounds."""
+        return Found(rounds, *_read(self._checkpoint(rounds), is_sound))
 
     def tidy(self, rounds: int, *, keep: int) -> None:
         """Remove what the checkpoint of this many rounds has made superfluous."""

@@ -14,6 +14,7 @@ from dynhp.contest import Contest
 from dynhp.criteria import Criterion, metrics_of, score
 from dynhp.errors import AllTriesFailed, ContractError
 from dynhp.executors import Executor, Serial
+from dynhp.executors.contract import close
 from dynhp.plain import history_to_plain
 from dynhp.proposers import FullGrid, Known, Proposer, require_count
 from dynhp.records import (
@@ -140,6 +141,9 @@ class DynamicGridAdapter:
                         work.heat.tell(outcome)
                 elif work.epochs:
                     work.metrics = advance(self.trainer, work.candidate, work.epochs)
+        except KeyboardInterrupt:
+            close(self.executor)  # wherever it came, in the tries or outside: no worker stays
+            raise
         finally:
             game.close()  # a game broken off puts everything back
         return self._rounds[-1]

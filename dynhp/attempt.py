@@ -196,15 +196,22 @@ def read_metrics(trainer: Trainer) -> Metrics:
 
 def plain_metrics(found: Mapping[str, Any]) -> Metrics:
     """Metrics as plain floats, or an error that names the one that is not."""
-    return {name: _number(name, value) for name, value in found.items()}
+    return {_name(name): _number(name, value) for name, value in found.items()}
+
+
+def _name(name: object) -> str:
+    if isinstance(name, str):
+        return name
+    raise MetricError(f"a metric's name must be a string, got {name!r}; rename it in metrics()")
 
 
 def _number(name: str, value: Any) -> float:
     if type(value) is float:
-        return value
+        # The one nan that all records have: those that hold the same object are equal.
+        return value if value == value else math.nan
     try:
         if not isinstance(value, str):
-            return float(value)
+            return _number(name, float(value))
     except (TypeError, ValueError, OverflowError):
         pass
     raise MetricError(f"metric {name!r} must be a number, got {value!r}")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dynhp._agreement import Agrees
 from dynhp._session import OnError, Rewinds, Session, WhetherToResume
 from dynhp._shelf import Shelf
 from dynhp.adapter import DynamicGridAdapter
@@ -15,7 +16,7 @@ from dynhp.journal import Journal
 from dynhp.proposers import require_count
 from dynhp.records import History
 
-__all__ = ["OnError", "Rewinds", "WhetherToResume", "checkpoints", "resume"]
+__all__ = ["Agrees", "OnError", "Rewinds", "WhetherToResume", "checkpoints", "resume"]
 __all__ += ["run_with_checkpoints"]
 
 
@@ -34,7 +35,8 @@ def run_with_checkpoints(
 
     ``checkpoint`` is a folder: the run is saved there every so many rounds, and the newest
     ``keep`` are kept. The same call in a new process goes on where the old one was, even in the
-    middle of a round. ``journal`` is a file for ``Journal``.
+    middle of a round; fewer epochs than it has already are refused. ``journal`` is a file for
+    ``Journal``.
 
     >>> import tempfile
     >>> from dynhp import lowest
@@ -50,6 +52,7 @@ def run_with_checkpoints(
     >>> folder.cleanup()
     """
     require_count("epochs", epochs)
+    adapter.epochs = epochs  # known before the run is taken back, so that it can be compared
     with (
         _journal(adapter, journal, on_checkpoint_error),
         checkpoints(

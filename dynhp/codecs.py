@@ -10,9 +10,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from dynhp import _archive
+from dynhp import _archive, _bit_generators
 from dynhp._codec_registry import register_codec, register_dataclass
-from dynhp._decoding import MOST_JSON, Decoder, strict_json
+from dynhp._decoding import MOST_STATE, Decoder, strict_json
 from dynhp._encoding import Encoder
 from dynhp.errors import CodecError, DamagedFile
 from dynhp.records import Candidate
@@ -20,7 +20,7 @@ from dynhp.records import Candidate
 __all__ = ["decode", "encode", "read_state", "register_codec", "register_dataclass"]
 __all__ += ["write_state"]
 
-FORMAT, VERSION = "dynhp state", 1
+FORMAT, VERSION = "dynhp state", 2
 
 
 def write_state(state: Any, file: BinaryIO) -> str:
@@ -32,11 +32,11 @@ def write_state(state: Any, file: BinaryIO) -> str:
     {'weights': array([1., 1., 1.]), 'epoch': 2}
     """
     encoder = Encoder()
-    document = {"format": FORMAT, "version": VERSION, "state": encoder.node(state)}
+    document = {"format": FORMAT, "version": VERSION, "state": encoder.state(state)}
     text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
-    if len(text) > MOST_JSON:
+    if len(text) > MOST_STATE:
         raise CodecError(
-            f"the state takes {len(text)} bytes of JSON, more than {MOST_JSON}; put long lists of "
+            f"the state takes {len(text)} bytes of JSON, more than {MOST_STATE}; put long lists of "
             "numbers into numpy arrays"
         )
     return _archive.write(file, [text, *encoder.buffers])
@@ -55,7 +55,7 @@ def read_state(file: BinaryIO) -> Any:
     members = _archive.read(file)
     if not members:
         raise DamagedFile("there is nothing in it")
-    document = strict_json(members[0])
+    document = strict_json(members[0], most=MOST_STATE)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise DamagedFile(f"it is not a {FORMAT}")
     if document.get("version") != VERSION or set(document) != {"format", "version", "state"}:
@@ -68,6 +68,8 @@ def read_state(file: BinaryIO) -> Any:
 
 def encode(state: Any) -> bytes:
     """Give a state as the bytes of a file; equal states give equal bytes.
+
+    What is one thing in several places is so again when it is read.
 
     >>> encode([1.5, None]) == encode([1.5, None])
     True
@@ -105,12 +107,9 @@ def _default_from_plain(plain: Any) -> defaultdict[Any, Any]:
 
 
 def _generator_from_plain(plain: Any) -> np.random.Generator:
-    known = {"MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
-    if plain["bit_generator"] not in known:
-        raise ValueError(f"no bit generator of numpy: {plain['bit_generator']!r}")
-    bits = getattr(np.random, plain["bit_generator"])()
-    bits.state = plain
-    return np.random.Generator(bits)
+    if not isinstance(plain, np.random.BitGenerator):
+        raise ValueError(f"a generator needs a bit generator of numpy, not {type(plain)!r}")
+    return np.random.Generator(plain)
 
 
 def _in_order(value: Iterable[Any]) -> list[Any]:
@@ -129,6 +128,13 @@ register_codec(Candidate, name="candidate", to_plain=dict, from_plain=Candidate)
 register_codec(
     np.random.Generator,
     name="numpy.generator",
-    to_plain=lambda generator: generator.bit_generator.state,
+    to_plain=lambda generator: generator.bit_generator,
     from_plain=_generator_from_plain,
 )
+for _kind in _bit_generators.KINDS.values():
+    register_codec(
+        _kind,
+        name=f"numpy.{_kind.__name__}",
+        to_plain=lambda bits: bits.state,
+        from_plain=_bit_generators.from_plain,
+    )

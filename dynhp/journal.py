@@ -21,6 +21,10 @@ from dynhp.records import Event, Round, RoundStarted, Try
 __all__ = ["Journal", "Journaled", "history_from_journal", "read_journal"]
 
 
+class _Lost(OSError):
+    """What was written is no longer there."""
+
+
 class Journal:
     """A callback that writes a run into a file, one line of JSON per event.
 
@@ -72,13 +76,25 @@ class Journal:
             self._write()
         except OSError as failure:
             message = f"the journal {str(self.path)!r} cannot be written: {failure}"
+            if isinstance(failure, _Lost):
+                message = str(failure)
             if self._on_error == "stop":
-                raise CheckpointError(f"{message}; make room or choose another file") from failure
+                raise CheckpointError(
+                    f"{message}; make room, put the file back or choose another one"
+                ) from failure
             warnings.warn(f"{message}; its lines are kept for later", RuntimeWarning, stacklevel=2)
 
-    def position(self) -> dict[str, Any]:
-        """Where the journal stands, once it is safe on disk; raises OSError where that fails."""
-        self._write()
+    def position(self) -> dict[str, Any] | None:
+        """Where the journal stands, once it is safe on disk; raises OSError where that fails.
+
+        None where the file was lost and the run goes on without (``on_error="warn"``).
+        """
+        try:
+            self._write()
+        except _Lost:
+            if self._on_error == "stop":
+                raise
+            return None
         with open(self.path, "r+b") as file:
             os.fsync(file.fileno())
         sync_folder(self.path.parent)
@@ -141,13 +157,9 @@ class Journal:
         """Append what waits, all of it or nothing."""
         if self._digest is None:
             self._begin()
+        self._require_whole()
         try:
             with open(self.path, "ab") as file:
-                if file.tell() != self._size:
-                    raise CheckpointError(
-                        f"somebody else has written into {str(self.path)!r}: it has {file.tell()} "
-                        f"bytes where {self._size} were written; give every run its own journal"
-                    )
                 file.write(self._waiting)
         except OSError:
             with suppress(OSError):
@@ -156,6 +168,20 @@ class Journal:
         self._digest.update(self._waiting)
         self._size += len(self._waiting)
         self._waiting = b""
+
+    def _require_whole(self) -> None:
+        """Refuse to write on where something was added, or where what was written is gone."""
+        found = self.path.stat().st_size if self.path.exists() else 0
+        if found > self._size:
+            raise CheckpointError(
+                f"somebody else has written into {str(self.path)!r}: it has {found} bytes where "
+                f"{self._size} were written; give every run its own journal"
+            )
+        if found < self._size:
+            raise _Lost(
+                f"of the journal {str(self.path)!r} only {found} of {self._size} bytes are left: "
+                "somebody has removed or cut it"
+            )
 
 
 def _comparison(round_: Round) -> dict[str, float | None]:

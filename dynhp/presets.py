@@ -107,7 +107,8 @@ def _learning_rate(name: str, epochs: int, default: float, loss: str) -> Recomme
         adapt_every=math.ceil(epochs / 4),
         try_for=max(1, round(epochs / 8)),
         proposer=FullGrid(),
-        selection=Racing(keep=0.5),
+        # Found with runs of 40 epochs, racing after each: longer runs race after as large a share.
+        selection=Racing(keep=0.5, every=max(1, round(epochs / 40))),
     )
 
 

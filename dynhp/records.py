@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -90,6 +91,18 @@ class Progress:
         return None if self.planned is None else self.epoch / self.planned
 
 
+def _one_nan(value: float) -> float:
+    # No nan equals another, but records that hold the same object are equal: also where one came
+    # from another process, from a file, or from a trainer that makes its own.
+    return value if value == value else math.nan
+
+
+def _with_one_nan(metrics: Metrics) -> Metrics:
+    if all(value == value for value in metrics.values()):
+        return metrics
+    return {name: _one_nan(value) for name, value in metrics.items()}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Try:
     """One candidate trained for a few epochs from the round's origin, and what came of it.
@@ -105,6 +118,10 @@ class Try:
     error: str | None = None
     seed: int | None = None
     seconds: float = field(default=0.0, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "score", _one_nan(self.score))
+        object.__setattr__(self, "series", tuple(map(_with_one_nan, self.series)))
 
     @property
     def rank_key(self) -> float:
@@ -132,6 +149,9 @@ class Round:
     seed: int | None = None
     restarted: bool = False
     seconds: float = field(default=0.0, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metrics", _with_one_nan(self.metrics))
 
     @property
     def winner(self) -> Try:
@@ -173,6 +193,20 @@ class History(Sequence[Round]):
 
     def __iter__(self) -> Iterator[Round]:
         return iter(self.rounds)
+
+    @staticmethod
+    def from_journal(path: str | os.PathLike[str]) -> History:
+        """Give back the history that a journal tells, exactly.
+
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile() as file:
+        ...     _ = file.write(b'{"event":"journal","version":1}\\n'); file.flush()
+        ...     History.from_journal(file.name)
+        History(rounds=())
+        """
+        from dynhp._journal_reading import history_from_journal  # which needs records itself
+
+        return history_from_journal(path)
 
     @property
     def epochs(self) -> int:

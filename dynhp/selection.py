@@ -61,27 +61,34 @@ class Best:
 
 @dataclass(frozen=True, slots=True)
 class Racing:
-    """After each epoch only the better part goes on, until one is left or the tries are over.
+    """Every few epochs only the better part goes on, until one is left or the tries are over.
 
     >>> [stage.keep for stage in Racing(keep=0.5).stages(tries=5, epochs=5)]
     [3, 2, 1, 1]
+    >>> Racing(every=4).stages(tries=2, epochs=10)
+    (Stage(epochs=4, keep=1), Stage(epochs=6, keep=1))
     """
 
     keep: float = 0.5
+    every: int = 1
 
     def __post_init__(self) -> None:
         if not (isinstance(self.keep, float | int) and 0 < self.keep < 1):
             raise SettingsError(f"Racing: keep must lie between 0 and 1, got {self.keep!r}")
+        if not isinstance(self.every, int) or isinstance(self.every, bool) or self.every < 1:
+            raise SettingsError(
+                f"Racing: every must be a whole number of epochs above 0, got {self.every!r}"
+            )
 
     def stages(self, tries: int, epochs: int) -> tuple[Stage, ...]:
-        """One epoch each; a lone survivor finishes its try in one go."""
+        """``every`` epochs each; a lone survivor finishes its try in one go."""
         stages: list[Stage] = []
         left = epochs
-        while tries > 1 and left > 1:
+        while tries > 1 and left > self.every:
             # The small subtraction keeps 100 * 0.07 at 7, which in binary fractions is a bit more.
             tries = max(1, math.ceil(tries * self.keep - 1e-9))
-            stages.append(Stage(1, tries))
-            left -= 1
+            stages.append(Stage(self.every, tries))
+            left -= self.every
         return (*stages, Stage(left, 1))
 
     def ranking(self, history: Sequence[Round], current: Candidate) -> Ranking:

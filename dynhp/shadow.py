@@ -37,7 +37,8 @@ class Shadow:
 
     The shadow starts from the same state and keeps the value in force at the start. ``criterion``
     judges both by the metrics at the end (use a validation metric); ties deliver the shadow. A
-    line that fails loses to the other; only where both fail is the error raised.
+    line that fails loses to the other; only where both fail is the error raised. Checkpoints hold
+    the adapted line only, so a run with a shadow that was broken off cannot be resumed.
 
     >>> from dynhp import DynamicGridAdapter, lowest
     >>> from dynhp.testing import Quadratic

@@ -504,7 +504,7 @@ def test_a_state_goes_through_json_into_a_new_object(make: Any) -> None:
             break
     saved = json.dumps(adapter.state_dict(), allow_nan=False)
     second.set_state(first.get_state())
-    resumed = toy_settings(criterion=make(), seed=99, **chosen).adapter(second)
+    resumed = toy_settings(criterion=make(), **chosen).adapter(second)
     resumed.load_state_dict(json.loads(saved))
     assert resumed.state_dict() == adapter.state_dict()
     assert (resumed.epoch, resumed.current) == (15, adapter.current)
@@ -529,6 +529,8 @@ def test_a_state_says_all() -> None:
         "selection": "Best()",
         "keep": "'winner'",
         "randomness": "'common'",
+        "seed": "0",
+        "initial": "{'x': 1}",
     }
 
 

@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from dynhp import Candidate, DynamicGridAdapter, Serial, lowest, trainer_from
-from dynhp.attempt import NOWHERE, Job, attempt, check_in_force, check_value, read_metrics, reseed
+from dynhp.attempt import (
+    NOWHERE,
+    Job,
+    attempt,
+    check_in_force,
+    check_value,
+    plain_metrics,
+    read_metrics,
+    reseed,
+)
 from dynhp.errors import ContractError, MetricError, SettingsError, ValueNotInForce
 from tests.reference import Diary, Toy, bits
 
@@ -295,3 +304,14 @@ def test_a_read_back_that_could_read_nothing_is_refused(told: Any, message: str)
 def test_nowhere_is_no_state() -> None:
     assert repr(NOWHERE) == "NOWHERE"
     assert NOWHERE is not None
+
+
+@pytest.mark.parametrize("name", [3, None, ("val", "loss")])
+def test_a_metric_is_called_by_a_string(name: Any) -> None:
+    with pytest.raises(MetricError, match=r"a metric's name must be a string, got .*; rename it"):
+        plain_metrics({"loss": 1.0, name: 2.0})
+
+
+@pytest.mark.parametrize("value", [float("nan"), -float("nan"), np.float32("nan")])
+def test_there_is_one_nan(value: Any) -> None:
+    assert plain_metrics({"loss": value})["loss"] is math.nan

@@ -325,7 +325,7 @@ def test_a_damaged_state_is_refused_and_changes_nothing(damage: Any, message: st
     saved = copy.deepcopy(adapter.state_dict())
     assert (saved["current"], saved["history"][1]["chosen"]) == ({"lr": 0.1}, 0)
     other_trainer = Toy()
-    other = make(other_trainer, epochs=40, seed=5)
+    other = make(other_trainer, epochs=40)
     other.run(4)
     before, history = copy.deepcopy(other.state_dict()), told(other.history)
     with pytest.raises(SettingsError, match=message):
@@ -341,8 +341,8 @@ def test_all_other_settings_are_listed() -> None:
     with pytest.raises(SettingsError) as caught:
         make(Toy(), selection=Racing()).load_state_dict(saved)
     assert str(caught.value) == (
-        f"{OTHER}try_for: saved 3, here 2; selection: saved Best(), here Racing(keep=0.5); "
-        "keep: saved 'value', here 'winner'"
+        f"{OTHER}try_for: saved 3, here 2; selection: saved Best(), here "
+        "Racing(keep=0.5, every=1); keep: saved 'value', here 'winner'"
     )
     with pytest.raises(SettingsError, match=re.escape("criterion: saved lowest('loss'), here l")):
         make(Toy(), criterion=lowest("norm")).load_state_dict(make(Toy()).state_dict())

@@ -111,7 +111,9 @@ PROPOSERS = [
 @given(
     space=st.sampled_from(SPACES),
     proposer=st.sampled_from(PROPOSERS),
-    selection=st.sampled_from([Best(), Racing(), Racing(0.3), BestByMargin(noise=1.0)]),
+    selection=st.sampled_from(
+        [Best(), Racing(), Racing(0.3), Racing(every=2), BestByMargin(noise=1.0)]
+    ),
     keep=st.sampled_from(["winner", "value"]),
     randomness=st.sampled_from(["common", "independent"]),
     lengths=st.tuples(st.integers(1, 6), st.integers(1, 6)),

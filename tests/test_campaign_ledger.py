@@ -382,7 +382,7 @@ def test_a_campaign_can_be_looked_at_while_it_goes_on(tmp_path: Path) -> None:
 
 
 def test_nothing_so_far_is_told(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="cannot read from"):
+    with pytest.raises(CheckpointError, match="there is no campaign that can be read in"):
         campaign_so_far(picky, RUNS, folder=tmp_path / "nowhere")
     campaign(tmp_path)
     with pytest.raises(CheckpointError, match="is not of this campaign"):

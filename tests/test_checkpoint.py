@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,14 @@ import numpy as np
 import pytest
 
 import dynhp._files
-from dynhp import DynamicGridAdapter, lowest
+from dynhp import DynamicGridAdapter, History, Processes, lowest
 from dynhp._shelf import Shelf
 from dynhp.checkpoint import checkpoints, resume, run_with_checkpoints
 from dynhp.codecs import decode, encode
 from dynhp.errors import CheckpointError, CodecError, DamagedFile, SettingsError
 from dynhp.journal import Journal, history_from_journal
 from dynhp.testing import NoisyQuadratic
-from tests.resuming import adapter_of, mortal
+from tests.resuming import Killed, adapter_of, mortal
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -142,6 +143,85 @@ def test_other_settings_are_refused_and_the_difference_shown(tmp_path: Path) -> 
     run_with_checkpoints(fresh(), 4, checkpoint=tmp_path)
     with pytest.raises(SettingsError, match="keep: saved 'winner', here 'value'"):
         run_with_checkpoints(fresh(keep="value"), 8, checkpoint=tmp_path)
+
+
+@pytest.mark.usefixtures("_fast_disk")
+@pytest.mark.parametrize(
+    ("ours", "message"),
+    [
+        ({"seed": 1}, "seed: saved 0, here 1$"),
+        ({"initial": {"lr": 0.3}}, "initial: saved {'lr': 0.03}, here {'lr': 0.3}$"),
+    ],
+)
+def test_another_seed_or_start_is_another_run(ours: Any, message: str, tmp_path: Path) -> None:
+    run_with_checkpoints(fresh(), 4, checkpoint=tmp_path)
+    with pytest.raises(SettingsError, match=message):
+        run_with_checkpoints(fresh(**ours), 8, checkpoint=tmp_path)
+    same = fresh(seed=0, initial={"lr": 0.03})
+    assert run_with_checkpoints(same, 8, checkpoint=tmp_path) == fresh_history(4, 8)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A proposer whose text says all."""
+
+    count: int
+
+    def propose(self, known: Any, rng: Any) -> Any:
+        return [] if known.tries else list(known.space.grid())[: self.count]
+
+    def waves(self, space: Any, current: Any) -> tuple[int, ...]:
+        return (self.count,)
+
+
+class Untold(Told):
+    """One whose text is an address, and which counts how often it is asked."""
+
+    __repr__ = object.__repr__
+
+    def propose(self, known: Any, rng: Any) -> Any:
+        vars(self)["_asked"] = vars(self).get("_asked", 0) + 1
+        return super().propose(known, rng)
+
+
+@pytest.mark.usefixtures("_fast_disk")
+@pytest.mark.parametrize("kind", [Told, Untold])
+def test_parts_of_ones_own_are_compared_by_their_text_or_their_attributes(
+    kind: Any, tmp_path: Path
+) -> None:
+    run_with_checkpoints(fresh(proposer=kind(2)), 4, checkpoint=tmp_path)
+    with pytest.raises(SettingsError, match=r"proposer: .*count.*2.*, here .*count.*3"):
+        run_with_checkpoints(fresh(proposer=kind(3)), 8, checkpoint=tmp_path)
+    assert run_with_checkpoints(fresh(proposer=kind(2)), 8, checkpoint=tmp_path).epochs == 8
+
+
+@pytest.mark.usefixtures("_fast_disk")
+def test_fewer_epochs_than_are_done_are_refused_and_a_shorter_plan_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with checkpoints(tmp_path, fresh()) as begun:
+        next(begun.rounds(40))
+    before = (tmp_path / "checkpoint-00000001.zip").read_bytes()
+    with pytest.raises(SettingsError, match=r"epochs must be at least 4, .* got 2; ask for more"):
+        run_with_checkpoints(fresh(), 2, checkpoint=tmp_path)
+    assert (tmp_path / "checkpoint-00000001.zip").read_bytes() == before
+    with caplog.at_level(logging.WARNING, "dynhp"):
+        assert run_with_checkpoints(fresh(), 8, checkpoint=tmp_path).epochs == 8
+    assert "was planned for 40 epochs; from now on it is for 8" in caplog.text
+
+
+def test_a_trainer_that_was_put_back_already_tells_where_the_run_goes_on() -> None:
+    trainer, space = NoisyQuadratic(), {"lr": [0.02, 0.1, 0.3]}
+    settings: Any = {"criterion": lowest("loss"), "adapt_every": 2, "try_for": 1}
+    first = DynamicGridAdapter(trainer, space, **settings)
+    first.run(4)
+    assert first.current != first.history[0].previous
+    again = DynamicGridAdapter(trainer, space, **settings)  # on the same, which reads back
+    again.load_state_dict(first.state_dict())
+    assert again.history == first.history
+    other = DynamicGridAdapter(NoisyQuadratic(), space, initial=first.current, **settings)
+    with pytest.raises(SettingsError, match="initial: saved"):
+        other.load_state_dict(first.state_dict())
 
 
 @pytest.mark.usefixtures("_fast_disk")
@@ -394,3 +474,76 @@ def test_a_journal_that_is_new_or_no_longer_wanted(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
     with pytest.raises(CheckpointError, match="is not the journal of this run"):
         run_with_checkpoints(adapter_of(mortal({}), {}, (journal,)), 16, checkpoint=tmp_path / "a")
+
+
+@pytest.mark.usefixtures("_fast_disk")
+def test_a_run_goes_on_and_is_saved_when_its_journal_is_lost(tmp_path: Path) -> None:
+    folder, journal = tmp_path / "saved", tmp_path / "journal"
+
+    def sweep(event: Any) -> None:
+        if getattr(event, "index", None) == 1 and hasattr(event, "tries"):
+            journal.unlink()
+
+    settings: Any = {"checkpoint": folder, "journal": journal}
+    adapter = adapter_of(mortal({}), {}, (sweep,))
+    with pytest.warns(RuntimeWarning, match="somebody has removed or cut it"):
+        run_with_checkpoints(adapter, 16, on_checkpoint_error="warn", **settings)
+    assert saved(folder)[-1] == "checkpoint-00000004.zip"
+    assert not journal.exists()
+    longer = run_with_checkpoints(fresh(), 20, **settings)  # with a journal of its own
+    assert longer == fresh_history(16, 20)
+    assert History.from_journal(journal).rounds == longer.rounds[4:]
+    shutil.rmtree(folder)
+    journal.unlink()
+    adapter = adapter_of(mortal({}), {}, (sweep,))
+    with pytest.raises(CheckpointError, match=r"^of the journal .* are left: .* put the file back"):
+        run_with_checkpoints(adapter, 16, **settings)
+
+
+@pytest.mark.usefixtures("_fast_disk")
+def test_two_runs_of_one_process_cannot_save_into_one_folder(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "saved")
+    (tmp_path / "saved").mkdir()
+    with checkpoints(tmp_path / "saved", fresh()) as adapter:
+        with pytest.raises(CheckpointError, match="another run of this process is using"):
+            run_with_checkpoints(fresh(), 4, checkpoint=tmp_path / "link")
+        adapter.run(4)
+    assert run_with_checkpoints(fresh(), 8, checkpoint=tmp_path / "link").epochs == 8
+
+
+class Undefined(NoisyQuadratic):
+    """A trainer with a metric that is a nan of its own every time."""
+
+    def metrics(self) -> dict[str, float]:
+        return {**super().metrics(), "auc": float("nan")}
+
+
+def undefined(**settings: Any) -> DynamicGridAdapter:
+    return DynamicGridAdapter(
+        Undefined(seed=1),
+        {"lr": [0.01, 0.1]},
+        criterion=lowest("loss"),
+        adapt_every=4,
+        try_for=1,
+        **settings,
+    )
+
+
+@pytest.mark.usefixtures("_fast_disk")
+def test_equal_runs_are_equal_where_a_metric_is_nan(tmp_path: Path) -> None:
+    expected = undefined(callbacks=[Journal(tmp_path / "journal")]).run(8)
+    assert undefined().run(8) == expected
+    assert History.from_journal(tmp_path / "journal") == expected
+    seen: list[Any] = []
+
+    def kill(event: Any) -> None:
+        seen.append(event)
+        if len(seen) == 7:  # at the second try of the second round
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_with_checkpoints(undefined(callbacks=[kill]), 8, checkpoint=tmp_path / "saved")
+    assert list((tmp_path / "saved").glob("try-00000001-*"))
+    assert resume(tmp_path / "saved", undefined()) == expected
+    with Processes(Undefined, workers=1) as executor:
+        assert undefined(executor=executor).run(8) == expected

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dynhp import Candidate
-from dynhp import _decoding as decoding
 from dynhp import codecs as module
 from dynhp.codecs import decode, encode, register_codec, register_dataclass, write_state
 from dynhp.errors import CodecError, SettingsError
@@ -149,14 +148,87 @@ def test_generators_go_on_where_they_were(kind: str) -> None:
     assert back.random(20).tolist() == generator.random(20).tolist()
 
 
-def test_views_become_whole_and_nothing_is_shared() -> None:
+def test_a_view_becomes_whole() -> None:
     base = np.arange(24.0).reshape(4, 6)
     part = base[::2, 1::2]
-    first, second = decode(encode([part, part]))
-    assert first.tolist() == part.tolist()
-    first += 1
-    assert second.tolist() == part.tolist()
+    back = decode(encode(part))
+    assert back.tolist() == part.tolist()
+    back += 1
     assert base[0, 1] == 1
+
+
+@pytest.mark.parametrize("axes", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1), (1, 0, 2)])
+@pytest.mark.parametrize("gap", [1, 2, -1])
+def test_the_order_in_memory_is_that_of_a_copy(axes: tuple[int, ...], gap: int) -> None:
+    turned = np.arange(2.0 * 3 * 8).reshape(2, 3, 8)[..., ::gap].transpose(axes)
+    back = decode(encode(turned))
+    assert np.array_equal(back, turned)
+    assert back.strides == turned.copy(order="K").strides
+    assert encode(back) == encode(turned)
+
+
+def test_what_is_one_thing_comes_back_as_one() -> None:
+    array, items, raw, chosen = np.ones(2), [1], bytearray(b"a"), {1}
+    bits = np.random.PCG64(3)
+    state = {
+        "arrays": [array, (array, array[:]), np.ones(2)],
+        "others": [items, items, raw, raw, chosen, chosen, [1]],
+        "keys": {(1,): items},
+        "generators": [np.random.Generator(bits), np.random.Generator(bits), bits],
+    }
+    back = decode(encode(state))
+    first, (second, third), apart = back["arrays"]
+    first += 1
+    assert second is first
+    assert third is first
+    assert apart.tolist() == [1.0, 1.0]
+    one, two, three, four, five, six, seven = back["others"]
+    assert one is two is back["keys"][(1,)]
+    assert (three is four, five is six) == (True, True)
+    assert seven is not one
+    left, right, own = back["generators"]
+    assert left.bit_generator is right.bit_generator is own
+    assert encode(back) != encode(state)  # it was added to
+    first -= 1
+    assert encode(back) == encode(state)
+
+
+def test_things_that_come_and_go_are_not_taken_for_one() -> None:
+    state = [{index, "a"} for index in range(200)]  # each is told by a list that lives shortly
+    assert decode(encode(state)) == state
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (np.s_[:], np.s_[1:]),
+        (np.s_[:4], np.s_[3:]),
+        (np.s_[::-1], np.s_[:]),
+        (np.s_[2:3], np.s_[::2]),
+    ],
+)
+def test_different_views_of_one_memory_are_refused_with_both_paths(one: Any, other: Any) -> None:
+    base = np.arange(6.0)
+    message = r"(?=.*state\['a'\])(?=.*state\['b'\]\[0\]).*are different views of one memory"
+    with pytest.raises(CodecError, match=message):
+        encode({"a": base[one], "b": [base[other]], "c": np.ones(2)})
+
+
+def test_views_that_do_not_meet_are_two_arrays() -> None:
+    base = np.arange(12.0).reshape(3, 4)
+    state = [base[:, 0], base[:, 1], base[:, 2:], base[:0], base[0:0]]
+    assert [item.tolist() for item in decode(encode(state))] == [item.tolist() for item in state]
+
+
+def test_what_is_shared_too_often_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    tower: Any = ["x" * 100]
+    for _ in range(10):
+        tower = [tower, tower]
+    assert decode(encode(tower)) == tower
+    for _ in range(20):
+        tower = [tower, tower]
+    with pytest.raises(CodecError, match="too much of the state is shared; make copies"):
+        encode(tower)
 
 
 def test_equal_states_give_equal_bytes_without_a_clock() -> None:
@@ -173,7 +245,7 @@ def test_any_tool_can_open_the_file() -> None:
     assert archive.namelist() == ["state.json", "buffers/0", "buffers/1"]
     assert archive.read("buffers/0") == bytes([0, 0, 1, 0, 2, 0])
     assert archive.read("state.json") == (
-        b'{"format":"dynhp state","version":1,'
+        b'{"format":"dynhp state","version":2,'
         b'"state":{"w":{"$array":["<i2",[3],"C",0]},"n":{"$bytes":1}}}'
     )
     assert archive.comment == f"dynhp sha256 {digest}".encode()
@@ -233,11 +305,10 @@ def test_the_same_thing_twice_is_no_cycle() -> None:
 
 
 def test_too_much_json_is_refused_when_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_JSON", 1000)
+    monkeypatch.setattr(module, "MOST_STATE", 1000)
     encode(np.zeros(10_000))
     with pytest.raises(CodecError, match="more than 1000; put long lists of numbers into numpy"):
         encode([0.5] * 1000)
-    monkeypatch.setattr(decoding, "MOST_JSON", 1000)
     assert decode(encode([0.5] * 100)) == [0.5] * 100
 
 

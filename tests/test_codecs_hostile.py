@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,8 @@ import numpy as np
 import pytest
 
 from dynhp import _archive
+from dynhp._decoding import MOST_STATE
+from dynhp._encoding import Encoder
 from dynhp.codecs import decode, encode, read_state
 from dynhp.errors import CodecError, DamagedFile
 
@@ -27,7 +30,7 @@ SMALL = {"w": np.arange(3.0), "n": (1, None, float("nan")), "raw": b"bytes", "t"
 
 def sealed(state: Any, *buffers: bytes, **document: Any) -> bytes:
     """A file that is sound outside, whatever its JSON says."""
-    text = {"format": "dynhp state", "version": 1, "state": state, **document}
+    text = {"format": "dynhp state", "version": 2, "state": state, **document}
     return sealed_json(json.dumps(text), *buffers)
 
 
@@ -103,7 +106,7 @@ def lying_size(size: int) -> bytes:
     return bytes(data)
 
 
-STATE_JSON = b'{"format":"dynhp state","version":1,"state":1}'
+STATE_JSON = b'{"format":"dynhp state","version":2,"state":1}'
 FOREIGN = {
     "nothing": b"",
     "text": b"hello",
@@ -167,6 +170,18 @@ LIES: dict[str, bytes] = {
     "a buffer from behind": sealed({"$bytes": -1}, EIGHT),
     "a buffer by a truth": sealed({"$bytes": False}, EIGHT),
     "a buffer left over": sealed(1, EIGHT),
+    "axes twice": sealed({"$array": ["<f8", [1, 1], [0, 0], 0]}, EIGHT),
+    "axes of texts": sealed({"$array": ["<f8", [1, 1], ["0", "1"], 0]}, EIGHT),
+    "too many axes": sealed({"$array": ["<f8", [1], [0, 1], 0]}, EIGHT),
+    "the same as nothing": sealed({"$same": 0}),
+    "the same as itself": sealed([{"$same": 0}]),
+    "the same as what comes later": sealed([[], {"$same": 1}, []]),
+    "the same from behind": sealed([[], {"$same": -1}]),
+    "the same by a truth": sealed([[], {"$same": False}]),
+    "the same as a tuple": sealed([{"$tuple": []}, {"$same": 0}]),
+    "a tower of the same": sealed(
+        json.loads("[" * 60 + '["text"]' + "".join(f',{{"$same":{i}}}]' for i in range(60)))
+    ),
     "a key that cannot be one": sealed({"$dict": [[[1], 2]]}),
     "a key twice": sealed({"$dict": [["a", 1], ["a", 2]]}),
     "half a pair": sealed({"$dict": [["a"]]}),
@@ -181,20 +196,20 @@ LIES: dict[str, bytes] = {
     "an int in another way": sealed({"$int": "ff"}),
     "an int that is none": sealed({"$int": 3}),
     "a text that is none": sealed({"$str": "ff"}),
-    "nan": sealed_json('{"format":"dynhp state","version":1,"state":NaN}'),
-    "infinity": sealed_json('{"format":"dynhp state","version":1,"state":-Infinity}'),
-    "a float that overflows": sealed_json('{"format":"dynhp state","version":1,"state":1e999}'),
+    "nan": sealed_json('{"format":"dynhp state","version":2,"state":NaN}'),
+    "infinity": sealed_json('{"format":"dynhp state","version":2,"state":-Infinity}'),
+    "a float that overflows": sealed_json('{"format":"dynhp state","version":2,"state":1e999}'),
     "a million digits": sealed_json(
-        '{"format":"dynhp state","version":1,"state":' + "9" * 1_000_000 + "}"
+        '{"format":"dynhp state","version":2,"state":' + "9" * 1_000_000 + "}"
     ),
-    "a name twice": sealed_json('{"format":"dynhp state","version":1,"state":1,"state":2}'),
+    "a name twice": sealed_json('{"format":"dynhp state","version":2,"state":1,"state":2}'),
     "a tower": sealed_json(
-        '{"format":"dynhp state","version":1,"state":' + "[" * 100_000 + "]" * 100_000 + "}"
+        '{"format":"dynhp state","version":2,"state":' + "[" * 100_000 + "]" * 100_000 + "}"
     ),
     "a tower to climb": sealed_json(
-        '{"format":"dynhp state","version":1,"state":' + "[" * 400 + "]" * 400 + "}"
+        '{"format":"dynhp state","version":2,"state":' + "[" * 400 + "]" * 400 + "}"
     ),
-    "letters beyond ASCII": sealed_json('{"format":"dynhp state","version":1,"state":"\xff"}'),
+    "letters beyond ASCII": sealed_json('{"format":"dynhp state","version":2,"state":"\xff"}'),
     "no JSON": sealed_json("{"),
     "no document": sealed_json("[]"),
     "another format": sealed(1, format="a picture"),
@@ -217,18 +232,67 @@ def test_the_corpus_is_refused_for_what_it_says_and_not_for_how_it_is_sealed() -
     [
         (sealed({"$codec": ["os.system", "touch owned"]}), "'os.system', which nobody has reg"),
         (sealed({"$codec": [["a"], 1]}), "nobody has registered|says what no state can be"),
-        (sealed({"$codec": ["numpy.generator", {"bit_generator": "seed"}]}), "no bit generator"),
+        (sealed({"$codec": ["numpy.generator", {"bit_generator": "seed"}]}), "needs a bit gen"),
+        (sealed({"$codec": ["numpy.PCG64", {"bit_generator": "seed"}]}), "no bit generator of"),
         (sealed({"$codec": ["default", ["exec", {}]]}), "default cannot be made"),
         (sealed({"$codec": ["candidate", 3]}), "candidate cannot be made"),
         (sealed({"$codec": ["set", [[1]]]}), "set cannot be made"),
-        (sealed(1, version=2), "reads version 1 of states, the file has 2"),
+        (sealed(1, version=1), "reads version 2 of states, the file has 1"),
         (sealed(1, version="9" * 1000), "the file has 9{40};"),
-        (sealed(1, more=1), "reads version 1"),
+        (sealed(1, more=1), "reads version 2"),
     ],
 )
 def test_what_this_version_cannot_read_is_refused(data: bytes, message: str) -> None:
     with pytest.raises((CodecError, DamagedFile), match=message):
         decode(data)
+
+
+def lying_generator(kind: str, *way: str, value: Any) -> bytes:
+    """A generator of which one number, or one array, is not what numpy would ever have."""
+    plain = getattr(np.random, kind)(3).state
+    part = plain
+    for name in way[:-1]:
+        part = part[name]
+    part[way[-1]] = value
+    encoder = Encoder()
+    node = {"$codec": ["numpy.generator", {"$codec": [f"numpy.{kind}", encoder.node(plain)]}]}
+    return sealed(node, *map(bytes, encoder.buffers))
+
+
+LONGS = np.zeros(3, np.uint64)
+
+
+@pytest.mark.parametrize(
+    ("kind", "way", "value"),
+    [
+        ("MT19937", ("state", "pos"), 625),
+        ("MT19937", ("state", "pos"), -1),
+        ("MT19937", ("state", "pos"), 10**6),
+        ("MT19937", ("state", "pos"), True),
+        ("MT19937", ("state", "pos"), 3.0),
+        ("MT19937", ("state", "key"), np.zeros(623, np.uint32)),
+        ("MT19937", ("state", "key"), np.zeros(624, np.int64)),
+        ("MT19937", ("state",), None),
+        ("MT19937", ("more",), 1),
+        ("Philox", ("buffer_pos",), 5),
+        ("Philox", ("buffer_pos",), -1000),
+        ("Philox", ("buffer",), LONGS),
+        ("Philox", ("state", "counter"), LONGS),
+        ("Philox", ("state", "key"), LONGS),
+        ("Philox", ("has_uint32",), 2),
+        ("SFC64", ("state", "state"), LONGS),
+        ("SFC64", ("uinteger",), 2**32),
+        ("PCG64", ("state", "state"), 2**128),
+        ("PCG64", ("state", "inc"), -1),
+        ("PCG64DXSM", ("uinteger",), "1"),
+        ("PCG64", ("bit_generator",), "MT19937"),
+    ],
+)
+def test_a_generator_that_would_read_foreign_memory_is_refused(
+    kind: str, way: tuple[str, ...], value: Any
+) -> None:
+    with pytest.raises(CodecError, match="no bit generator of numpy has such a"):
+        decode(lying_generator(kind, *way, value=value))
 
 
 def test_fields_that_a_dataclass_does_not_have() -> None:
@@ -240,9 +304,23 @@ def test_fields_that_a_dataclass_does_not_have() -> None:
 
 def test_too_much_json_is_refused_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     data = encode([0.5] * 1000)
-    monkeypatch.setattr("dynhp._decoding.MOST_JSON", 1000)
+    monkeypatch.setattr("dynhp.codecs.MOST_STATE", 1000)
     with pytest.raises(DamagedFile, match="bytes of JSON are more than 1000"):
         decode(data)
+
+
+@pytest.mark.parametrize("unit", ["[]", "{}", '{"":1}', "1.5", '"a"'])
+def test_the_memory_that_json_takes_is_bounded(unit: str) -> None:
+    text = "[" + ",".join([unit] * (200_000 // len(unit))) + "]"
+    data = sealed_json('{"format":"dynhp state","version":2,"state":' + text + "}")
+    tracemalloc.start()
+    try:
+        decode(data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 70 * len(data)  # as the comment at MOST_STATE says, and a little more
+    assert 70 * MOST_STATE < 1.2e9
 
 
 def test_running_out_of_memory_is_not_called_damage(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ from dynhp.executors._lane import Lane, interrupts_held, told
 from dynhp.executors._messages import (
     Began,
     Fill,
+    Forget,
     Lost,
     Pack,
     Packed,
@@ -226,23 +227,24 @@ def test_a_worker_trains_and_hands_out_its_state() -> None:
     with serving(pickle.dumps(LARGE)) as worker:
         assert worker.recv() == Ready()
         for sent in (parcel, None):  # the second time it has the origin
-            worker.send(Train(job(None), sent))
+            worker.send(Train(7, job(None), sent))
             assert [worker.recv() for _ in range(3)] == [Began(0), Began(1), Began(2)]
             report = worker.recv()
             assert report[:3] == Report.of(expected)[:3]
-        worker.send(Pack())
+        worker.send(Pack(7))
         weighed = worker.recv()
         assert weighed.sizes[1:] == (48000, 48000)
         name = segments.make(weighed.sizes)
         worker.send(Fill(name))
         assert difference(load(worker.recv().parcel, segments.buffer), expected.keep()) is None
-        worker.send(Pack())
+        worker.send(Pack(7))
         assert isinstance(worker.recv(), Weighed)
         worker.send(Fill(None))  # where there is no room for a segment
         found = worker.recv().parcel
         assert found.segment is None
         assert difference(load(found, segments.buffer), expected.keep()) is None
-        worker.send(Train(job(None), Parcel((1,), None, (b"?",))))
+        worker.send(Forget())  # which is not answered
+        worker.send(Train(8, job(None), Parcel((1,), None, (b"?",))))
         assert worker.recv() == Began(0)  # it has arrived
         raised = worker.recv()
         assert isinstance(raised, Raised)
@@ -253,11 +255,52 @@ def test_a_worker_trains_and_hands_out_its_state() -> None:
 def test_a_small_state_comes_with_the_answer() -> None:
     with serving(pickle.dumps(NoisyQuadratic)) as worker:
         assert worker.recv() == Ready()
-        worker.send(Pack())
+        origin = NoisyQuadratic().get_state()
+        worker.send(Train(0, job(None, epochs=0), pack(origin, Segments())))
+        assert isinstance([worker.recv(), worker.recv()][1], Report)
+        worker.send(Pack(0))
         packed = worker.recv()
         assert isinstance(packed, Packed)
-        found = load(packed.parcel, Segments().buffer)
-        assert difference(NoisyQuadratic().get_state(), found) is None
+        assert difference(origin, load(packed.parcel, Segments().buffer)) is None
+
+
+def asked_for(desk: _worker.Desk, number: int) -> Any:
+    answer = desk.answer(Pack(number))
+    return load(answer.parcel, Segments().buffer) if isinstance(answer, Packed) else answer
+
+
+def test_a_worker_holds_the_states_that_are_wanted_and_no_other() -> None:
+    desk = _worker.Desk(NoisyQuadratic(), lambda answer: None)
+    origin = NoisyQuadratic().get_state()
+    rates = [0.01, 0.02, 0.05, 0.1]
+    wanted: list[tuple[int, ...]] = [(), (0,), (0, 1), (1, 2)]
+    for number, rate in enumerate(rates):
+        sent = pack(origin, Segments()) if number == 0 else None
+        desk.answer(Train(number, job(None, rate), sent, wanted[number]))
+    assert list(desk._held) == [1, 2]  # 0 was dealt with; 3 is in the trainer
+    expected = Serial().run(NoisyQuadratic(), [job(origin, rate) for rate in rates], at=NOWHERE)
+    states = [outcome.keep() for outcome in expected]
+    for number in (3, 1):
+        assert difference(states[number], asked_for(desk, number)) is None
+    assert list(desk._held) == [2]  # what was handed out is not held any longer
+    assert desk.answer(Forget()) is None
+    assert desk._held == {}
+
+
+class Forgetful(NoisyQuadratic):
+    """Has no state to give."""
+
+    def get_state(self) -> Any:
+        raise OSError("no state")
+
+
+def test_a_state_that_cannot_be_put_aside_fails_nobody_elses_try() -> None:
+    desk = _worker.Desk(Forgetful(), lambda answer: None)
+    desk.answer(Train(0, job(None), pack(NoisyQuadratic().get_state(), Segments())))
+    assert isinstance(desk.answer(Train(1, job(None), None, (0,))), Report)
+    raised = asked_for(desk, 0)
+    assert isinstance(raised, Raised)
+    assert str(raised.again()) == "no state"
 
 
 def test_a_worker_that_cannot_find_its_factory_says_so() -> None:
@@ -275,7 +318,7 @@ class Leaves(NoisyQuadratic):
 def test_a_trainer_that_leaves_takes_its_worker_with_it() -> None:
     desk = _worker.Desk(Leaves(), lambda answer: None)
     with pytest.raises(SystemExit):
-        desk.answer(Train(job(None), pack(Leaves().get_state(), Segments())))
+        desk.answer(Train(0, job(None), pack(Leaves().get_state(), Segments())))
 
 
 def test_a_telling_trainer_has_the_powers_of_the_one_inside_and_no_more() -> None:
@@ -301,6 +344,23 @@ def test_an_exception_that_cannot_travel_is_told_by_name() -> None:
     raised = Raised.of(Stubborn(3, "no way"))
     assert isinstance(raised.error, ContractError)
     assert str(raised.again()) == "Stubborn: no way"
+
+
+class StubbornMetric(MetricError):
+    """One of ours by descent, that cannot be made again from its arguments."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+
+
+def test_one_of_ours_that_cannot_travel_is_told_as_the_nearest_that_can() -> None:
+    class Local(StubbornMetric):
+        pass
+
+    for error in (StubbornMetric(3, "no way"), Local(3, "no way")):
+        raised = Raised.of(error)
+        assert type(raised.error) is MetricError
+        assert str(raised.error) == f"{type(error).__name__}: no way"
 
 
 class Parent:
@@ -559,6 +619,10 @@ def silent(request: Any) -> list[Any]:
     return []
 
 
+def interrupted(*args: Any) -> Any:
+    raise KeyboardInterrupt
+
+
 def scheduled(crew: Crew, jobs: list[Job], **settings: Any) -> Schedule:
     return Schedule(Shift(crew, jobs), jobs, **({"retries": 0} | settings))
 
@@ -595,10 +659,18 @@ def test_a_worker_ahead_puts_its_states_aside_up_to_a_bound(crew: Any) -> None:
         patch.setattr("dynhp.executors._crew.wait", wait)
         next(outcomes)
     # Jobs 1, 2 and 3: of twice two workers the first has one; the state of the last stays in.
-    assert asked_of(crew.lanes[1]) == [Train, Pack, Train, Pack, Train]
+    ahead = crew.lanes[1]
+    asked = ahead.connection.asked
+    assert asked_of(ahead) == [Train] * 3
+    assert [set(request.wanted) for request in asked[1:]] == [{1}, {1, 2}]
     outcome = next(outcomes)
     assert outcome.keep() == outcome.keep() == "state"  # from where it was put aside
-    assert asked_of(crew.lanes[1]) == [Train, Pack, Train, Pack, Train]
+    assert [request for request in asked if isinstance(request, Pack)] == [Pack(1)]
+    crew.calm()
+    assert asked_of(ahead)[-1] is Forget
+    assert ahead.holds == set()
+    crew.calm()
+    assert asked_of(ahead).count(Forget) == 1
 
 
 def test_a_worker_waits_as_long_as_packing_takes(crew: Any) -> None:
@@ -614,35 +686,32 @@ def test_a_worker_waits_as_long_as_packing_takes(crew: Any) -> None:
     crew.pace = 0.0
     assert not shift.begin(2, jobs[2], ahead=False)
     assert asked_of(crew.lanes[1]) == [Train]
-    assert not shift.begin(2, jobs[2], ahead=True)
+    assert shift.begin(2, jobs[2], ahead=True)
     assert shift._patience == float("inf")
-    assert asked_of(crew.lanes[1]) == [Train, Pack]
+    assert asked_of(crew.lanes[1]) == [Train, Train]
 
 
 @pytest.mark.parametrize("late", [STATE, Weighed((10,)), "lost"], ids=["packed", "weighed", "lost"])
 def test_a_state_that_is_not_wanted_any_more(crew: Any, late: Any) -> None:
-    """The worker was told to put it aside, and meanwhile its outcome was dealt with."""
-    crew.script += [silent, prompt, prompt]
-    schedule = scheduled(crew, [job(0) for _ in range(4)])
-    outcomes = outcomes_of(schedule)
-    begun_and_told(crew, schedule)
-    ahead = crew.lanes[1]
-    ahead.connection.answers = silent
-    schedule._assign(ahead=True)
-    assert isinstance(ahead.asked, Pack)
-    crew.lanes[0].connection.answers = prompt
-    crew.lanes[0].connection.waiting += [REPORT]
-    next(outcomes)
-    next(outcomes)
-    third = next(outcomes)  # number 1 is dealt with, though it is still to be packed
-    assert third.series == REPORT.series
+    """It was asked for, but whoever did that did not wait for it."""
+    crew.script += [prompt, prompt, prompt]
+    outcomes = outcomes_of(scheduled(crew, [job(0) for _ in range(4)]))
+    first = next(outcomes)
+    asked = crew.lanes[0]
+    asked.connection.answers = silent
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crew, "listen", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            first.keep()
+    assert asked.asked == Pack(0)
+    assert next(outcomes).series == REPORT.series  # number 0 is dealt with
     if late == "lost":
-        ahead.process.alive, ahead.process.exitcode = False, -9
+        asked.process.alive, asked.process.exitcode = False, -9
     else:
-        ahead.connection.waiting += [late]
-    next(outcomes)
-    assert list(outcomes) == []
-    assert (ahead in crew.lanes) == (late != "lost")
+        asked.connection.answers = prompt
+        asked.connection.waiting += [late]
+    assert len(list(outcomes)) == 2
+    assert (asked in crew.lanes) == (late != "lost")
     assert crew.segments._used == {}
 
 
@@ -687,11 +756,8 @@ def dying(request: Any) -> list[Any]:
     return ["EOF"]
 
 
-@pytest.mark.parametrize(("deaths", "survives"), [(2, True), (3, False)])
-def test_a_job_given_to_a_dying_worker_has_lost_nothing(
-    crew: Any, monkeypatch: pytest.MonkeyPatch, deaths: int, survives: bool
-) -> None:
-    """As after a kill that takes a while; but no more often than there are workers."""
+def ending(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the connection to one that is dying end when one listens."""
     hear = Wire.recv
 
     def recv(self: Wire) -> Any:
@@ -700,6 +766,14 @@ def test_a_job_given_to_a_dying_worker_has_lost_nothing(
         return answer
 
     monkeypatch.setattr(Wire, "recv", recv)
+
+
+@pytest.mark.parametrize(("deaths", "survives"), [(2, True), (3, False)])
+def test_a_job_given_to_a_dying_worker_has_lost_nothing(
+    crew: Any, monkeypatch: pytest.MonkeyPatch, deaths: int, survives: bool
+) -> None:
+    """As after a kill that takes a while; but no more often than there are workers."""
+    ending(monkeypatch)
     crew.script += [dying] * deaths + [prompt]
     outcome = next(outcomes_of(scheduled(crew, [job(0)], retries=0)))
     assert outcome.error == (
@@ -712,29 +786,20 @@ def test_a_job_given_to_a_dying_worker_has_lost_nothing(
 def test_a_state_is_made_again_though_the_first_to_be_asked_is_dying(
     crew: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two workers are killed; one has put its state aside, and is taken for free and alive."""
-    crew.script += [prompt, prompt, prompt, prompt]
-    schedule = scheduled(crew, [job(0) for _ in range(3)], retries=1)
-    outcome = next(outcomes_of(schedule))
-    holder, ahead = crew.lanes
-    while ahead.number != 1 or ahead.asked is not None:
-        schedule._listen()
-    ahead.ask(Pack())  # it answers, and nobody has heard that yet
-    assert holder.number == 0
-    for lane in crew.lanes:
-        lane.connection.answers = silent
+    """The one that has it is killed, and the one that is to make it again is being killed."""
+    ending(monkeypatch)
+    crew.script += [prompt, prompt, dying, prompt]
+    schedule = scheduled(crew, [job(0) for _ in range(2)], retries=1)
+    outcomes = outcomes_of(schedule)
+    outcome = next(outcomes)
+    holder, other = crew.lanes
+    assert holder.holds == {0}
+    holder.connection.answers = silent
     holder.process.kill()
-    listen = crew.listen
-
-    def dies_late(patience: float) -> list[Any]:
-        if isinstance(ahead.asked, Train):
-            ahead.process.kill()
-        return listen(patience)
-
-    monkeypatch.setattr(crew, "listen", dies_late)
     assert outcome.keep() == "state"
-    assert asked_of(ahead) == [Train, Pack, Train]
-    assert schedule._losses == {0: 1}
+    assert (schedule._losses, schedule._missed) == ({0: 1}, {0: 1})
+    assert asked_of(other) == [Train]
+    assert next(outcomes).keep() == "state"
 
 
 def test_in_any_order_the_first_to_end_comes_first(crew: Any) -> None:
@@ -747,20 +812,33 @@ def test_in_any_order_the_first_to_end_comes_first(crew: Any) -> None:
     assert [number for number, _ in outcomes] == [0]
 
 
-def test_keep_waits_for_a_state_that_is_being_put_aside(crew: Any) -> None:
+def test_keep_waits_for_a_worker_that_has_run_ahead_while_others_go_on(crew: Any) -> None:
     crew.script += [silent, prompt]
-    schedule = scheduled(crew, [job(0) for _ in range(4)])
+    schedule = scheduled(crew, [job(0) for _ in range(9)])
     outcomes = outcomes_of(schedule)
     begun_and_told(crew, schedule)
-    schedule._assign(ahead=True)  # the answer is there but has not been heard
-    crew.lanes[0].connection.answers = prompt
-    crew.lanes[0].connection.waiting += [REPORT]
-    crew.lanes[1].connection.waiting, late = [], crew.lanes[1].connection.waiting
+    slow, ahead = crew.lanes
+    ahead.connection.answers = silent
+    schedule._assign(ahead=True)
+    assert ahead.asked[::3] == (2, (1,))  # job 2 is under way, and the state of job 1 held
+    slow.connection.answers = prompt
+    slow.connection.waiting += [REPORT]
     next(outcomes)
     second = next(outcomes)
-    crew.lanes[1].connection.waiting = late
-    assert second.keep() == "state"
-    assert asked_of(crew.lanes[1])[:2] == [Train, Pack]
+    listen, looks = crew.listen, iter(range(99))
+
+    def ends_late(patience: float) -> list[Any]:
+        if next(looks) == 20:
+            ahead.connection.answers = prompt
+            ahead.connection.waiting += [REPORT]
+        return listen(patience)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crew, "listen", ends_late)
+        assert second.keep() == "state"
+    assert asked_of(ahead)[:3] == [Train, Train, Pack]
+    assert asked_of(slow) == [Train, Train, Train]  # jobs 0, 3 and 4: up to the bound
+    assert len(list(outcomes)) == 7
 
 
 def lane(limit_passed: float = 0.0, **settings: Any) -> Lane:
@@ -817,6 +895,49 @@ def test_a_worker_killed_while_it_starts_is_bad_luck_one_that_ends_is_not(crew: 
     with pytest.raises(SettingsError, match=r"able to start, but it ended \(its own message"):
         crew._checked(starting, Lost("it ended"))
     assert crew._checked(starting, Began(0)) == Began(0)
+
+
+@pytest.mark.parametrize(("limit", "allowed"), [(1.0, 60.0), (20.0, 200.0)])
+def test_a_worker_that_does_not_get_ready_is_an_error_with_a_limit(
+    crew: Any, limit: float, allowed: float
+) -> None:
+    crew.script += [silent]
+    crew._time_limit = limit
+    outcomes = outcomes_of(scheduled(crew, [job(0)]))
+    crew.muster(1)
+    (starting,) = crew.lanes
+    starting.ready = False
+    starting.ask(Train(0, job(0), None))
+    starting.since -= allowed - 5.0
+    assert crew.listen(0.0) == []
+    starting.since -= 6.0
+    with pytest.raises(SettingsError, match=rf"in a worker in {allowed:g} s .*, and still does; "):
+        next(outcomes)
+
+
+def test_without_a_limit_a_slow_start_is_told_once(
+    crew: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    crew.script += [silent]
+    crew.muster(1)
+    (starting,) = crew.lanes
+    starting.ready = False
+    starting.ask(Train(0, job(0), None))
+    for seconds, words in ((0.0, 0), (29.0, 0), (2.0, 1), (99.0, 1)):
+        starting.since -= seconds
+        assert crew.listen(0.0) == []
+        assert len(caplog.messages) == words
+    assert caplog.messages[0].startswith("Processes: make_trainer has been building a trainer in ")
+
+
+def test_the_origin_of_a_round_that_is_over_is_let_go(crew: Any) -> None:
+    crew.script += [prompt, prompt]
+    one, other = ["one"], ["other"]
+    assert len(list(outcomes_of(scheduled(crew, [job(one), job(one)])))) == 2
+    crew.calm()
+    assert [lane.origin for lane in crew.lanes] == [one, one]  # a second wave may start from there
+    assert len(list(outcomes_of(scheduled(crew, [job(other)])))) == 1
+    assert {id(lane.origin) for lane in crew.lanes} == {id(other), id(NOWHERE)}
 
 
 @pytest.mark.parametrize("selection", [None, Racing()])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,13 +14,15 @@ from typing import Any
 import pytest
 
 from dynhp import Candidate
-from dynhp.attempt import NOWHERE, Job
+from dynhp.attempt import NOWHERE, Job, Outcome
 from dynhp.errors import ContractError, MetricError
 from dynhp.executors import Processes, Serial
+from dynhp.executors._lane import Lane
+from dynhp.executors._messages import Packed
 from dynhp.executors.contract import CompletesAnyOrder
 from dynhp.testing import NoisyQuadratic, difference
 
-GATE = 0.2  # the learning rate with which a try waits
+GATE, OPENS = 0.2, 0.25  # the learning rates with which a try waits, and lets that one through
 SHARED = Path("/dev/shm")
 
 
@@ -34,6 +37,8 @@ class Gated(NoisyQuadratic):
         (self.folder / f"pid-{os.getpid()}").touch()
         super().train_k(k, hyperparameters)
         rate = hyperparameters["lr"]
+        if rate == OPENS:
+            (self.folder / "open").touch()
         while rate == GATE and not (self.folder / "open").exists():
             time.sleep(0.01)
         if rate == 0.3 and not (self.folder / "killed").exists():
@@ -126,6 +131,119 @@ def test_one_run_at_a_time_and_states_in_time(executor: Processes) -> None:
     with pytest.raises(ContractError, match="one run at a time, and another has begun"):
         next(one)
     assert len(list(other)) == 2
+
+
+def run_ahead(executor: Processes, asked: list[Job]) -> Iterator[Outcome]:
+    """Outcomes of a run in which the second worker does all jobs but the first before that ends."""
+    assert (asked[0].candidate["lr"], asked[3].candidate["lr"]) == (GATE, OPENS)
+    return executor.run(NoisyQuadratic(), asked, at=NOWHERE)
+
+
+@pytest.mark.parametrize("kept", [0, 2])
+def test_only_states_that_are_kept_are_sent(
+    executor: Processes, folder: Path, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    sent = []
+    hear = Lane.hear
+    monkeypatch.setattr(Lane, "hear", lambda lane: sent.append(hear(lane)) or sent[-1])
+    asked = jobs(GATE, 0.01, 0.02, OPENS, 0.05)
+    expected = by_serial(folder, asked)
+    for place, outcome in enumerate(run_ahead(executor, asked)):
+        if place == kept:
+            assert difference(expected[place][3], outcome.keep()) is None
+    assert len([answer for answer in sent if isinstance(answer, Packed)]) == 1
+
+
+def test_states_held_by_a_worker_that_dies_are_made_again(
+    executor: Processes, folder: Path
+) -> None:
+    asked = jobs(GATE, 0.01, 0.02, OPENS)
+    expected = by_serial(folder, asked)
+    outcomes = run_ahead(executor, asked)
+    found = [next(outcomes)]
+    assert executor._crew is not None
+    assert sorted(len(lane.holds) for lane in executor._crew.lanes) in ([1, 2], [1, 3])
+    for lane in executor._crew.lanes:
+        os.kill(lane.process.pid or 0, signal.SIGKILL)
+    states = [found[0].keep()]
+    for outcome in outcomes:
+        found.append(outcome)
+        states.append(outcome.keep())
+    seen = [(each.series, each.epochs, each.error) for each in found]
+    assert difference([each[:3] for each in expected], seen) is None
+    assert difference([each[3] for each in expected], states) is None
+
+
+def late(outcome: Outcome) -> None:
+    with pytest.raises(ContractError, match=r"before the next outcome .* its run is over or"):
+        outcome.keep()
+
+
+def test_a_state_of_another_run_is_never_handed_out(executor: Processes) -> None:
+    one = executor.run(NoisyQuadratic(), jobs(0.01, 0.02), at=NOWHERE)
+    other = executor.run(NoisyQuadratic(), jobs(0.05, 0.1), at=NOWHERE)
+    earlier, present = next(one), next(other)
+    late(earlier)  # though there is a job of that number
+    present.keep()
+    assert len(list(other)) == 1
+    late(earlier)
+    late(present)
+
+
+def test_a_state_asked_for_after_the_end_is_told(executor: Processes) -> None:
+    for outcome in dict(executor.as_completed(jobs(0.01, 0.02))).values():
+        late(outcome)
+    outcomes: Any = executor.run(NoisyQuadratic(), jobs(0.01, 0.02), at=NOWHERE)
+    outcome = next(outcomes)
+    outcomes.close()
+    late(outcome)
+    outcomes = executor.run(NoisyQuadratic(), jobs(0.01, 0.02), at=NOWHERE)
+    outcome = next(outcomes)
+    executor.close()
+    late(outcome)
+    with pytest.raises(ContractError, match="or it was closed"):
+        next(outcomes)
+
+
+def test_a_second_thread_is_refused_while_the_first_goes_on(executor: Processes) -> None:
+    outcomes: Any = executor.run(NoisyQuadratic(), jobs(0.01, 0.02), at=NOWHERE)
+    kept = next(outcomes).keep()
+    raised: list[BaseException] = []
+
+    def second() -> None:
+        try:
+            next(executor.as_completed(jobs(0.05)))
+        except ContractError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=second, name="another")
+    thread.start()
+    thread.join()
+    assert len(raised) == 1
+    assert "one run at a time, and that of MainThread is under way while another" in str(raised[0])
+    assert difference(kept, by_rate(0.01)) is None
+    assert len(list(outcomes)) == 1  # the first has noticed nothing
+    assert len(list(executor.as_completed(jobs(0.05)))) == 1
+
+
+def test_a_run_that_a_thread_left_behind_stops_nobody(executor: Processes) -> None:
+    begun: list[Any] = []
+
+    def leaves() -> None:
+        begun.append(executor.as_completed(jobs(0.01, 0.02)))
+        next(begun[0])
+
+    thread = threading.Thread(target=leaves)
+    thread.start()
+    thread.join()
+    assert len(list(executor.as_completed(jobs(0.05)))) == 1
+    begun[0].close()
+
+
+def by_rate(rate: float) -> Any:
+    trainer = NoisyQuadratic(dimensions=6000)
+    trainer.train_k(2, {"lr": rate})
+    return trainer.get_state()
 
 
 def is_gone(pid: int) -> bool:

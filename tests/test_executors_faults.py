@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -14,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from dynhp import Candidate, DynamicGridAdapter, lowest
+from dynhp import Candidate, DynamicGridAdapter, Try, lowest
 from dynhp.attempt import NOWHERE, Job, Outcome
 from dynhp.errors import ContractError
 from dynhp.executors import Processes, Serial
+from dynhp.executors.recording import Done, Place, Recording
 from dynhp.testing import NoisyQuadratic, difference
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -157,6 +159,54 @@ def test_an_interrupt_that_the_trainer_raises_ends_the_run(
         carried_out(executor, folder, "raised", 99)
     assert workers_of(executor) == []
     assert segments(os.getpid()) == set()
+
+
+class Interrupted(Doomed):
+    """The main line's: Ctrl-C comes while it trains a stretch."""
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+        super().train_k(k, hyperparameters)
+        if k == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+class Blank:
+    """A notebook that keeps nothing."""
+
+    def find(self, place: Place) -> None:
+        return None
+
+    def note(self, place: Place, done: Done) -> None:
+        pass
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("where", ["the stretch", "a callback"])
+def test_an_interrupt_outside_of_the_tries_ends_the_workers_too(
+    executor: Processes, folder: Path, where: str, recorded: bool
+) -> None:
+    def callback(event: Any) -> None:
+        if where == "a callback" and isinstance(event, Try):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    trainer = (Interrupted if where == "the stretch" else Doomed)(folder)
+    origin = trainer.get_state()
+    adapter = DynamicGridAdapter(
+        trainer,
+        {"lr": [0.01, 0.05]},
+        criterion=lowest("loss"),
+        adapt_every=4,
+        try_for=1,
+        executor=Recording(executor, Blank()) if recorded else executor,
+        callbacks=[callback],
+    )
+    before = multiprocessing.active_children()
+    with pytest.raises(KeyboardInterrupt):
+        adapter.run(8)
+    assert workers_of(executor) == []
+    assert set(multiprocessing.active_children()) <= set(before)
+    assert segments(os.getpid()) == set()
+    assert difference(origin, trainer.get_state()) is None
 
 
 def workers_of(executor: Processes) -> list[int]:

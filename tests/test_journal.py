@@ -40,6 +40,12 @@ def test_the_history_comes_back_exactly(name: str, seconds: bool, tmp_path: Path
     assert (read.unfinished, read.torn) == ((), False)
 
 
+def test_a_history_can_be_asked_for_by_its_own_name(tmp_path: Path) -> None:
+    history = journaled(tmp_path / "journal", CASES["grid"])
+    assert History.from_journal(tmp_path / "journal") == history
+    assert History.from_journal(str(tmp_path / "journal")).epochs == EPOCHS
+
+
 def test_equal_runs_give_equal_bytes(tmp_path: Path) -> None:
     for name in ("a", "b"):
         journaled(tmp_path / name, CASES["racing waves"], seconds=False)
@@ -325,6 +331,33 @@ def test_somebody_else_writes_into_it(tmp_path: Path) -> None:
         file.write(b"hello")
     with pytest.raises(CheckpointError, match="somebody else has written into"):
         adapter.run(8)
+
+
+@pytest.mark.parametrize("left", [None, 0, 40])
+def test_a_journal_that_is_removed_or_cut_in_mid_run(left: int | None, tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path, on_error="warn", seconds=False)
+    adapter = adapter_of(mortal({}), {}, (journal,))
+    adapter.run(4)
+    whole = path.read_bytes()
+    path.unlink()
+    if left is not None:
+        path.write_bytes(whole[:left])
+    message = rf"only {left or 0} of {len(whole)} bytes are left: somebody has removed or cut it"
+    with pytest.warns(RuntimeWarning, match=message + "; its lines are kept for later"):
+        adapter.run(8)
+    assert path.exists() == (left is not None)  # nothing is put in its place
+    assert left is None or path.read_bytes() == whole[:left]
+    assert journal.position() is None
+    path.write_bytes(whole)  # and put back
+    assert adapter.run(12) == history_from_journal(path)
+    strict = Journal(path)
+    strict.rewind(journal.position())
+    path.unlink()
+    with pytest.raises(CheckpointError, match=r"are left: .* put the file back or choose"):
+        strict(RoundStarted(index=3, start=12, epochs=4))
+    with pytest.raises(OSError, match="are left"):
+        strict.position()
 
 
 def test_a_journal_that_cannot_be_written(tmp_path: Path) -> None:

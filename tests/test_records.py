@@ -244,3 +244,12 @@ def test_numbers_that_json_lacks_come_back(number: float) -> None:
     for found in (back.metrics["m"], back.tries[0].score, back.tries[0].series[0]["m"]):
         assert type(found) is float
         assert repr(found) == repr(number)
+
+
+def test_records_are_equal_whatever_nan_they_were_given() -> None:
+    def tried() -> Try:
+        series = ({"loss": float("nan"), "norm": 1.0}, {"loss": 2.0, "norm": 1.0})
+        candidate = Candidate({"lr": 0.1})
+        return Try(candidate=candidate, series=series, epochs=2, score=float("nan"))
+
+    assert tried() == tried()

@@ -44,6 +44,7 @@ SELECTIONS = [
     Best(),
     Racing(),
     Racing(0.3),
+    Racing(every=2),
     BestByMargin(delta=0.001),
     BestByMargin(noise=1.0),
 ]

@@ -139,6 +139,13 @@ def test_racing_five_for_five_epochs_costs_twelve() -> None:
     assert Racing().stages(5, 5) == (Stage(1, 3), Stage(1, 2), Stage(1, 1), Stage(2, 1))
 
 
+def test_racing_can_wait_for_some_epochs_before_it_halves() -> None:
+    expected = (Stage(12, 3), Stage(12, 2), Stage(12, 1), Stage(26, 1))
+    assert Racing(every=12).stages(5, 62) == expected
+    assert Racing(every=5).stages(5, 5) == (Stage(5, 1),)  # all are compared at the end
+    assert Racing(every=4).stages(5, 5) == (Stage(4, 3), Stage(1, 1))
+
+
 @given(st.floats(0.01, 0.99), st.integers(1, 60), st.integers(1, 12))
 def test_racing_trains_the_survivor_for_all_epochs(keep: float, tries: int, epochs: int) -> None:
     stages = Racing(keep).stages(tries, epochs)

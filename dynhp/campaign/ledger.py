@@ -22,8 +22,13 @@ __all__ = ["Ledger", "canonical", "ended_in"]
 def ended_in(folder: Path, function: str) -> dict[str, Finished]:
     """Read the runs that ended, also of a campaign that goes on; nothing is written or locked."""
     path = folder / "results.jsonl"
-    with _faults(folder, "read from"):
+    try:
         *lines, torn = path.read_bytes().split(b"\n")
+    except OSError as failure:
+        raise CheckpointError(
+            f"there is no campaign that can be read in {str(folder)!r}: {failure}; choose the "
+            "folder of one, or begin it with run_campaign"
+        ) from failure
     header = _header(function)
     _check_header(path, lines[0] if lines else torn, header, whole=bool(lines))
     return _ended(path, lines[1:])
@@ -142,11 +147,11 @@ def _run(told: Mapping[str, Any]) -> Finished:
 
 
 @contextmanager
-def _faults(folder: Path, what: str = "write to") -> Iterator[None]:
+def _faults(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as failure:
         raise CheckpointError(
-            f"the campaign cannot {what} {str(folder)!r}: {failure}. What was written is safe; "
+            f"the campaign cannot write to {str(folder)!r}: {failure}. What was written is safe; "
             "make room or mend the folder, then go on with the same call"
         ) from failure

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
+import time
 from multiprocessing.connection import wait
 
 from dynhp.errors import SettingsError
@@ -14,6 +16,8 @@ from dynhp.executors._segments import Segments
 __all__ = ["Crew"]
 
 _LOOK_UP = 1.0  # seconds between two looks whether silent workers are alive
+_SLOW = 30.0  # seconds for starting after which a word is due
+_START = 10, 60.0  # times the limit of a try, and seconds at least, in which a worker must start
 
 
 class Crew:
@@ -22,6 +26,7 @@ class Crew:
     def __init__(self, factory: bytes, *, workers: int, time_limit: float | None) -> None:
         self._factory = factory
         self._time_limit = time_limit
+        self._slow_told = False
         self._process = os.getpid()
         self.workers = workers
         self.lanes: list[Lane] = []
@@ -56,7 +61,28 @@ class Crew:
                 heard.append((lane, self._checked(lane, lane.hear())))
             elif (lost := lane.overdue(self._time_limit)) is not None:
                 heard.append((lane, lost))
+            elif not lane.ready:
+                self._wait_for_start(time.monotonic() - lane.since)
         return heard
+
+    def _wait_for_start(self, seconds: float) -> None:
+        """Say that a worker takes long to start, or stop where it takes too long."""
+        if self._time_limit is not None:
+            times, least = _START
+            allowed = max(times * self._time_limit, least)
+            if seconds > allowed:
+                raise SettingsError(
+                    f"Processes: make_trainer must build a trainer in a worker in {allowed:g} s "
+                    f"({times} times time_limit={self._time_limit}, {least:g} s at least), and "
+                    "still does; raise time_limit, or let it do less"
+                )
+        elif seconds > _SLOW and not self._slow_told:
+            self._slow_told = True
+            logging.getLogger("dynhp").warning(
+                "Processes: make_trainer has been building a trainer in a worker for %g s, and "
+                "may take for ever; with time_limit= that would be an error",
+                _SLOW,
+            )
 
     def _patience(self, busy: list[Lane], patience: float) -> float:
         left = [lane.left(self._time_limit) for lane in busy]
@@ -90,7 +116,7 @@ class Crew:
         busy = [lane for lane in self.lanes if lane.asked is not None]
         self._end(busy, 0)
         for lane in self.lanes:
-            lane.number = None
+            lane.forget()
         self.segments.let_all_go()
 
     def close(self) -> None:

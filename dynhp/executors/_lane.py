@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
 from dynhp.attempt import NOWHERE
-from dynhp.executors._messages import Answer, Began, Lost, Ready, Request, Train
+from dynhp.executors._messages import Answer, Began, Forget, Lost, Pack, Ready, Request, Train
 from dynhp.executors._worker import work
 from dynhp.trainer import State
 
@@ -30,8 +30,10 @@ class Lane:
     connection: Connection[Request, Answer]
     ready: bool = False
     asked: Request | None = None  # not answered yet
-    number: int | None = None  # the job that it carries out, or whose end state it is in
-    epochs: int | None = None  # begun of that job; None: it has not arrived yet
+    number: int | None = None  # the job that it carries out, or whose end state was asked for
+    epochs: int | None = None  # begun of the job sent last; None: that has not arrived yet
+    holds: set[int] = field(default_factory=set)  # jobs whose end states are with it
+    aside: bool = False  # some of them outside of its trainer, known here or not any longer
     origin: State = NOWHERE  # what it was sent last
     segment: str | None = None  # made for what it was asked
     since: float = field(default_factory=time.monotonic)
@@ -40,8 +42,21 @@ class Lane:
         """Ask; that nobody is there shows when one listens."""
         self.asked = request
         self.since = time.monotonic()
+        if isinstance(request, Train | Pack):
+            self.number = request.number
         if isinstance(request, Train):
-            self.epochs = None
+            self.epochs, self.aside = None, bool(request.wanted)
+        self._send(request)
+
+    def forget(self) -> None:
+        """None of the states it holds is wanted any longer; no answer is waited for."""
+        self.number = None
+        self.holds.clear()
+        if self.aside:
+            self.aside = False
+            self._send(Forget())
+
+    def _send(self, request: Request) -> None:
         with suppress(OSError):
             self.connection.send(request)
 

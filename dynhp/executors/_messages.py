@@ -7,23 +7,34 @@ import traceback
 from typing import Any, NamedTuple, TypeAlias
 
 from dynhp.attempt import Job, Outcome
-from dynhp.errors import ContractError
+from dynhp.errors import ContractError, DynhpError
 from dynhp.executors._shared import Parcel
 from dynhp.records import Metrics
 
-__all__ = ["Answer", "Began", "Fill", "Heard", "Lost", "Pack", "Packed", "Raised", "Ready"]
-__all__ += ["Report", "Request", "Train", "Weighed"]
+__all__ = ["Answer", "Began", "Fill", "Forget", "Heard", "Lost", "Pack", "Packed", "Raised"]
+__all__ += ["Ready", "Report", "Request", "Train", "Weighed"]
 
 
 class Train(NamedTuple):
-    """Carry out this job, from this origin or, where that is None, from the last one sent."""
+    """Carry out this job, from this origin or, where that is None, from the last one sent.
 
+    ``wanted`` are the jobs whose end states may be asked for yet: the others are let go.
+    """
+
+    number: int
     job: Job  # without its origin
     origin: Parcel | None
+    wanted: tuple[int, ...] = ()
 
 
 class Pack(NamedTuple):
-    """Take the state out of the trainer; a small one comes back at once."""
+    """Take apart the state at the end of this job; a small one comes back at once."""
+
+    number: int
+
+
+class Forget(NamedTuple):
+    """Let go of all states put aside; this is not answered."""
 
 
 class Fill(NamedTuple):
@@ -80,13 +91,9 @@ class Raised(NamedTuple):
 
     @classmethod
     def of(cls, error: BaseException) -> Raised:
-        """The exception itself where it can travel, else its type and text."""
+        """The exception itself where it can travel, else the nearest of ours, with its text."""
         trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        try:
-            pickle.loads(pickle.dumps(error))
-        except Exception:
-            error = ContractError(f"{type(error).__name__}: {error}")
-        return cls(error, trace)
+        return cls(error if _travels(error) else _like(error), trace)
 
     def again(self) -> BaseException:
         """The exception, to be raised in this process."""
@@ -101,7 +108,25 @@ class Lost(NamedTuple):
     epochs: int | None = None  # begun of its job; None: that never arrived
 
 
-Request: TypeAlias = Train | Pack | Fill
+def _travels(error: BaseException) -> bool:
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return False
+    return True
+
+
+def _like(error: BaseException) -> BaseException:
+    """One that can travel: of the nearest base class that is dynhp's own, or a ContractError."""
+    text = f"{type(error).__name__}: {error}"
+    for kind in type(error).__mro__[1:]:
+        # Only those of dynhp.errors: all of them are made from a text, and known everywhere.
+        if issubclass(kind, DynhpError) and kind.__module__ == DynhpError.__module__:
+            return kind(text)
+    return ContractError(text)
+
+
+Request: TypeAlias = Train | Pack | Fill | Forget
 Answer: TypeAlias = Ready | Began | Report | Weighed | Packed | Raised
 Heard: TypeAlias = Report | Raised | Packed | Lost
 """What a schedule wants to know of a job."""

@@ -24,6 +24,9 @@ class Origins:
         self._crew = crew
         self._shared = all(job.origin is jobs[0].origin for job in jobs)
         self._packed: Parcel | None = None
+        for lane in crew.lanes:  # those of a round that is over are let go, here at least
+            if all(job.origin is not lane.origin for job in jobs):
+                lane.origin = NOWHERE
 
     def sent(self, lane: Lane, origin: State) -> Parcel | None:
         """What to send to a worker that is to start from there; None where it has it."""

@@ -31,7 +31,7 @@ class Workers(Protocol):
     def begin(self, number: int, job: Job, *, ahead: bool) -> bool:
         """Begin a job, or tell that no worker is free.
 
-        ``ahead`` allows for putting states aside, so that workers that hold them get free.
+        ``ahead`` allows for a worker that has a state: it puts that aside, in its own memory.
         """
         ...
 
@@ -66,7 +66,7 @@ class Schedule:
         self._in_order = in_order
         self._jobs = dict(enumerate(jobs))  # those whose outcomes have not been dealt with
         self._waiting = list(self._jobs)  # a heap
-        self._turn = 0
+        self._turn: int | None = None
         self._reports: dict[int, Report | Raised] = {}
         self._packed: dict[int, Packed | Raised] = {}
         self._losses: Counter[int] = Counter()
@@ -78,6 +78,7 @@ class Schedule:
             number = self._turn = self._due()
             yield number, self._outcome(number, self._reports[number])
             # Whoever asks for the next outcome has made up his mind about this one.
+            self._turn = None
             del self._jobs[number], self._reports[number]
             self._workers.let_go(number, self._packed.pop(number, None))
 
@@ -111,12 +112,12 @@ class Schedule:
         )
 
     def _keep(self, number: int) -> State:
-        """The state at the end of a job, from its worker or from where it was put aside."""
+        """The state at the end of a job, from the worker that has it; it is sent once."""
         if number != self._turn:
             raise ContractError("keep() must be called before the next outcome is asked for")
         while number not in self._packed:
             if self._workers.hand_out(number):
-                self._assign(ahead=False)
+                self._assign(ahead=self._in_order)  # that worker may be busy for long
                 self._listen()
             else:  # it died with its worker: once more
                 del self._reports[number]

@@ -32,15 +32,17 @@ __all__ = ["Shift"]
 
 
 class Shift:
-    """What a schedule asks for, as messages; a trainer stays in the state of its last job.
+    """What a schedule asks for, as messages; a state stays with its worker until it is asked for.
 
-    So a worker has one state at most, and has to put that aside before it can go on.
+    A trainer stays in the state of its last job. To run ahead its worker puts that aside, in its
+    own memory, and hands it out between two jobs: whoever waits for the state of a worker that
+    is busy waits for a job that has to be done anyway.
     """
 
     def __init__(self, crew: Crew, jobs: Sequence[Job]) -> None:
         self._crew = crew
         self._origins = Origins(crew, jobs)
-        self._patience = math.inf  # seconds until there is a state to put aside
+        self._patience = math.inf  # seconds until a worker may put its state aside
 
     @property
     def size(self) -> int:
@@ -52,31 +54,33 @@ class Shift:
         self._crew.muster(count)
 
     def begin(self, number: int, job: Job, *, ahead: bool) -> bool:
-        """Begin a job; without a free worker, let those with a state put that aside."""
-        idle = self._crew.idle()
-        for lane in idle:
-            if lane.number is None:
-                lane.number = number
-                lane.ask(Train(replace(job, origin=None), self._origins.sent(lane, job.origin)))
-                return True
-        if ahead:
-            self._put_aside(idle)
-        return False
+        """Begin a job; to run ahead, a worker keeps the states it has for the time."""
+        lane = self._free(ahead=ahead)
+        if lane is not None:
+            origin = self._origins.sent(lane, job.origin)
+            lane.ask(Train(number, replace(job, origin=None), origin, tuple(lane.holds)))
+        return lane is not None
 
-    def _put_aside(self, idle: Sequence[Lane]) -> None:
-        """A state is put aside when its worker has waited for as long as that takes."""
-        for lane in idle:
+    def _free(self, *, ahead: bool) -> Lane | None:
+        """A worker without a state or else, to run ahead, one that waits with the fewest.
+
+        It has to have waited for as long as a copy of a state takes: perhaps none is needed.
+        """
+        idle = sorted(self._crew.idle(), key=lambda lane: len(lane.holds))
+        if idle and not idle[0].holds:
+            return idle[0]
+        for lane in idle if ahead else ():
             left = self._crew.packing - (time.monotonic() - lane.since)
-            if left > 0:
-                self._patience = min(self._patience, left)
-            else:
-                lane.ask(Pack())
+            if left <= 0:
+                return lane
+            self._patience = min(self._patience, left)
+        return None
 
     def hand_out(self, number: int) -> bool:
-        """Ask for the state at the end of a job, where a worker is in it."""
-        lane = next((lane for lane in self._crew.lanes if lane.number == number), None)
+        """Ask for the state at the end of a job, where a worker has it; a busy one later."""
+        lane = next((lane for lane in self._crew.lanes if number in lane.holds), None)
         if lane is not None and lane.asked is None:
-            lane.ask(Pack())
+            lane.ask(Pack(number))
         return lane is not None
 
     def listen(self) -> Iterator[tuple[int, Heard]]:
@@ -87,41 +91,44 @@ class Shift:
             if isinstance(answer, Lost):
                 self._crew.segments.let_go(lane.segment)
                 self._crew.replace(lane)
-            elif number is None:  # dealt with before its state was put aside
+            elif number is None:  # dealt with before its state came: keep() was broken off
                 self._settle(lane)
             else:
-                self._go_on(lane, answer)
+                self._go_on(lane, number, answer)
             if number is not None and not isinstance(answer, Ready | Began | Weighed):
                 yield number, answer
 
-    def _go_on(self, lane: Lane, answer: Answer) -> None:
+    def _go_on(self, lane: Lane, number: int, answer: Answer) -> None:
         if isinstance(answer, Weighed):
             lane.segment = self._crew.segments.make(answer.sizes)
             lane.ask(Fill(lane.segment))
         elif isinstance(answer, Report):
             lane.since = time.monotonic()
+            lane.holds.add(number)
             self._settle(lane)
         elif isinstance(answer, Packed):
+            lane.holds.discard(number)
             lane.segment = None  # the schedule has it now
-            lane.number = lane.asked = None
-        elif isinstance(answer, Raised):
             self._settle(lane)
-            lane.number = None
+        elif isinstance(answer, Raised):
+            lane.holds.discard(number)
             lane.origin = NOWHERE  # perhaps it could not be loaded
+            self._settle(lane)
 
     def _settle(self, lane: Lane) -> None:
         """What was asked is answered, and what was lent for that comes back."""
         self._crew.segments.let_go(lane.segment)
-        lane.asked = lane.segment = None
+        lane.number = lane.asked = lane.segment = None
 
     def load(self, packed: Packed) -> State:
         """The state, as the caller's own."""
         return load(packed.parcel, self._crew.segments.buffer)
 
     def let_go(self, number: int, packed: Packed | Raised | None) -> None:
-        """Free the memory, and the worker that is in that state."""
+        """Free the memory; the worker that has the state is told with its next job."""
         if isinstance(packed, Packed):
             self._crew.segments.let_go(packed.parcel.segment)
         for lane in self._crew.lanes:
+            lane.holds.discard(number)
             if lane.number == number:
                 lane.number = None

@@ -7,7 +7,7 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -59,17 +59,24 @@ class Telling:
 
 
 class Desk:
-    """Where requests are answered: the trainer, the last origin, the state on its way out."""
+    """Where requests are answered: the trainer, the last origin, end states not decided on yet.
+
+    A state leaves the worker only when it is asked for. To run ahead, the trainer's is put aside:
+    that is the copy which ``get_state`` makes and which handing out would have made anyway, so
+    that a winner is copied no more often for it, and a loser never into shared memory.
+    """
 
     def __init__(self, trainer: Trainer, tell: Callable[[Answer], None]) -> None:
         self._trainer: Any = Telling(trainer, self._begin)
         self._tell = tell
         self._begun = 0
         self._origin: State = NOWHERE
+        self._at: int | None = None  # the job in whose end state the trainer is
+        self._held: dict[int, State | Raised] = {}
         self._pieces: Pieces = []
         self._segments = Openings()
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> Answer | None:
         """Do what is asked; what would end the run in one process is an answer, too."""
         try:
             return self._done(request)
@@ -82,24 +89,48 @@ class Desk:
         """Close the shared memory."""
         self._segments.close()
 
-    def _done(self, request: Request) -> Answer:
+    def _done(self, request: Request) -> Answer | None:
         if isinstance(request, Train):
             return self._train(request)
         if isinstance(request, Pack):
-            self._pieces = pieces_of(self._trainer.get_state())
-            if not is_small(self._pieces):
-                return Weighed(tuple(piece.nbytes for piece in self._pieces))
-            request = Fill(None)
+            return self._packed(request.number)
+        if isinstance(request, Fill):
+            return self._filled(request.segment)
+        self._held.clear()  # as Forget asks for
+        return None
+
+    def _packed(self, number: int) -> Answer:
+        state = self._trainer.get_state() if number == self._at else self._held.pop(number)
+        if isinstance(state, Raised):
+            return state
+        self._pieces = pieces_of(state)
+        if is_small(self._pieces):
+            return self._filled(None)
+        return Weighed(tuple(piece.nbytes for piece in self._pieces))
+
+    def _filled(self, segment: str | None) -> Answer:
         pieces, self._pieces = self._pieces, []
-        return Packed(fill(pieces, request.segment, self._segments.buffer))
+        return Packed(fill(pieces, segment, self._segments.buffer))
 
     def _train(self, request: Train) -> Answer:
         self._pieces, self._begun = [], 0
-        self._begin()  # it has arrived
+        self._put_aside(request.wanted)
+        self._begin()  # it has arrived; what went wrong before that is no fault of the job's
         if request.origin is not None:
             self._origin = NOWHERE  # let go of one before the other is made
             self._origin = load(request.origin, self._segments.buffer)
-        return Report.of(attempt(self._trainer, replace(request.job, origin=self._origin)))
+        report = Report.of(attempt(self._trainer, replace(request.job, origin=self._origin)))
+        self._at = request.number
+        return report
+
+    def _put_aside(self, wanted: Collection[int]) -> None:
+        at, self._at = self._at, None
+        self._held = {number: held for number, held in self._held.items() if number in wanted}
+        if at is not None and at in wanted:
+            try:
+                self._held[at] = self._trainer.get_state()
+            except Exception as error:  # told when the state is asked for, if ever
+                self._held[at] = Raised.of(error)
 
     def _begin(self) -> None:
         self._tell(Began(self._begun))
@@ -117,7 +148,9 @@ def serve(connection: Connection[Answer, Request], factory: bytes) -> None:
         with closing(desk):
             connection.send(Ready())
             while True:
-                connection.send(desk.answer(connection.recv()))
+                answer = desk.answer(connection.recv())
+                if answer is not None:
+                    connection.send(answer)
 
 
 def built(factory: bytes) -> Trainer:

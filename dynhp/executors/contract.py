@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from dynhp.attempt import Job, Outcome
 from dynhp.trainer import State, Trainer
 
-__all__ = ["CompletesAnyOrder", "Executor"]
+__all__ = ["Closes", "CompletesAnyOrder", "Executor", "close"]
 
 
 @runtime_checkable
@@ -31,3 +31,22 @@ class CompletesAnyOrder(Protocol):
     def as_completed(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Outcome]]:
         """Yield the place of each job and its outcome, the first to end first."""
         ...
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """Optional: an executor with something to end, as after Ctrl-C; one around it passes it on."""
+
+    def close(self) -> None:
+        """End it; the next run starts anew."""
+        ...
+
+
+def close(executor: Executor) -> None:
+    """End what an executor has started, where it has anything to end.
+
+    >>> from dynhp.executors import Serial
+    >>> close(Serial())
+    """
+    if isinstance(executor, Closes):
+        executor.close()

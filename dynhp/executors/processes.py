@@ -30,11 +30,14 @@ class Processes(SideBySide):
     It must build the same trainer as the main line's, but for the state: data, sizes, settings.
     The processes start with the first tries and stay until ``close()``, the end of a ``with``
     block or of the program. The main line stays on the adapter's own trainer; a state goes to a
-    worker once per round and comes back only if its try leads.
+    worker once per round and leaves it only if its try leads. Workers run ahead by up to twice
+    their number of tries, and hold the states of those in their own memory until they are judged.
 
     A worker that dies, or takes longer than ``time_limit`` seconds for a try, is replaced and the
-    try repeated up to ``retries`` times; then it has failed. What the trainer raises fails the
-    try at once, as in one process. Scripts need their code under ``if __name__ == "__main__":``.
+    try repeated up to ``retries`` times; then it has failed. A ``make_trainer`` that takes ten
+    times that long, and over a minute, is an error; without a limit it is told by the logger. What
+    the trainer raises fails the try at once, as in one process. Scripts need their code under
+    ``if __name__ == "__main__":``.
 
     >>> from dynhp.testing import NoisyQuadratic
     >>> with Processes(NoisyQuadratic, workers=2, time_limit=60.0) as executor:
@@ -75,8 +78,7 @@ class Processes(SideBySide):
     def _calm(self) -> None:
         self._started().calm()
 
-    def close(self) -> None:
-        """End the workers; the next run starts new ones."""
+    def _end(self) -> None:
         if self._crew is not None:
             self._crew.close()
 

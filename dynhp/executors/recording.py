@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from dynhp.attempt import NOWHERE, Job, Outcome
 from dynhp.errors import CheckpointError
-from dynhp.executors.contract import Executor
+from dynhp.executors.contract import Executor, close
 from dynhp.records import Candidate, Metrics
 from dynhp.trainer import State, Trainer
 
@@ -70,6 +70,10 @@ class Recording:
     def begin(self, round_: int) -> None:
         """A round begins: heats are counted from here."""
         self._round, self._heat = round_, 0
+
+    def close(self) -> None:
+        """End what the executor inside has started."""
+        close(self.inner)
 
     def run(self, trainer: Trainer, jobs: Sequence[Job], *, at: State) -> Iterator[Outcome]:
         """Yield first what is noted, then what the executor inside gives for the rest."""

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import LawBroken, SettingsError
 from dynhp.executors import Executor, Serial
-from dynhp.executors.contract import CompletesAnyOrder
+from dynhp.executors.contract import CompletesAnyOrder, close
 from dynhp.plain import history_to_plain
 from dynhp.space import Space, SpaceLike
 from dynhp.testing import _executor_cases as cases
@@ -47,8 +47,7 @@ def check_executor(
     make, checks = _checks(make_trainer, space)
     executor = make_executor(make)
     with ExitStack() as stack:
-        if hasattr(executor, "close"):
-            stack.callback(executor.close)
+        stack.callback(close, executor)
         report = Report(tuple(_verdict(name, check, executor) for name, check in checks))
     if report.broken:
         raise LawBroken("\n".join(verdict.message for verdict in report.broken))

@@ -100,7 +100,8 @@ def _changes(settings: LinkRun, grid: Space) -> dict[str, Any]:
         return {"space": {name: Ordered(value) for name, value in settings.initial.items()}}
     if settings.method == "recommended":
         name = "learning_rate_scale"
-        return {**recommended("learning_rate", epochs=settings.epochs, default=1.0, name=name)}
+        advice = recommended("learning_rate", epochs=settings.epochs, default=1.0, name=name)
+        return {**advice, "space": grid}  # the values are the settings'; the way is the advice's
     proposers: dict[str, Proposer] = {
         "adagrid": FullGrid(),
         "one_axis": OneAxis(),

@@ -44,8 +44,8 @@ class Desk:
         ``key`` names the origin, so that one that stays is loaded once; ``wanted`` are the jobs
         whose end states may be asked for yet: the others are let go.
         """
-        yield Began(0)
         self._put_aside(wanted)
+        yield Began(0)  # it has arrived; what went wrong before that is no fault of the job's
         try:
             if key != self._key:
                 self._origin, self._key = NOWHERE, None  # let go of one before the other is made

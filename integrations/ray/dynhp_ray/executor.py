@@ -72,7 +72,7 @@ class RayExecutor(SideBySide):
 
     def _started(self) -> Crew:
         if self._crew is not None and not ray.is_initialized():
-            self.close()  # somebody ended Ray: begin anew
+            self._end()  # somebody ended Ray: begin anew
         if self._crew is None:
             self._joined = _cluster.join(
                 self.address, cpus=self.actors * self.num_cpus, gpus=self.actors * self.num_gpus
@@ -90,8 +90,8 @@ class RayExecutor(SideBySide):
         if self._crew is not None:
             self._crew.calm()
 
-    def close(self) -> None:
-        """End the actors, and Ray if it was started here; the next run starts new ones."""
+    def _end(self) -> None:
+        """End the actors, and Ray if it was started here."""
         crew, self._crew = self._crew, None
         if crew is not None:
             crew.close()

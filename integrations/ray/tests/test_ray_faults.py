@@ -12,8 +12,9 @@ from typing import Any, Literal
 import pytest
 import ray
 
-from dynhp import DynamicGridAdapter, History, lowest
+from dynhp import DynamicGridAdapter, History, Try, lowest
 from dynhp.attempt import Job
+from dynhp.errors import ContractError
 from dynhp.records import Candidate
 from dynhp.testing import NoisyQuadratic, difference
 from dynhp_ray import RayExecutor
@@ -154,6 +155,43 @@ def test_an_interrupt_ends_the_actors(
     assert on_ray._crew is None
     wait_until_gone(tmp_path)
     assert ray.is_initialized()  # it was not started by the executor
+
+
+def test_an_interrupt_outside_of_the_tries_ends_the_actors_too(
+    executor: Make, tmp_path: Path, wait_until_gone: Callable[[Path], None]
+) -> None:
+    on_ray = executor(clumsy(tmp_path, "hangs", times=0))
+
+    def callback(event: object) -> None:
+        if isinstance(event, Try):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    adapter = DynamicGridAdapter(
+        NoisyQuadratic(),
+        {"lr": RATES},
+        criterion=lowest("loss"),
+        adapt_every=2,
+        try_for=1,
+        executor=on_ray,
+        callbacks=[callback],
+    )
+    with pytest.raises(KeyboardInterrupt):
+        adapter.run(4)
+    assert on_ray._crew is None
+    wait_until_gone(tmp_path)
+
+
+def test_a_state_of_another_run_is_never_handed_out(executor: Make) -> None:
+    on_ray = executor(NoisyQuadratic)
+    trainer = NoisyQuadratic()
+    origin = trainer.get_state()
+    jobs = [Job(origin=origin, candidate=Candidate({"lr": rate}), epochs=2) for rate in RATES]
+    one, other = on_ray.run(trainer, jobs[:2], at=origin), on_ray.run(trainer, jobs[2:], at=origin)
+    earlier, present = next(one), next(other)
+    present.keep()
+    for late in (earlier, *other, present):
+        with pytest.raises(ContractError, match="before the next outcome is asked for"):
+            late.keep()
 
 
 def test_an_abandoned_run_ends_what_hangs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,12 @@ def register() -> None:
     """
     register_codec(
         torch.Tensor, name="torch.tensor", to_plain=_tensor_to_plain, from_plain=_tensor_from_plain
+    )
+    register_codec(
+        torch.UntypedStorage,
+        name="torch.memory",
+        to_plain=_memory_to_plain,
+        from_plain=_memory_from_plain,
     )
     register_codec(
         torch.nn.Parameter,
@@ -63,39 +70,57 @@ def _tensor_to_plain(tensor: torch.Tensor) -> Any:
         )
     if tensor.grad_fn is not None:
         raise ValueError("a tensor in the middle of a graph; call detach() on it")
-    dense = tensor.detach().resolve_conj().resolve_neg().cpu()
-    order = _order(dense)
-    flat = dense.permute(order).contiguous().reshape(-1)
+    memory = tensor.untyped_storage()
+    if tensor.is_conj() or tensor.is_neg() or tensor.nbytes > memory.nbytes():
+        raise ValueError(
+            "a conjugated, negated or expanded view; call resolve_conj(), resolve_neg() or "
+            "contiguous() on it"
+        )
+    # The whole memory, told once, so that views of one memory still are when they come back.
     return {
         "dtype": tensor.dtype,
         "shape": list(tensor.shape),
-        "order": order,
-        "device": str(tensor.device),
+        "stride": list(tensor.stride()),
+        "offset": tensor.storage_offset(),
         "requires_grad": tensor.requires_grad,
-        "bytes": flat.view(torch.uint8).numpy() if flat.numel() else np.empty(0, np.uint8),
+        "memory": memory,
     }
 
 
-def _order(tensor: torch.Tensor) -> list[int]:
-    """The dimensions as they lie in memory, where they lie without gaps (channels_last does)."""
-    strides = tensor.stride()
-    as_they_lie = sorted(range(tensor.dim()), key=lambda axis: -strides[axis])
-    gapless = tensor.permute(as_they_lie).is_contiguous() and not tensor.is_contiguous()
-    return as_they_lie if gapless else list(range(tensor.dim()))
-
-
 def _tensor_from_plain(plain: Any) -> torch.Tensor:
-    shape, order, raw = plain["shape"], plain["order"], plain["bytes"]
-    if sorted(order) != list(range(len(shape))) or raw.dtype != np.uint8 or raw.ndim != 1:
-        raise ValueError(f"no tensor is like {dict(plain, bytes='...')}"[:200])
-    if min(shape, default=0) < 0:
-        raise ValueError(f"no tensor has the shape {shape}")
-    flat = torch.from_numpy(raw)
-    typed = flat.view(plain["dtype"]) if raw.size else torch.empty(0, dtype=plain["dtype"])
-    permuted = typed.reshape([shape[axis] for axis in order])
-    back = permuted.permute([order.index(axis) for axis in range(len(order))])
-    tensor = back.to(_device(plain["device"]))
+    shape, stride, offset, memory = (plain[key] for key in ("shape", "stride", "offset", "memory"))
+    if not isinstance(memory, torch.UntypedStorage):
+        raise ValueError(f"a tensor needs memory, not a {type(memory)!r}")
+    empty = torch.empty(0, dtype=plain["dtype"], device=memory.device)
+    if not _fits(shape, stride, offset, memory.nbytes() // empty.element_size()):
+        raise ValueError(
+            f"{memory.nbytes()} bytes are no tensor of {plain['dtype']} of shape {shape}, "
+            f"stride {stride} and offset {offset}"[:200]
+        )
+    tensor = empty.set_(memory, offset, shape, stride)
     return tensor.requires_grad_() if plain["requires_grad"] else tensor
+
+
+def _fits(shape: Any, stride: Any, offset: Any, room: int) -> bool:
+    """Whether a view stays within so many items and has no more of them; torch would make room."""
+    if not all(type(number) is int and number >= 0 for number in (*shape, *stride, offset)):
+        return False
+    last: int = sum((length - 1) * step for length, step in zip(shape, stride, strict=True))
+    items: int = math.prod(shape)
+    return items == 0 or (items <= room and offset + last < room)
+
+
+def _memory_to_plain(memory: torch.UntypedStorage) -> Any:
+    flat = torch.empty(0, dtype=torch.uint8, device=memory.device).set_(memory)
+    raw: Any = flat.cpu().numpy()
+    return [str(memory.device), raw]
+
+
+def _memory_from_plain(plain: Any) -> torch.UntypedStorage:
+    device, raw = plain
+    if not isinstance(raw, np.ndarray) or raw.dtype != np.uint8 or raw.ndim != 1:
+        raise ValueError("memory must be told by an array of bytes")
+    return torch.from_numpy(raw).to(_device(device)).untyped_storage()
 
 
 def _generator_from_plain(plain: Any) -> torch.Generator:

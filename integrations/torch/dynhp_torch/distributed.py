@@ -83,6 +83,10 @@ not been started in this process; call torch.distributed.init_process_group firs
             raise MetricError(f"all ranks must measure the same metrics, got by rank {names}")
         return plain_metrics({name: self._reduced(name, ranks) for name in ranks[0]})
 
+    def agree(self, said: Any) -> list[Any]:
+        """What every rank says when it comes here; so they resume from what all have saved."""
+        return _exchange("agree", said, self._group)
+
     def _reduced(self, name: str, ranks: Sequence[Metrics]) -> float:
         values = [rank[name] for rank in ranks]
         # What has diverged on one rank has diverged: no minimum may hide it.
@@ -156,7 +160,7 @@ def _exchange(what: str, mine: Any, group: Any) -> list[Any]:
     if set(kinds) != {what}:
         raise ContractError(
             f"all ranks must do the same, got by rank {kinds}; give every rank the same adapter, "
-            "and measure on all of them or on none"
+            "and measure and save checkpoints on all of them or on none"
         )
     return [said for _, said in heard]
 

@@ -10,4 +10,4 @@ os.environ["OMP_NUM_THREADS"] = "1"
 torch.set_num_threads(1)
 
 # The script that every rank runs; it is no module.
-collect_ignore = ["two_ranks.py"]
+collect_ignore = ["two_ranks.py", "killed_ranks.py"]

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from dynhp import DynamicGridAdapter, lowest
-from dynhp.checkpoint import run_with_checkpoints
+from dynhp.checkpoint import checkpoints, resume, run_with_checkpoints
 from dynhp.codecs import decode, encode
 from dynhp.errors import CodecError
 from dynhp_torch import codecs, optimizer_param, torch_trainer
@@ -79,20 +79,66 @@ def test_the_order_in_memory_is_kept() -> None:
     assert decode(encode(turned)).stride() == turned.stride()
 
 
-def test_views_with_gaps_become_whole() -> None:
-    every_other = torch.arange(10.0)[::2]
-    assert decode(encode(every_other)).tolist() == every_other.tolist()
-    spread = torch.ones(1).expand(3)
-    assert decode(encode(spread)).tolist() == [1.0, 1.0, 1.0]
-    conjugate = torch.tensor([1 + 2j]).conj()
-    assert decode(encode(conjugate)).tolist() == [1 - 2j]
-
-
-def test_a_tensor_that_came_back_can_be_written_to_and_is_nobody_elses() -> None:
+def test_a_tensor_that_came_back_can_be_written_to_and_leaves_the_first_alone() -> None:
     tensor = torch.zeros(3)
-    first, second = decode(encode([tensor, tensor]))
+    first, second, other = decode(encode([tensor, tensor, torch.zeros(3)]))
     first += 1
-    assert (tensor.sum(), second.sum()) == (0, 0)
+    assert (tensor.sum(), second.sum(), other.sum()) == (0, 3, 0)
+
+
+def test_views_of_one_memory_still_are() -> None:
+    whole = torch.arange(12.0)
+    tied = nn.Parameter(whole)
+    state = {
+        "whole": whole,
+        "shaped": whole.view(3, 4),
+        "every other": whole[::2],
+        "turned": whole.view(3, 4).t()[1:],
+        "tied": tied,
+        "data": tied.data,
+        "bits": whole.view(torch.int32),
+    }
+    data = encode(state)
+    assert len(data) < 12 * 4 + 4000
+    back = decode(data)
+    assert {name: item.stride() for name, item in back.items()} == {
+        name: item.stride() for name, item in state.items()
+    }
+    with torch.no_grad():
+        whole.mul_(3)
+        back["whole"].mul_(3)
+    for name, item in state.items():
+        assert torch.equal(back[name], item), name
+    assert encode(back) == encode(state)
+
+
+def test_a_resumed_run_of_tied_tensors_is_the_undisturbed_one(tmp_path: Path) -> None:
+    class Tied:
+        def __init__(self) -> None:
+            weights = torch.ones(20)
+            self.state = {"encoder": weights, "decoder": weights.view(4, 5), "part": weights[::2]}
+
+        def get_state(self) -> Any:
+            return copy.deepcopy(self.state)
+
+        def set_state(self, state: Any) -> None:
+            self.state = copy.deepcopy(state)
+
+        def train_k(self, k: int, values: Any) -> None:
+            for _ in range(k):
+                self.state["encoder"].mul_(1 - values["lr"])
+
+        def metrics(self) -> dict[str, float]:
+            return {"loss": float(self.state["decoder"].sum() + self.state["part"].sum())}
+
+    def tied_adapter() -> DynamicGridAdapter:
+        return DynamicGridAdapter(
+            Tied(), {"lr": [0.1, 0.2]}, criterion=lowest("loss"), adapt_every=4, try_for=1
+        )
+
+    with checkpoints(tmp_path, tied_adapter()) as begun:
+        next(begun.rounds(12))
+    assert resume(tmp_path, tied_adapter()) == tied_adapter().run(12)
 
 
 def test_parameters_and_requires_grad() -> None:
@@ -123,6 +169,9 @@ def test_sizes_devices_and_dtypes() -> None:
         (lambda: torch.eye(2).to_sparse(), "layout"),
         (lambda: torch.empty(2, device="meta"), "meta"),
         (lambda: torch.ones(1, requires_grad=True) * 2, "detach"),
+        (lambda: torch.ones(1).expand(3), "contiguous"),
+        (lambda: torch.tensor([1 + 2j]).conj(), "resolve_conj"),
+        (lambda: torch.tensor([1 + 2j]).conj().imag, "resolve_neg"),
     ],
 )
 def test_what_has_no_bytes_of_its_own_is_refused_with_its_path(make: Any, why: str) -> None:
@@ -134,14 +183,22 @@ def test_what_has_no_bytes_of_its_own_is_refused_with_its_path(make: Any, why: s
     "lie",
     [
         {"shape": [10**12]},
+        {"shape": [3]},
         {"shape": [-1]},
-        {"shape": [2, 2], "order": [0, 0]},
-        {"order": [0, 1]},
+        {"shape": [2.0]},
+        {"shape": [True]},
+        {"shape": [2, 2]},
+        {"shape": [10**12], "stride": [0]},
+        {"shape": [2**70, 0], "stride": [1, 1]},
+        {"stride": [2]},
+        {"stride": [-1]},
+        {"stride": []},
+        {"offset": 1},
+        {"offset": -1},
+        {"offset": 2**63},
         {"dtype": torch.complex128},
         {"dtype": "float32"},
-        {"bytes": np.zeros(4)},
-        {"bytes": b"12345678"},
-        {"device": "nowhere"},
+        {"memory": np.zeros(8, np.uint8)},
     ],
     ids=str,
 )
@@ -150,13 +207,24 @@ def test_a_file_that_lies_about_a_tensor_is_refused(lie: dict[str, Any]) -> None
     codecs._tensor_from_plain(dict(plain))
     with pytest.raises(Exception, match=r"."):
         codecs._tensor_from_plain({**plain, **lie})
+    assert plain["memory"].nbytes() == 8
+
+
+@pytest.mark.parametrize(
+    "lie", [["cpu", np.zeros(4)], ["cpu", np.zeros((2, 2), np.uint8)], ["cpu", b"12"], ["x", 1], 3]
+)
+def test_a_file_that_lies_about_memory_is_refused(lie: Any) -> None:
+    with pytest.raises(Exception, match=r"."):
+        codecs._memory_from_plain(lie)
+    with pytest.raises(Exception, match=r"."):
+        codecs._memory_from_plain(["nowhere", np.zeros(4, np.uint8)])
 
 
 def test_a_device_that_is_not_there_means_the_processor() -> None:
-    plain = codecs._tensor_to_plain(torch.ones(2))
     if torch.cuda.is_available():
         pytest.skip("it is there")
-    assert codecs._tensor_from_plain({**plain, "device": "cuda:0"}).device.type == "cpu"
+    _, raw = codecs._memory_to_plain(torch.ones(2).untyped_storage())
+    assert codecs._memory_from_plain(["cuda:0", raw]).device.type == "cpu"
 
 
 def make_adapter() -> tuple[Any, DynamicGridAdapter]:

@@ -18,19 +18,15 @@ from dynhp import SettingsError
 from dynhp.testing import NoisyQuadratic
 from dynhp_torch.distributed import Distributed
 
-SCRIPT = Path(__file__).parent / "two_ranks.py"
 
-
-@pytest.fixture(scope="module")
-def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What two ranks have seen; a deadlock is broken off after a while, and fails."""
-    folder = tmp_path_factory.mktemp("ranks")
+def two(script: str, *arguments: Any) -> list[tuple[str, str]]:
+    """What two ranks say; a deadlock is broken off after a while, and fails."""
     packages = [str(Path(each.__file__ or "").parent.parent) for each in (dynhp, dynhp_torch)]
     environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
     environment["PYTHONPATH"] = os.pathsep.join(packages)
     started = [
         subprocess.Popen(
-            [sys.executable, str(SCRIPT), str(rank), str(folder)],
+            [sys.executable, str(Path(__file__).parent / script), str(rank), *map(str, arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -39,10 +35,16 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
         for rank in range(2)
     ]
     try:
-        told = [process.communicate(timeout=60) for process in started]
+        return [process.communicate(timeout=60) for process in started]
     finally:
         for process in started:
             process.kill()
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What two ranks have seen."""
+    told = two("two_ranks.py", tmp_path_factory.mktemp("ranks"))
     for out, err in told:
         assert out, err
     return [json.loads(out) for out, _ in told]
@@ -122,6 +124,25 @@ def test_ranks_that_do_different_things_are_told(ranks: list[dict[str, Any]]) ->
 
 def test_a_rank_that_is_gone_ends_the_run(ranks: list[dict[str, Any]]) -> None:
     assert "one is gone or hangs" in ranks[1]["lost"]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What two ranks end with that nobody kills."""
+    return [out for out, _ in two("killed_ranks.py", tmp_path_factory.mktemp("calm"), 0)]
+
+
+@pytest.mark.parametrize("step", [1, 3, 6])  # the first checkpoint, a try, the second checkpoint
+def test_ranks_go_on_from_what_all_of_them_have_saved(
+    step: int, undisturbed: list[str], tmp_path: Path
+) -> None:
+    dead, other = two("killed_ranks.py", tmp_path, step)
+    assert (dead[0], "one is gone or hangs" in other[1]) == ("", True)
+    files = [{path.name for path in (tmp_path / f"rank{rank}").iterdir()} for rank in range(2)]
+    assert files[0] != files[1]
+    again = two("killed_ranks.py", tmp_path, 0)
+    assert [out for out, _ in again] == undisturbed, again
+    assert all(undisturbed)
 
 
 def test_without_ranks_there_is_an_error() -> None:

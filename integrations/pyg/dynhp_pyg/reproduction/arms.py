@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["COMPLETE", "RANDOM", "RATIO", "Arm", "Column", "adagrid", "adapted"]
+__all__ = ["ALONE", "COMPLETE", "RANDOM", "RATIO", "Arm", "Column", "adagrid", "adapted"]
 __all__ += ["fixed", "placebo"]
 
 RATIO = "edge_message_ratio"
@@ -123,3 +123,7 @@ def placebo(pair: tuple[int, int]) -> Arm:
 def fixed(ratio: float) -> Arm:
     """One edge message ratio all along."""
     return Arm(method="fixed", ratio=ratio)
+
+
+ALONE = fixed(0.5)
+"""What leaves everything alone: one ratio, nothing adapted, cosine schedule."""

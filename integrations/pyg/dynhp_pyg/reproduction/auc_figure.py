@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dynhp_pyg.reproduction.arms import Arm, Column, adagrid, placebo
-from dynhp_pyg.reproduction.beside import pairs_in
+from dynhp_pyg.reproduction.chosen import pairs_in
 from dynhp_pyg.reproduction.found import Found
 from dynhp_pyg.reproduction.plan import CRITERIA
-from dynhp_pyg.reproduction.published import AUC, EPOCHS, Row
+from dynhp_pyg.reproduction.published import AUC, EPOCHS, Row, printed
 from dynhp_pyg.reproduction.scatter import Point, scatter
 from dynhp_pyg.reproduction.table import Figure
 
@@ -16,9 +16,9 @@ __all__ = ["auc_figures"]
 
 _NOTE = (
     "Bars: 95 % intervals over seeds, cut off where they leave the picture; most of their length "
-    "is the luck of the split, which paired differences are free of. The published AdaGrid is the "
-    "better of two criteria; ours shows both."
+    "is the luck of the split, which paired differences are mostly free of."
 )
+_BOTH = " The published AdaGrid is the better of two criteria; ours shows both."
 
 
 def auc_figures(found: Found, column: Column, *, folded: bool) -> list[Figure]:
@@ -47,13 +47,14 @@ def _far(ours: Sequence[Point], theirs: Sequence[Point]) -> bool:
 
 
 def _figure(column: Column, points: Sequence[Point], whose: str, *, folded: bool) -> Figure:
+    theirs = whose == "ours" or any(point.kind == "published" for point in points)
     title = f"AUC against relative epochs{whose and f', {whose}'}: {column} negatives"
     name = f"auc_{column.graph}_{column.split.replace('/', '-')}_{column.negatives}"
     return Figure(
         name=f"{name}_{whose}" if whose else name,
         title=title,
         svg=scatter(points, title=title),
-        note="" if whose == "published" else _NOTE,
+        note="" if whose == "published" else _NOTE + (_BOTH if theirs else ""),
         folded=folded,
     )
 
@@ -62,7 +63,7 @@ def _points(found: Found, column: Column) -> Iterator[Point]:
     rows: list[Row] = ["random", *pairs_in(found), "complete"]
     for row in sorted(rows, key=lambda row: EPOCHS[row]):
         label = row.capitalize() if isinstance(row, str) else f"{row[0]}/{row[1]}"
-        if column in AUC[row]:
+        if printed(found.about) and column in AUC[row]:
             yield Point(label=label, kind="published", relative=EPOCHS[row], auc=AUC[row][column])
         for kind, arm in _arms(row):
             auc = found.mean(column, arm)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dynhp_pyg.intervals import Mean
 from dynhp_pyg.reproduction.table import Cell, Plain, Side
 
 __all__ = ["DASH", "compared", "count", "difference", "measured", "number", "side_of", "signed"]
-__all__ += ["spaced", "words"]
+__all__ += ["EMPTY", "spaced", "words"]
 
 DASH = "–"
+EMPTY = Cell(text="", values={})
+"""Where there is nothing to compare; a dash is for what is missing."""
 
 
 def words(text: str, small: str = "") -> Cell:
@@ -47,9 +51,10 @@ def compared(published: float | None, found: Mean | None, *, of: int, small: str
     >>> compared(97.17, Mean(mean=97.5, half_width=None, count=1), of=1).small
     'paper 97.17 (+0.33)'
     """
-    apart = None if published is None or found is None else found.mean - published
-    beside = "" if published is None else f"paper {published:.2f}"
-    beside += "" if apart is None else f" ({signed(apart)})"
+    if published is None:
+        return replace(measured(found, of=of, small=small), values=_values(found, "ours"))
+    apart = None if found is None else found.mean - published
+    beside = f"paper {published:.2f}" + ("" if apart is None else f" ({signed(apart)})")
     return Cell(
         text=DASH if found is None else f"{found.mean:.2f}{_beside(found, of)}",
         values={"published": published, **_values(found, "ours"), "difference": _rounded(apart)},
@@ -57,16 +62,16 @@ def compared(published: float | None, found: Mean | None, *, of: int, small: str
     )
 
 
-def difference(found: Mean | None, *, of: int, unit: str = "seed") -> Cell:
+def difference(found: Mean | None, *, of: int) -> Cell:
     """A mean difference, marked where its interval lies wholly above or below zero.
 
     >>> difference(Mean(mean=-0.5, half_width=0.25, count=3), of=3).side
     'below'
     """
-    values = _values(found, "difference", counted=f"{unit}s")
+    values = _values(found, "difference")
     if found is None:
         return Cell(text=DASH, values=values)
-    text = f"{signed(found.mean)}{_beside(found, of, unit)}"
+    text = f"{signed(found.mean)}{_beside(found, of)}"
     return Cell(text=text, values=values, side=side_of(found))
 
 
@@ -99,17 +104,17 @@ def spaced(value: int) -> str:
     return f"{value:,}".replace(",", " ")
 
 
-def _beside(found: Mean, of: int, unit: str = "seed") -> str:
+def _beside(found: Mean, of: int) -> str:
     interval = "" if found.half_width is None else f" ± {found.half_width:.2f}"
     if found.count == of:
         return interval
-    return f"{interval} ({found.count} {unit}{'' if found.count == 1 else 's'})"
+    return f"{interval} ({found.count} seed{'' if found.count == 1 else 's'})"
 
 
-def _values(found: Mean | None, name: str, counted: str = "seeds") -> dict[str, Plain]:
+def _values(found: Mean | None, name: str) -> dict[str, Plain]:
     mean = None if found is None else _rounded(found.mean)
     half_width = None if found is None else _rounded(found.half_width)
-    return {name: mean, "half_width_95": half_width, counted: 0 if found is None else found.count}
+    return {name: mean, "half_width_95": half_width, "seeds": 0 if found is None else found.count}
 
 
 def _rounded(value: float | None) -> float | None:

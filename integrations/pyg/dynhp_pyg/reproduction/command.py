@@ -11,8 +11,9 @@ from dynhp.campaign import CampaignResults, campaign_so_far, run_campaign, shown
 from dynhp.campaign.progress import duration
 from dynhp.errors import SettingsError, nearest
 from dynhp_pyg.folder import check_writable, write_files
-from dynhp_pyg.reproduction.plan import Part, cost, epochs_of, runs_of
+from dynhp_pyg.reproduction.plan import Part, cost, runs_of
 from dynhp_pyg.reproduction.report import report, summary
+from dynhp_pyg.reproduction.setting import most_epochs
 from dynhp_pyg.settings import whole
 
 __all__ = ["add_reproduction", "reproduce_command"]
@@ -36,8 +37,7 @@ def add_reproduction(parser: argparse.ArgumentParser) -> None:
     add(
         "--out",
         metavar="DIR",
-        help="results and report (out/reproduce-PROTOCOL); a second call "
-        "goes on with what is missing there",
+        help="results and report (out/reproduce); a second call goes on with what is missing there",
     )
     add("--report", action="store_true", help="train nothing: report what there is so far")
     add("--quiet", action="store_true", help="show no progress")
@@ -51,7 +51,7 @@ def reproduce_command(parsed: argparse.Namespace) -> int:
     seeds = _SEEDS[part] if parsed.seeds is None else whole("--seeds", parsed.seeds, least=1)
     for name in ("layers", "width", "epochs"):
         whole(f"--{name}", getattr(parsed, name), least=1)
-    folder = parsed.out or f"out/reproduce-{parsed.protocol}"
+    folder = parsed.out or "out/reproduce"
     check_writable(folder)
     runs = runs_of(
         part,
@@ -62,8 +62,8 @@ def reproduce_command(parsed: argparse.Namespace) -> int:
         epochs=parsed.epochs,
     )
     if not parsed.quiet:
-        epochs = sum(map(epochs_of, runs))
-        print(f"{part}: {len(runs)} runs, {epochs:,.0f} epochs; in {folder}", file=sys.stderr)
+        epochs = sum(map(most_epochs, runs))
+        print(f"{part}: {len(runs)} runs, {epochs:,} epochs at most; in {folder}", file=sys.stderr)
     _lean_workers()
     results = (
         campaign_so_far(one, runs, folder=folder)
@@ -78,9 +78,11 @@ def reproduce_command(parsed: argparse.Namespace) -> int:
         )
     )
     files = report(results, part=part, runs=runs, command=_command(parsed))
-    write_files(Path(folder) / part, files, replaces=_COME_AND_GO)
+    files["runs.csv"] = results.csv()  # of this part alone, also where some are missing
+    where = Path(folder) / _report_folder(parsed, part)
+    write_files(where, files, replaces=_COME_AND_GO)
     print(summary(results, part=part, runs=runs))
-    print(_ending(results, Path(folder) / part))
+    print(_ending(results, where))
     return 1 if results.failed else 0
 
 
@@ -95,6 +97,13 @@ def _part(parsed: argparse.Namespace) -> Part:
         raise SettingsError(f"--quick is a part of its own, got --part {parsed.part} beside it")
     found: Part = "quick" if parsed.quick else parsed.part
     return found
+
+
+def _report_folder(parsed: argparse.Namespace, part: Part) -> str:
+    """One for each thing that can be reported, so that none replaces another."""
+    model = (parsed.layers, parsed.width, parsed.epochs)
+    unusual = "" if model == (2, 64, 500) else "-K{}-o{}-{}-epochs".format(*model)
+    return f"{parsed.protocol}-{part}{unusual}"
 
 
 def _command(parsed: argparse.Namespace) -> str:

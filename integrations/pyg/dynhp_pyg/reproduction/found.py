@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from dynhp.campaign import Finished
@@ -13,7 +14,7 @@ from dynhp_pyg.intervals import Mean, mean_of
 from dynhp_pyg.reproduction.arms import COMPLETE, Arm, Column, fixed
 from dynhp_pyg.run_settings import RATIOS
 
-__all__ = ["Found", "Outcome", "Series", "collect", "mean"]
+__all__ = ["Found", "Outcome", "Series", "average", "collect", "common", "mean"]
 
 Schedule = Sequence[tuple[int, Mapping[str, float]]]
 
@@ -117,6 +118,21 @@ def mean(values: Iterable[float]) -> Mean | None:
     """
     there = list(values)
     return mean_of(there) if there else None
+
+
+def common(series: Iterable[Series]) -> list[int]:
+    """The seeds that all of them have.
+
+    >>> common([{}, {}])
+    []
+    """
+    each = [set(one) for one in series]
+    return sorted(set.intersection(*each)) if each else []
+
+
+def average(series: Series, seeds: Iterable[int]) -> float:
+    """The mean AUC over these seeds."""
+    return fmean(series[seed].auc for seed in seeds)
 
 
 def _shared(runs: Sequence[Mapping[str, Any]], name: str, value: object) -> bool:

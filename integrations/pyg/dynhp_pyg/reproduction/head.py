@@ -6,10 +6,13 @@ import json
 from collections.abc import Iterable
 from statistics import fmean
 
+from dynhp import __version__
 from dynhp.campaign.progress import duration
 from dynhp_pyg.reproduction.arms import COMPLETE, Arm, Column
 from dynhp_pyg.reproduction.cells import count, spaced, words
 from dynhp_pyg.reproduction.found import Found
+from dynhp_pyg.reproduction.glossary import DEVIATIONS, GLOSSARY, PAPER
+from dynhp_pyg.reproduction.published import MODEL, printed
 from dynhp_pyg.reproduction.table import Section, Table
 from dynhp_pyg.split import LEAK_WARNING
 
@@ -28,7 +31,8 @@ _PUBLISHED = (
 
 def head(found: Found, *, part: str, command: str | None) -> Section:
     """Say what was run and how far the results can be trusted."""
-    facts = {"part": part, **_settings_of(found), **_totals(found)}
+    facts = {"paper": PAPER, "part": part, **_settings_of(found), **_totals(found)}
+    facts["dynhp"] = f"{__version__}, which wrote this report"
     if command is not None:
         facts["command"] = command
     rows = tuple((words(name), words(value)) for name, value in facts.items())
@@ -37,6 +41,7 @@ def head(found: Found, *, part: str, command: str | None) -> Section:
         title="This report",
         warnings=_warnings(found),
         text=_reading(found),
+        points=GLOSSARY,
         parts=(table, *_absent(found)),
     )
 
@@ -53,8 +58,20 @@ def _warnings(found: Found) -> tuple[str, ...]:
 
 def _reading(found: Found) -> tuple[str, ...]:
     state = [_state(found)] if _whole(found) else []
-    clean = _CLEAN + (_PUBLISHED if COMPLETE in found.arms else "")
-    return (*state, *([] if found.about.get("protocol") == "paper" else [clean]), _intervals(found))
+    beside = COMPLETE in found.arms  # whose results the paper has too
+    clean = _CLEAN + (_PUBLISHED if beside and printed(found.about) else "")
+    protocol = DEVIATIONS if found.about.get("protocol") == "paper" else clean
+    other = [_other_model(found)] if beside and not printed(found.about) else []
+    return (*state, protocol, *other, _intervals(found))
+
+
+def _other_model(found: Found) -> str:
+    here = "K={layers}, o={width} and {epochs} epochs".format(**_about(found))
+    theirs = "K={layers}, o={width} and {epochs}".format(**MODEL)
+    return (
+        f"The paper prints no table for {here}, only for {theirs}: no published values and no "
+        "differences from them are shown."
+    )
 
 
 def _whole(found: Found) -> bool:
@@ -88,21 +105,27 @@ def _leak(found: Found) -> str:
 
 
 def _intervals(found: Found) -> str:
-    seeds = (
-        "One seed: there are no intervals, and nothing here tells luck from a gain."
-        if found.seeds == 1
-        else f"Values are means over {found.seeds} seeds ± half of Student's 95 % interval."
-    )
+    if found.seeds == 1:
+        seeds = "One seed: there are no intervals, and nothing here tells luck from a gain."
+    else:
+        fewer = "" if _whole(found) else ", or as many as the brackets tell,"
+        seeds = (
+            f"Values are means over {found.seeds} seeds{fewer} ± half of Student's 95 % interval."
+        )
     return f"AUC is the test AUC of the checkpoint that validates best, in percent. {seeds}"
 
 
 def _settings_of(found: Found) -> dict[str, str]:
-    about = {name: found.about.get(name, "?") for name in _ABOUT}
+    about = _about(found)
     return {
         "protocol": about["protocol"],
         "seeds": str(found.seeds),
         "model": "K={layers} GCN layers, o={width} wide, {epochs} epochs".format(**about),
     }
+
+
+def _about(found: Found) -> dict[str, str]:
+    return {name: str(found.about.get(name, "?")) for name in _ABOUT}
 
 
 def _totals(found: Found) -> dict[str, str]:

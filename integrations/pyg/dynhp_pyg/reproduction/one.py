@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from dynhp_pyg.ratios import parse_ratios
-from dynhp_pyg.run_settings import LinkRun, space_of
+from dynhp_pyg.reproduction.setting import link_run
 from dynhp_pyg.runs import run
 
 __all__ = ["one"]
 
 
-def one(
-    *, split: str, adapts: Sequence[str] = ("edge_message_ratio",), **settings: Any
-) -> dict[str, Any]:
+def one(**settings: Any) -> dict[str, Any]:
     """Train and give what the tables and figures need.
 
     >>> found = one(graph="cora", split="80/10/10", method="fixed", epochs=2, width=4, seed=0)
@@ -24,7 +20,7 @@ def one(
     (2, [(2, {'edge_message_ratio': 0.5})])
     """
     torch.set_num_threads(1)  # runs are side by side already
-    result = run(LinkRun(split=parse_ratios(split), space=space_of(adapts), **settings))
+    result = run(link_run(settings))
     return {
         "test_auc": result.test_auc,
         "test_ap": result.test_ap,

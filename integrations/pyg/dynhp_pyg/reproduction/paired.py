@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
 
 from dynhp_pyg.intervals import Mean
-from dynhp_pyg.reproduction.arms import COMPLETE, RANDOM, Arm, Column, placebo
-from dynhp_pyg.reproduction.cells import difference, side_of, words
+from dynhp_pyg.reproduction.arms import ALONE, COMPLETE, RANDOM, Arm, Column, placebo
+from dynhp_pyg.reproduction.cells import side_of
 from dynhp_pyg.reproduction.found import Found, mean
-from dynhp_pyg.reproduction.plan import NEGATIVES
-from dynhp_pyg.reproduction.table import Cell, Table
+from dynhp_pyg.reproduction.plan import GRAPHS, NEGATIVES, SPLITS
 
-__all__ = ["HOW", "RIVALS", "paired", "paired_tables", "pooled", "rival_of", "sides"]
+__all__ = ["LUCK", "RIVALS", "Pool", "paired", "pooled", "rival_of", "sides"]
 
-RIVALS = ("complete", "random", "placebo")
+RIVALS = ("complete", "random", "placebo", "fixed")
 
-HOW = (
-    "A difference is of two runs with the same seed in the same column, so the same split and the "
-    "same initial weights. In a column it is averaged over the seeds, with Student's 95 % "
-    "interval over them. Over columns each column counts as one number, its mean over the seeds, "
-    "and the interval is Student's over these numbers: it tells how the difference varies from "
-    "setting to setting. Columns share graphs and seeds, so they are not quite independent and "
-    "the interval over columns may be too narrow. Bold: the interval does not hold zero.",
-    "Many differences are looked at: of 12 intervals about 0.3 lie wholly above zero by luck "
-    "alone, and as many below.",
-)
+LUCK = 0.05
+"""The share of 95 % intervals that leave out zero where there is no difference at all."""
+
+_MANY = len(GRAPHS) * len(SPLITS) * len(NEGATIVES)  # columns, enough to be units themselves
+_FEW = 5  # seeds: with fewer an interval over them tells little
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """A difference over columns: with seeds as units, and with columns where that makes sense."""
+
+    by_seed: Mean | None
+    by_column: Mean | None
+    columns: int
 
 
 def rival_of(arm: Arm, rival: str) -> Arm | None:
@@ -35,23 +40,36 @@ def rival_of(arm: Arm, rival: str) -> Arm | None:
     """
     if rival == "placebo":
         return None if arm.pair is None else placebo(arm.pair)
-    return {"complete": COMPLETE, "random": RANDOM}[rival]
+    return {"complete": COMPLETE, "random": RANDOM, "fixed": ALONE}[rival]
 
 
 def paired(found: Found, arm: Arm, rival: Arm, column: Column) -> Mean | None:
     """The mean difference over the seeds that both have."""
-    ours, theirs = found.of(column, arm), found.of(column, rival)
-    return mean(ours[seed].auc - theirs[seed].auc for seed in sorted(ours.keys() & theirs.keys()))
+    return mean(_by_seed(found, arm, rival, column).values())
 
 
-def pooled(found: Found, arm: Arm, rival: Arm, columns: Sequence[Column]) -> Mean | None:
-    """The mean over columns, each of them one number: its mean difference over the seeds."""
-    return mean(each.mean for each in _by_column(found, arm, rival, columns))
+def pooled(found: Found, arm: Arm, rival: Arm, columns: Sequence[Column]) -> Pool:
+    """Average over the columns seed by seed, over the seeds that all of them have.
+
+    Columns without any difference are left aside. With all columns of the paper, and too few
+    seeds to tell much, the columns are taken as units too, each by its mean over its seeds.
+    """
+    each = [_by_seed(found, arm, rival, column) for column in columns]
+    there = [seeds for seeds in each if seeds]
+    common = sorted(set.intersection(*map(set, there))) if there else []
+    by_seed = mean(fmean(seeds[seed] for seeds in there) for seed in common)
+    units = len(there) >= _MANY and len(common) < _FEW
+    return Pool(
+        by_seed=by_seed,
+        by_column=mean(fmean(seeds.values()) for seeds in there) if units else None,
+        columns=len(there),
+    )
 
 
 def sides(found: Found, arm: Arm, rival: Arm, columns: Sequence[Column]) -> tuple[int, ...]:
     """In how many columns: a difference, above zero, interval above zero, interval below it."""
-    there = _by_column(found, arm, rival, columns)
+    each = (paired(found, arm, rival, column) for column in columns)
+    there = [difference for difference in each if difference is not None]
     return (
         len(there),
         sum(each.mean > 0 for each in there),
@@ -60,83 +78,7 @@ def sides(found: Found, arm: Arm, rival: Arm, columns: Sequence[Column]) -> tupl
     )
 
 
-def paired_tables(found: Found) -> tuple[Table, ...]:
-    """For each rival: over columns and, folded, column by column."""
-    tables: list[Table] = []
-    for rival in RIVALS:
-        arms = [arm for arm in found.arms if arm.method == "adagrid"]
-        pairs = [(arm, theirs) for arm in arms if (theirs := rival_of(arm, rival)) in found.arms]
-        known = [(arm, theirs) for arm, theirs in pairs if theirs is not None]
-        if known:
-            tables += _tables(found, rival, known)
-    return tuple(tables)
-
-
-def _tables(found: Found, rival: str, pairs: Sequence[tuple[Arm, Arm]]) -> list[Table]:
-    groups = [found.with_sampler(name) for name in NEGATIVES if found.with_sampler(name)]
-    by_column = [_column_table(found, rival, pairs, group, len(found.columns)) for group in groups]
-    return [_pooled_table(found, rival, pairs), *by_column] if len(found.columns) > 1 else by_column
-
-
-def _pooled_table(found: Found, rival: str, pairs: Sequence[tuple[Arm, Arm]]) -> Table:
-    groups = {"all columns": found.columns}
-    groups |= {f"{name} only": found.with_sampler(name) for name in NEGATIVES}
-    groups = {name: group for name, group in groups.items() if len(group) > 1}
-    return Table(
-        name=f"paired_{rival}",
-        title=f"AdaGrid − {_NAMES[rival]}, over columns",
-        heads=("method", *groups, "above zero", "interval above zero", "interval below zero"),
-        rows=tuple(
-            (
-                words(str(arm)),
-                *(
-                    difference(pooled(found, arm, theirs, group), of=len(group), unit="column")
-                    for group in groups.values()
-                ),
-                *_counts(sides(found, arm, theirs, found.columns)),
-            )
-            for arm, theirs in pairs
-        ),
-        note="Points of AUC; the last three are numbers of columns, by the intervals over seeds. "
-        + (_PLACEBO if rival == "placebo" else ""),
-    )
-
-
-def _column_table(
-    found: Found,
-    rival: str,
-    pairs: Sequence[tuple[Arm, Arm]],
-    columns: Sequence[Column],
-    of: int,
-) -> Table:
-    negatives = columns[0].negatives
-    return Table(
-        name=f"paired_{rival}_{negatives}",
-        title=f"AdaGrid − {_NAMES[rival]}, column by column: {negatives} negatives",
-        heads=("method", *(column.short for column in columns)),
-        rows=tuple(
-            (
-                words(str(arm)),
-                *(
-                    difference(paired(found, arm, theirs, column), of=found.seeds)
-                    for column in columns
-                ),
-            )
-            for arm, theirs in pairs
-        ),
-        folded=of > 4,
-    )
-
-
-_NAMES = {"complete": "complete search", "random": "random search", "placebo": "placebo"}
-_PLACEBO = "The placebo chooses its luckiest copy by validation; it is the rival of both criteria."
-
-
-def _by_column(found: Found, arm: Arm, rival: Arm, columns: Sequence[Column]) -> list[Mean]:
-    each = (paired(found, arm, rival, column) for column in columns)
-    return [difference for difference in each if difference is not None]
-
-
-def _counts(counted: tuple[int, ...]) -> list[Cell]:
-    of, *numbers = counted
-    return [Cell(text=f"{n} of {of}", values={"": n, "of": of}) for n in numbers]
+def _by_seed(found: Found, arm: Arm, rival: Arm, column: Column) -> dict[int, float]:
+    ours, theirs = found.of(column, arm), found.of(column, rival)
+    common = sorted(ours.keys() & theirs.keys())
+    return {seed: ours[seed].auc - theirs[seed].auc for seed in common}

@@ -7,10 +7,11 @@ from itertools import product
 from typing import Any, Literal, get_args
 
 from dynhp.errors import SettingsError
+from dynhp_pyg.reproduction.setting import most_epochs
 from dynhp_pyg.run_settings import RATIOS
 from dynhp_pyg.settings import whole
 
-__all__ = ["GRAPHS", "NEGATIVES", "PAIRS", "SPLITS", "Part", "cost", "epochs_of", "runs_of"]
+__all__ = ["GRAPHS", "NEGATIVES", "PAIRS", "SPLITS", "Part", "cost", "runs_of"]
 
 Part = Literal["tables", "headline", "variants", "quick"]
 Settings = dict[str, Any]
@@ -68,20 +69,7 @@ def cost(run: Mapping[str, Any]) -> float:
     900.0
     """
     slower = 1.4 if run["graph"] == "citeseer" else 1.0
-    return epochs_of(run) * slower
-
-
-def epochs_of(run: Mapping[str, Any]) -> float:
-    """How many epochs a run trains, or about so many where that depends on the way.
-
-    >>> epochs_of({"method": "recommended", "epochs": 500})
-    850.0
-    """
-    if run["method"] == "recommended":
-        return float(1.7 * run["epochs"])
-    share = run["try_for"] / run["adapt_every"] if "try_for" in run else 0.0
-    tries = {"neighbors": 3, "interpolation": 4, "one_axis": 6}.get(run["method"], 9)
-    return float(run["epochs"] * (1 + (tries - 1) * share))
+    return most_epochs(run) * slower
 
 
 def _columns(part: Part) -> list[Settings]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from dynhp_pyg.reproduction.arms import Column
 from dynhp_pyg.reproduction.plan import GRAPHS, PAIRS, SPLITS
 
-__all__ = ["AUC", "EPOCHS", "GAIN", "GAIN_OF_ALL", "MAIN_PAIR", "Row"]
+__all__ = ["AUC", "EPOCHS", "GAIN", "GAIN_OF_ALL", "MAIN_PAIR", "MODEL", "Row", "printed"]
 
 Row = tuple[int, int] | str
 """A row of a table: "complete", "random", or AdaGrid's adapt epochs and try epochs."""
@@ -49,6 +50,19 @@ def _by_column(negatives: str, values: tuple[float, ...]) -> dict[Column, float]
         for split in SPLITS
     )
     return dict(zip(columns, values, strict=True))
+
+
+MODEL: Mapping[str, int] = MappingProxyType({"layers": 2, "width": 64, "epochs": 500})
+"""The one model that the tables of the paper are of."""
+
+
+def printed(about: Mapping[str, Any]) -> bool:
+    """Tell whether the paper prints results of this model: beside another they mean nothing.
+
+    >>> printed({"layers": 2, "width": 64, "epochs": 500}), printed({"layers": 3, "width": 128})
+    (True, False)
+    """
+    return all(about.get(name) == value for name, value in MODEL.items())
 
 
 AUC: Mapping[Row, Mapping[Column, float]] = MappingProxyType(

@@ -7,11 +7,11 @@ from dataclasses import replace
 from itertools import pairwise
 from statistics import fmean
 
-from dynhp.report.svg import line_chart
 from dynhp_pyg.reproduction.arms import RATIO, Arm, Column, adagrid, fixed
 from dynhp_pyg.reproduction.cells import measured, number, words
-from dynhp_pyg.reproduction.found import Found, Outcome, Schedule
+from dynhp_pyg.reproduction.found import Found, Outcome, Schedule, average, common
 from dynhp_pyg.reproduction.plan import CRITERIA
+from dynhp_pyg.reproduction.stairs import stairs
 from dynhp_pyg.reproduction.table import Cell, Figure, Table
 from dynhp_pyg.run_settings import RATIOS
 
@@ -35,7 +35,7 @@ def fixed_table(found: Found, negatives: str) -> Table:
         heads=("ratio", *(column.short for column in columns)),
         rows=(*rows, apart),
         note="The runs that complete search chooses from, by validation. The last row compares "
-        "means over seeds, and even equal ratios would differ there by luck.",
+        "means over the seeds that all nine have; even equal ratios would differ there by luck.",
     )
 
 
@@ -45,10 +45,11 @@ def _apart(value: float | None) -> Cell:
 
 
 def spread(found: Found, column: Column) -> float | None:
-    """How far the means of the nine fixed ratios lie apart, None where one is missing."""
-    means = [found.mean(column, fixed(ratio)) for ratio in RATIOS]
-    there = [each.mean for each in means if each is not None]
-    return max(there) - min(there) if len(there) == len(RATIOS) else None
+    """How far the means of the nine fixed ratios lie apart, over the seeds that all have."""
+    nine = [found.of(column, fixed(ratio)) for ratio in RATIOS]
+    seeds = common(nine)
+    means = [average(each, seeds) for each in nine] if seeds else []
+    return max(means) - min(means) if means else None
 
 
 def changes_table(found: Found) -> Table:
@@ -82,18 +83,13 @@ def _shown(found: Found) -> tuple[Column, tuple[int, int]]:
 
 
 def _figure(arm: Arm, column: Column, seed: int, schedule: Schedule) -> Figure:
-    line, epoch = [], 0
-    for epochs, values in schedule:
-        line.append((float(epoch), float(RATIOS.index(values[RATIO]))))
-        epoch += epochs
-    line.append((float(epoch), line[-1][1]))
+    steps = [(epochs, values[RATIO]) for epochs, values in schedule]
     title = f"Edge message ratio during training: {arm}; {column} negatives, seed {seed}"
-    names = [f"{ratio:g}" for ratio in RATIOS]
     changed, rounds = _changed(schedule), len(schedule)
     return Figure(
         name=f"ratio_{arm.criterion}",
         title=title,
-        svg=line_chart(line, label=title, stairs=True, names=names),
+        svg=stairs(steps, axis=RATIOS, title=title),
         note=f"The ratio changed {changed} times in {rounds} rounds.",
     )
 

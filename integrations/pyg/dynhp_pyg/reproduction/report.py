@@ -7,15 +7,16 @@ from itertools import chain
 from typing import Any
 
 from dynhp.campaign import Finished
-from dynhp_pyg.reproduction.agreement import agreement_table
+from dynhp_pyg.reproduction.agreement import agreement_table, comparable
 from dynhp_pyg.reproduction.auc_figure import auc_figures
-from dynhp_pyg.reproduction.beside import criteria_table, pairs_in, paper_tables, table_of
+from dynhp_pyg.reproduction.beside import criteria_table, paper_tables, table_of
+from dynhp_pyg.reproduction.chosen import pairs_in
 from dynhp_pyg.reproduction.costs import cost_table, seconds_table
 from dynhp_pyg.reproduction.found import Found, collect
 from dynhp_pyg.reproduction.head import caveats, head
 from dynhp_pyg.reproduction.markdown import markdown
 from dynhp_pyg.reproduction.page import page, standalone
-from dynhp_pyg.reproduction.paired import HOW, paired_tables
+from dynhp_pyg.reproduction.paired_tables import how, paired_tables
 from dynhp_pyg.reproduction.plan import NEGATIVES, Part
 from dynhp_pyg.reproduction.ratios import changes_table, fixed_table, ratio_figures
 from dynhp_pyg.reproduction.short import in_short
@@ -98,7 +99,8 @@ def _means(found: Found) -> Section:
 
 
 def _agreement(found: Found) -> Section:
-    return Section(title="Agreement with the paper", parts=(agreement_table(found),))
+    tables = (agreement_table(found),) if comparable(found) else ()
+    return Section(title="Agreement with the paper", parts=tables)
 
 
 def _against_epochs(found: Found) -> Section:
@@ -119,7 +121,8 @@ def _fixed(found: Found) -> Section:
 
 
 def _paired(found: Found) -> Section:
-    return Section(title="Paired differences", text=HOW, parts=paired_tables(found))
+    tables = paired_tables(found)
+    return Section(title="Paired differences", text=how(found, tables), parts=tables)
 
 
 def _cost(found: Found) -> Section:
@@ -137,7 +140,7 @@ _MAIN |= {"recommended"}
 _COMPARED = (_against_epochs, _ratio, _fixed, _paired, _cost)
 _SECTIONS: dict[Part, Sequence[Callable[[Found], Section]]] = {
     "tables": (_paper, _agreement, *_COMPARED),
-    "headline": (_means, *_COMPARED),
+    "headline": (_means, _agreement, *_COMPARED),
     "quick": (_means, *_COMPARED),
     "variants": (_variants, _cost),
 }

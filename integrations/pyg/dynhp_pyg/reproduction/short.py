@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from dynhp_pyg.reproduction.agreement import TOLERANCE, agreement
-from dynhp_pyg.reproduction.arms import COMPLETE, RANDOM, Arm, Column, adagrid
+from dynhp_pyg.reproduction.agreement import TOLERANCE, agreement, comparable
+from dynhp_pyg.reproduction.arms import ALONE, COMPLETE, RANDOM, Arm, Column, adagrid
 from dynhp_pyg.reproduction.cells import difference
 from dynhp_pyg.reproduction.found import Found
-from dynhp_pyg.reproduction.paired import RIVALS, paired, pooled, rival_of, sides
+from dynhp_pyg.reproduction.paired import LUCK, RIVALS, paired, pooled, rival_of, sides
+from dynhp_pyg.reproduction.paired_tables import pool_cell
 from dynhp_pyg.reproduction.plan import CRITERIA
 from dynhp_pyg.reproduction.ratios import spread
-from dynhp_pyg.reproduction.variants import ALONE
 
 __all__ = ["in_short"]
 
@@ -22,7 +22,7 @@ _FEW = 4  # columns, which are told one by one
 def in_short(found: Found, *, part: str) -> tuple[str, ...]:
     """Say what the tables show, as far as there are results."""
     sentences: list[Iterable[str]] = []
-    if part == "tables" and found.about.get("protocol") == "paper":
+    if part in ("tables", "headline") and comparable(found):
         sentences.append(_agreement(found))
     if part == "variants":
         sentences.append(_variants(found))
@@ -52,17 +52,34 @@ def _differences(found: Found) -> Iterator[str]:
         else:
             for column in found.columns:
                 yield from _in_column(found, arm, rivals, column)
+    shown = _intervals(found)
+    if shown and len(found.columns) <= _FEW:
+        yield f"These are {shown} intervals. {_by_luck(shown)} (paired_*.csv)."
+
+
+def _intervals(found: Found) -> int:
+    """How many intervals the sentences column by column show."""
+    arms = [adagrid((10, 1), criterion) for criterion in CRITERIA]
+    each = (
+        paired(found, arm, rival, column)
+        for arm in arms
+        for name in RIVALS
+        if (rival := rival_of(arm, name)) is not None
+        for column in found.columns
+    )
+    return sum(one is not None and one.half_width is not None for one in each)
 
 
 def _over_columns(found: Found, arm: Arm, rival: Arm, name: str) -> Iterator[str]:
-    apart = pooled(found, arm, rival, found.columns)
-    if apart is not None:
+    pool = pooled(found, arm, rival, found.columns)
+    if pool.by_seed is not None:
         of, above, clear, worse = sides(found, arm, rival, found.columns)
-        told = difference(apart, of=of, unit="column").text
+        cell = pool_cell(pool, of=found.seeds, columns=of)
+        units = f" ({cell.small})" if cell.small else ""
         yield (
-            f"{arm} − {str(rival).lower()}: {told} points over {of} columns; above zero in "
-            f"{above}, the interval over seeds wholly above in {clear}, wholly below in {worse} "
-            f"(paired_{name}.csv)."
+            f"{arm} − {str(rival).lower()}: {cell.text} points, averaged over {of} columns seed by "
+            f"seed{units}; above zero in {above} of {of} columns, interval over seeds above zero "
+            f"in {clear}, below zero in {worse} (paired_{name}.csv)."
         )
 
 
@@ -91,19 +108,25 @@ def _spread(found: Found) -> Iterator[str]:
 
 
 def _variants(found: Found) -> Iterator[str]:
+    arms = [arm for arm in found.arms if arm != ALONE and arm.method != "placebo"]
     for column in found.columns:
-        apart = [(arm, paired(found, arm, ALONE, column)) for arm in found.arms if arm != ALONE]
-        there = [(arm, each) for arm, each in apart if each is not None]
+        apart = [(arm, paired(found, arm, ALONE, column)) for arm in arms]
+        there = [(arm, each) for arm, each in apart if each and each.half_width is not None]
         cells = [(arm, difference(each, of=found.seeds)) for arm, each in there]
         above = [f"{arm} ({cell.text})" for arm, cell in cells if cell.side == "above"]
         below = [f"{arm} ({cell.text})" for arm, cell in cells if cell.side == "below"]
         if there:
             yield (
-                f"{column} negatives: of {len(there)} variants {len(above)} are clearly above "
-                f"leaving everything alone{_listed(above)} and {len(below)} clearly below"
-                f"{_listed(below)} (variants_{column.graph}.csv)."
+                f"{column} negatives, variants less {str(ALONE).lower()}, placebos aside: of "
+                f"{len(there)} intervals {_lie(above, 'above')}. {_lie(below, 'below')}. "
+                f"{_by_luck(len(there))} (variants_{column.graph}.csv)."
             )
 
 
-def _listed(names: list[str]) -> str:
-    return f": {'; '.join(names)};" if names else ""
+def _lie(names: list[str], where: str) -> str:
+    verb = "is" if len(names) == 1 else "are"
+    return f"{len(names)} {verb} {where} zero" + (f": {'; '.join(names)}" if names else "")
+
+
+def _by_luck(intervals: int) -> str:
+    return f"By luck alone about {LUCK * intervals:.1f} of {intervals} would not hold zero"

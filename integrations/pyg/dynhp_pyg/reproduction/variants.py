@@ -6,17 +6,15 @@ import math
 from dataclasses import replace
 from statistics import fmean
 
-from dynhp_pyg.reproduction.arms import Arm, Column, adapted, fixed
-from dynhp_pyg.reproduction.cells import difference, measured, number, words
+from dynhp_pyg.reproduction.arms import ALONE, Arm, Column, adapted
+from dynhp_pyg.reproduction.cells import EMPTY, difference, measured, number, words
 from dynhp_pyg.reproduction.found import Found
+from dynhp_pyg.reproduction.glossary import PLACEBO
 from dynhp_pyg.reproduction.paired import paired
 from dynhp_pyg.reproduction.table import Cell, Table
 from dynhp_pyg.run_settings import ADAPTABLE
 
-__all__ = ["ALONE", "recommended_table", "variants_table"]
-
-ALONE = fixed(0.5)
-"""What everything is compared with: nothing adapted, cosine schedule."""
+__all__ = ["recommended_table", "variants_table"]
 
 _CONSTANT = replace(ALONE, schedule="constant")
 _RECOMMENDED = Arm(method="recommended", adapts=("learning_rate_scale",), schedule="constant")
@@ -39,9 +37,10 @@ def variants_table(found: Found, column: Column) -> Table:
         ),
         rows=tuple(_row(found, column, arm) for arm in found.arms),
         note="Differences are paired by seed. Fixed 0.5: nothing adapted, cosine schedule. "
-        "Placebo: as many tries as the full grid of the hyperparameter has, all of one value; a "
-        "method with fewer tries has less luck to choose from. Full grid: AdaGrid of the same "
-        "hyperparameters. Bold: the interval does not hold zero.",
+        "Placebo: as many tries as the full grid of the hyperparameter has, all of one value; "
+        "beside a method with fewer tries, which has less luck to choose from, the cell is empty. "
+        f"{PLACEBO} Full grid: AdaGrid of the same hyperparameters. Bold: the interval does not "
+        "hold zero.",
     )
 
 
@@ -78,11 +77,11 @@ def _row(found: Found, column: Column, arm: Arm) -> tuple[Cell, ...]:
 
 
 def _placebo(found: Found, arm: Arm) -> Arm | None:
-    """The placebo with as many tries as the full grid of the one hyperparameter; names are all one.
+    """The placebo with as many tries as this full grid; others try fewer and have no fair one.
 
     A placebo holds the value, so that hyperparameters with as many values share one.
     """
-    if arm.pair is None or arm.method == "placebo" or len(arm.adapts) > 1:
+    if arm.method != "adagrid":
         return None
     tries = _tries(arm)
     same = (
@@ -103,8 +102,9 @@ def _full_grid(found: Found, arm: Arm) -> Arm | None:
 
 
 def _less(found: Found, column: Column, arm: Arm, rival: Arm | None) -> Cell:
-    apart = None if rival in (None, arm) else paired(found, arm, rival, column)
-    return difference(apart, of=found.seeds)
+    if rival is None or rival == arm:
+        return EMPTY
+    return difference(paired(found, arm, rival, column), of=found.seeds)
 
 
 def _relative(found: Found, column: Column, arm: Arm) -> Cell:
