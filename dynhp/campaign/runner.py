@@ -164,4 +164,4 @@ def _cores() -> int:
     """How many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):  # pragma: no branch - elsewhere than on Linux
         return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1  # pragma: no cover
+    return os.cpu_count() or 1  # pragma: no cover - where that cannot be asked

@@ -107,6 +107,7 @@ def _has_room(shared: SharedMemory) -> bool:
     reserve = getattr(os, "posix_fallocate", None)  # Linux, where /dev/shm may be small
     try:
         if reserve is not None:
+            # The class has no public way to its file.
             reserve(shared._fd, 0, shared.size)  # type: ignore[attr-defined]
     except OSError:
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 try:
-    import ray  # noqa: F401
+    import ray  # noqa: F401 - only to see whether it is there
 except ModuleNotFoundError as missing:
     raise ImportError("dynhp_ray needs Ray: pip install 'dynhp[ray]'") from missing
 

@@ -87,7 +87,7 @@ def test_a_state_moves_only_where_it_is_kept(executor: Make) -> None:
 
 
 def test_a_state_kept_is_the_callers_own(executor: Make) -> None:
-    make = lambda: NoisyQuadratic(dimensions=20_000)  # noqa: E731
+    make = lambda: NoisyQuadratic(dimensions=20_000)  # noqa: E731 - pickle cannot, Ray can
     trainer = make()
     origin = trainer.get_state()
     on_ray = executor(make)
@@ -102,7 +102,7 @@ def test_a_state_kept_is_the_callers_own(executor: Make) -> None:
 def test_a_factory_that_makes_no_trainer(executor: Make) -> None:
     trainer = NoisyQuadratic()
     origin = trainer.get_state()
-    make = lambda: {}["data"]  # noqa: E731
+    make = lambda: {}["data"]  # noqa: E731 - pickle cannot, Ray can
     with pytest.raises(
         SettingsError, match="a trainer in an actor, got KeyError: 'data'"
     ) as caught:
