@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-import torch
 
-from dynhp_pyg.kernels import Dropout, Integers
+from dynhp_pyg.kernels import Integers
 from dynhp_pyg.messages import Mask
+from dynhp_pyg.noise import Dropout, RecentNoise
 from dynhp_pyg.settings import Settings
 from dynhp_pyg.splits import Split
 
@@ -36,11 +36,12 @@ class Batch:
     negatives: Integers
     dropout: Dropout
     rate: float
-    noise_root: np.random.SeedSequence
+    seed: int
+    epoch: int
 
     def noise_seed(self) -> int:
         """Give a seed for layers that draw noise of their own."""
-        return torch_seed(self.noise_root)
+        return torch_seed(entropy(self.seed, self.epoch, Stream.ENCODER))
 
 
 def entropy(seed: int, epoch: int, stream: Stream) -> np.random.SeedSequence:
@@ -62,9 +63,16 @@ def torch_seed(root: np.random.SeedSequence) -> int:
 
 
 def draw(
-    split: Split, settings: Settings, *, seed: int, epoch: int, resample_every: int, device: str
+    split: Split,
+    settings: Settings,
+    *,
+    seed: int,
+    epoch: int,
+    resample_every: int,
+    recent: RecentNoise,
+    device: str,
 ) -> Batch:
-    """Draw one epoch's batch; equal arguments give equal batches."""
+    """Draw one epoch's batch; equal arguments give equal batches, whatever is remembered."""
     # Within a period the same draw is made again rather than carried along: so the mask needs
     # no place in the state, and a changed ratio is in force at once.
     period = epoch - epoch % resample_every
@@ -74,13 +82,20 @@ def draw(
     objective = np.flatnonzero(~message)
     count = max(1, round(settings.negatives_per_positive * objective.size))
     generator = np.random.default_rng(entropy(seed, epoch, Stream.NEGATIVES))
-    noise = np.random.SFC64(entropy(seed, epoch, Stream.DROPOUT))
+    noise = recent.of(
+        settings.dropout,
+        seed=seed,
+        epoch=epoch,
+        bits=lambda: np.random.SFC64(entropy(seed, epoch, Stream.DROPOUT)),
+        device=device,
+    )
     return Batch(
         message=message,
         objective=objective,
         positives=split.train.take(objective, axis=1),
         negatives=split.negatives.sample(count, generator),
-        dropout=Dropout(settings.dropout, noise, torch.device(device)),
+        dropout=noise,
         rate=settings.dropout,
-        noise_root=entropy(seed, epoch, Stream.ENCODER),
+        seed=seed,
+        epoch=epoch,
     )

@@ -13,7 +13,6 @@ from dynhp_pyg.gcn import Weights, layers_of
 from dynhp_pyg.inputs import SparseInput
 from dynhp_pyg.kernels import (
     Csr,
-    Dropout,
     Rates,
     pair_scores,
     relu_dropout,
@@ -21,6 +20,7 @@ from dynhp_pyg.kernels import (
     sgd_step,
     spmm,
 )
+from dynhp_pyg.noise import Dropout
 from dynhp_pyg.objective import Objective
 from dynhp_pyg.propagation import MessagePassing, Propagation
 from dynhp_pyg.splits import Split
@@ -33,7 +33,7 @@ class Trace(NamedTuple):
     """What the forward pass leaves for the backward pass."""
 
     propagation: Propagation
-    first: Tensor
+    first: Csr | Tensor
     hidden: list[Tensor]
     scale: float
     embeddings: Tensor
@@ -100,7 +100,7 @@ class FastGcn:
             torch.sum(flowing, 0, out=gradients[f"bias_{layer}"])
             flowing = spmm(trace.propagation.backward, flowing)
             if layer == 1:
-                self._first_layer_backward(flowing, trace)
+                self._first_layer_backward(flowing, trace.first)
                 return
             below = trace.hidden[layer - 2]
             torch.mm(below.t(), flowing, out=gradients[f"weight_{layer}"]).mul_(trace.scale)
@@ -128,30 +128,32 @@ class FastGcn:
         """Give the parameters by name, as views."""
         return dict(self._weights)
 
-    def _first_layer(self, noise: Dropout | None) -> tuple[Tensor, Tensor]:
-        """Give what dropout left of the input, or of ones for an embedding, and its product."""
-        weight = self._weights["weight_1"]
-        if self._inputs is None:
+    def _first_layer(self, noise: Dropout | None) -> tuple[Csr | Tensor, Tensor]:
+        """Give the product of the input that dropout left, and before it what its backward reads.
+
+        That is this input by columns, or for an embedding what dropout left of ones.
+        """
+        weight, inputs = self._weights["weight_1"], self._inputs
+        if inputs is None:
             embedding = self._weights["embedding"]
             if noise is None:
                 return embedding, embedding @ weight
             kept = noise.keep(torch.ones_like(embedding)).mul_(noise.scale)
             return kept, (embedding * kept) @ weight
-        matrix = self._inputs.matrix
         if noise is None:
-            return matrix.values, spmm(matrix, weight)
-        values = noise.keep(matrix.values) * noise.scale
-        return values, spmm(Csr(matrix.offsets, matrix.indices, values), weight)
+            return inputs.matrix, spmm(inputs.matrix, weight)
+        by_row, by_column = noise.once(lambda: inputs.noisy(noise))
+        return by_column, spmm(by_row, weight)
 
-    def _first_layer_backward(self, flowing: Tensor, trace: Trace) -> None:
+    def _first_layer_backward(self, flowing: Tensor, first: Csr | Tensor) -> None:
         gradients = self._gradients
-        if self._inputs is not None:
-            gradients["weight_1"].copy_(spmm(self._inputs.transposed(trace.first), flowing))
+        if isinstance(first, Csr):
+            gradients["weight_1"].copy_(spmm(first, flowing))
             return
-        read = self._weights["embedding"] * trace.first
+        read = self._weights["embedding"] * first
         torch.mm(read.t(), flowing, out=gradients["weight_1"])
         torch.mm(flowing, self._weights["weight_1"].t(), out=gradients["embedding"])
-        gradients["embedding"].mul_(trace.first)
+        gradients["embedding"].mul_(first)
 
 
 def _views(flat: Tensor, weights: Weights) -> dict[str, Tensor]:

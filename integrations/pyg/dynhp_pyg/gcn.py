@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from dynhp_pyg.batches import Batch
 from dynhp_pyg.inputs import SparseInput
-from dynhp_pyg.kernels import Dropout
+from dynhp_pyg.noise import Dropout
 
 __all__ = ["GcnShape", "ReferenceGcn", "initial_weights", "layers_of"]
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from dynhp.errors import SettingsError
 from dynhp_pyg.kernels import Csr, Integers, stable_order
+from dynhp_pyg.noise import Dropout
 from dynhp_pyg.splits import Split, with_degree_features
 
 __all__ = ["InputKind", "SparseInput", "input_of"]
@@ -28,9 +29,15 @@ class SparseInput:
     column_rows: Tensor
     by_column: Tensor
 
-    def transposed(self, values: Tensor) -> Csr:
-        """Give the transpose, for values in the order of the rows."""
-        return Csr(self.column_offsets, self.column_rows, values.index_select(0, self.by_column))
+    def noisy(self, noise: Dropout) -> tuple[Csr, Csr]:
+        """Give what dropout leaves of the matrix, scaled, by rows and by columns."""
+        offsets, columns, values = self.matrix
+        left = noise.keep_anew(values) * noise.scale
+        turned = left.index_select(0, self.by_column)
+        return (
+            Csr(offsets, columns, left),
+            Csr(self.column_offsets, self.column_rows, turned),
+        )
 
 
 def input_of(split: Split, kind: InputKind, device: torch.device) -> SparseInput | None:

@@ -9,9 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from dynhp_pyg.noise import Dropout
+
 __all__ = [
     "Csr",
-    "Dropout",
     "Rates",
     "pair_scores",
     "relu_dropout",
@@ -23,7 +24,6 @@ __all__ = [
 
 Integers = NDArray[np.int64]
 
-_LEVELS = 1 << 16
 _PAIRS_AT_ONCE = 1 << 12
 
 
@@ -70,42 +70,6 @@ def _dots(embeddings: Tensor, left: Tensor, right: Tensor) -> Tensor:
     return product.sum(1)
 
 
-class Dropout:
-    """One epoch's dropout noise: a rate, and random numbers drawn in the order they are asked for.
-
-    The rate is rounded to a multiple of 2**-16, and the scale is that of the rounded rate, so
-    that expectations are exact.
-
-    >>> noise = Dropout(0.5, np.random.SFC64(0), torch.device("cpu"))
-    >>> noise.scale, noise.keep(torch.ones(4)).shape
-    (2.0, torch.Size([4]))
-    """
-
-    __slots__ = ("_bits", "_device", "_dropped", "scale")
-
-    def __init__(self, rate: float, bits: np.random.BitGenerator, device: torch.device) -> None:
-        self._bits = bits
-        self._device = device
-        self._dropped = min(round(rate * _LEVELS), _LEVELS - 1)
-        self.scale = _LEVELS / (_LEVELS - self._dropped)
-
-    def keep(self, values: Tensor) -> Tensor:
-        """Give the values with each one set to 0 at the rate, *not* scaled; they are not changed.
-
-        The scale is left to the caller, who can put it where it costs less.
-        """
-        if self._dropped == 0:
-            return values
-        count = values.numel()
-        words = self._bits.random_raw((count + 3) // 4).view(np.int16)[:count]
-        noise = torch.from_numpy(words).to(self._device, torch.float32).view_as(values)
-        # A random int16 is one of 2**16 levels; the lowest `dropped` of them mean 0.  This is
-        # the backward of a threshold: where noise <= limit 0, else the value; one vector pass.
-        limit = self._dropped - 1 - _LEVELS // 2
-        kept: Tensor = torch.ops.aten.threshold_backward(values, noise, limit)
-        return kept
-
-
 def relu_dropout(values: Tensor, noise: Dropout) -> Tensor:
     """Apply ReLU in place, then dropout without its scale."""
     return noise.keep(values.relu_())
@@ -139,6 +103,6 @@ def stable_order(keys: Integers, bound: int) -> Integers:
     """
     # numpy sorts 16-bit integers by radix; two digits of 16 bits cover 2**32 nodes.
     order = np.argsort((keys & 0xFFFF).astype(np.uint16), kind="stable")
-    if bound <= _LEVELS:
+    if bound <= 1 << 16:
         return order
     return order[np.argsort((keys[order] >> 16).astype(np.uint16), kind="stable")]

@@ -11,6 +11,7 @@ import torch
 
 from dynhp import Cost, History, Plan, Schedule, Value, plan_for, schedule_of, spent
 from dynhp.adapter import Callback
+from dynhp.criteria import metrics_of
 from dynhp.errors import SettingsError
 from dynhp_pyg.audit import Audit, audit
 from dynhp_pyg.datasets import load_dataset
@@ -84,8 +85,10 @@ class LinkResult:
         return dict(self.history[-1].candidate)
 
 
-def prepare(settings: LinkRun, *, graph: Graph | None = None) -> LinkJob:
+def prepare(settings: LinkRun, *, graph: Graph | None = None, lean: bool = False) -> LinkJob:
     """Load, split and check; without a graph, ``settings.graph`` names a bundled one.
+
+    A ``lean`` run measures only what its criterion reads, and its history has no more.
 
     >>> str(prepare(LinkRun(epochs=20)).plan)
     '20 epochs on the main line + 16 overhead = 36: 1.80 runs, 20% of a complete search of 9'
@@ -114,6 +117,8 @@ def prepare(settings: LinkRun, *, graph: Graph | None = None) -> LinkJob:
         device=settings.device,
     )
     adapter = adapter_for(settings, trainer)
+    if lean:
+        trainer.measure_only(metrics_of(adapter.criterion))
     return LinkJob(
         settings=replace(settings, graph=graph.name),
         split=split,
@@ -153,16 +158,20 @@ def train(job: LinkJob, *, callbacks: Sequence[Callback] = ()) -> LinkResult:
 
 
 def run(
-    settings: LinkRun, *, graph: Graph | None = None, callbacks: Sequence[Callback] = ()
+    settings: LinkRun,
+    *,
+    graph: Graph | None = None,
+    callbacks: Sequence[Callback] = (),
+    lean: bool = False,
 ) -> LinkResult:
-    """Carry out one run; equal settings and graphs give equal results.
+    """Carry out one run; equal settings and graphs give equal results, ``lean`` or not.
 
     >>> from dynhp_pyg.example import tiny_graph
     >>> result = run(LinkRun(method="neighbors", epochs=20, width=8), graph=tiny_graph())
     >>> result.settings.graph, result.cost.main_line, result.as_planned
     ('tiny', 20, True)
     """
-    return train(prepare(settings, graph=graph), callbacks=callbacks)
+    return train(prepare(settings, graph=graph, lean=lean), callbacks=callbacks)
 
 
 def _check_device(name: str) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, nearest
 from dynhp_pyg.averaging import Average
 from dynhp_pyg.batches import draw
 from dynhp_pyg.encoders import Encoder
@@ -19,6 +19,7 @@ from dynhp_pyg.engines import Architecture, Path, make_engine
 from dynhp_pyg.inputs import InputKind
 from dynhp_pyg.kernels import Rates
 from dynhp_pyg.metrics import average_precision, binary_cross_entropy, roc_auc
+from dynhp_pyg.noise import RecentNoise
 from dynhp_pyg.schedules import Schedule, ScheduleName
 from dynhp_pyg.settings import Settings, changed, whole
 from dynhp_pyg.snapshots import frozen, frozen_model, load, sides, snapshot
@@ -101,9 +102,11 @@ class LinkPredictionTrainer:
         self._average = (
             None if averaged_over is None else Average(self._engine.parameters, over=averaged_over)
         )
+        self._recent = RecentNoise()
         self._epoch = 0
         self._fitted: tuple[Scores, Scores] = (_NO_SCORES, _NO_SCORES)
         self._best: dict[str, Any] | None = None
+        self._only: frozenset[str] | None = None
         self._measured: dict[str, float] | None = None
         self._validated: tuple[Scores, Scores, float] | None = None
 
@@ -129,6 +132,7 @@ class LinkPredictionTrainer:
         self._best = frozen_model(state["best"])
         if self._average is not None:
             load(self._average.weights, state["average"])
+        self._recent.since(self._epoch)
         self._forget()
 
     def train_k(self, k: int, hyperparameters: Mapping[str, object]) -> None:
@@ -143,6 +147,24 @@ class LinkPredictionTrainer:
         if self._measured is None:
             self._measured = self._measure()
         return dict(self._measured)
+
+    def measure_only(self, names: Collection[str]) -> None:
+        """Leave all other metrics out of ``metrics()``: each takes time after every epoch.
+
+        >>> from dynhp_pyg.example import tiny_split
+        >>> trainer = LinkPredictionTrainer(tiny_split(), width=8)
+        >>> trainer.measure_only(["val_auc"])
+        >>> list(trainer.metrics())
+        ['val_auc']
+        """
+        known = self._measures()
+        for name in names:
+            if name not in known:
+                raise SettingsError(
+                    f"a metric must be one this trainer measures, got {name!r}"
+                    + nearest(name, known)
+                )
+        self._only, self._measured = frozenset(names), None
 
     def hyperparameters(self) -> dict[str, float]:
         """Give the values now in force."""
@@ -165,7 +187,7 @@ class LinkPredictionTrainer:
             "test_auc": roc_auc(positives, negatives),
             "test_ap": average_precision(positives, negatives),
             "test_loss": _plain(binary_cross_entropy(positives, negatives)),
-            "val_auc": self.metrics()["val_auc"] if best is None else best["val_auc"],
+            "val_auc": _plain(self._validation()[2]) if best is None else best["val_auc"],
             "epoch": float(self._epoch if best is None else best["epoch"]),
         }
 
@@ -180,6 +202,7 @@ class LinkPredictionTrainer:
             seed=self._seed,
             epoch=self._epoch,
             resample_every=self._resample_every,
+            recent=self._recent,
             device=self._device,
         )
         rate = self._schedule.at(self._epoch) * settings.learning_rate_scale
@@ -199,22 +222,29 @@ class LinkPredictionTrainer:
             self._best = {"epoch": self._epoch, "val_auc": auc, **self._model()}
 
     def _measure(self) -> dict[str, float]:
-        positives, negatives, auc = self._validation()
-        measured = {
-            "train_auc": roc_auc(*self._fitted),
-            "train_loss": binary_cross_entropy(*self._fitted),
-            "val_auc": auc,
-            "val_loss": binary_cross_entropy(positives, negatives),
-            "best_val_auc": math.nan if self._best is None else self._best["val_auc"],
+        return {
+            name: _plain(measure())
+            for name, measure in self._measures().items()
+            if self._only is None or name in self._only
+        }
+
+    def _measures(self) -> dict[str, Callable[[], float]]:
+        """Give the ways to measure each metric, in the order in which they are told."""
+        measures: dict[str, Callable[[], float]] = {
+            "train_auc": lambda: roc_auc(*self._fitted),
+            "train_loss": lambda: binary_cross_entropy(*self._fitted),
+            "val_auc": lambda: self._validation()[2],
+            "val_loss": lambda: binary_cross_entropy(*self._validation()[:2]),
+            "best_val_auc": lambda: math.nan if self._best is None else self._best["val_auc"],
         }
         if self._average is not None:
-            averaged = self._scores_of_average(self._average.weights)
-            measured["ema_val_auc"] = roc_auc(*averaged)
-            measured["ema_val_loss"] = binary_cross_entropy(*averaged)
+            averaged = cache(self._scores_of_average)
+            measures["ema_val_auc"] = lambda: roc_auc(*averaged())
+            measures["ema_val_loss"] = lambda: binary_cross_entropy(*averaged())
         if self._with_average_precision:
-            measured["train_ap"] = average_precision(*self._fitted)
-            measured["val_ap"] = average_precision(positives, negatives)
-        return {name: _plain(value) for name, value in measured.items()}
+            measures["train_ap"] = lambda: average_precision(*self._fitted)
+            measures["val_ap"] = lambda: average_precision(*self._validation()[:2])
+        return measures
 
     def _validation(self) -> tuple[Scores, Scores, float]:
         """Score the validation pairs, once for each state."""
@@ -223,10 +253,11 @@ class LinkPredictionTrainer:
             self._validated = (positives, negatives, roc_auc(positives, negatives))
         return self._validated
 
-    def _scores_of_average(self, weights: Tensor) -> tuple[Scores, Scores]:
+    def _scores_of_average(self) -> tuple[Scores, Scores]:
+        assert self._average is not None
         present = snapshot(self._engine.parameters)
         try:
-            load(self._engine.parameters, snapshot(weights))
+            load(self._engine.parameters, snapshot(self._average.weights))
             return self._scores("validation")
         finally:
             load(self._engine.parameters, present)

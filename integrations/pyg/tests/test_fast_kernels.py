@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from dynhp_pyg.kernels import (
     Csr,
-    Dropout,
     Rates,
     pair_scores,
     relu_dropout,
@@ -19,6 +18,7 @@ from dynhp_pyg.kernels import (
     spmm,
     stable_order,
 )
+from dynhp_pyg.noise import Dropout
 
 CPU = torch.device("cpu")
 

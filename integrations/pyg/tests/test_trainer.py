@@ -17,6 +17,7 @@ from dynhp_pyg.batches import Batch, draw
 from dynhp_pyg.datasets import load_dataset
 from dynhp_pyg.example import example, tiny_graph, tiny_split
 from dynhp_pyg.graph import graph_from_edges
+from dynhp_pyg.noise import RecentNoise
 from dynhp_pyg.schedules import Schedule
 from dynhp_pyg.settings import Settings
 from dynhp_pyg.splits import make_split
@@ -34,7 +35,13 @@ def one_thread() -> Iterator[None]:
 
 def _batch(settings: Settings, epoch: int = 0, resample_every: int = 1) -> Batch:
     return draw(
-        tiny_split(), settings, seed=1, epoch=epoch, resample_every=resample_every, device="cpu"
+        tiny_split(),
+        settings,
+        seed=1,
+        epoch=epoch,
+        resample_every=resample_every,
+        recent=RecentNoise(),
+        device="cpu",
     )
 
 
@@ -242,3 +249,31 @@ def test_quality_on_cora() -> None:
     trainer = LinkPredictionTrainer(make_split(load_dataset("cora"), seed=3), seed=3)
     trainer.train_k(500, {})
     assert trainer.test()["test_auc"] > 0.92
+
+
+def test_only_the_metrics_that_are_asked_for_are_measured() -> None:
+    plain, lean = (LinkPredictionTrainer(tiny_split(), width=4, epochs=9) for _ in range(2))
+    lean.measure_only(["val_loss", "train_auc"])
+    for trainer in (plain, lean):
+        trainer.train_k(3, {})
+    everything = plain.metrics()
+    assert lean.metrics() == {name: everything[name] for name in ("train_auc", "val_loss")}
+    assert lean.test() == plain.test()
+
+
+def test_a_metric_that_is_not_measured_is_refused() -> None:
+    trainer = LinkPredictionTrainer(tiny_split(), width=4)
+    with pytest.raises(SettingsError, match=r"got 'val_acu'.*val_auc"):
+        trainer.measure_only(["val_acu"])
+    with pytest.raises(SettingsError, match="ema_val_auc"):
+        trainer.measure_only(["ema_val_auc"])
+    assert "val_auc" in trainer.metrics()
+
+
+def test_the_test_needs_no_metric() -> None:
+    trainer = LinkPredictionTrainer(tiny_split(), width=4, epochs=9, keep_best=False)
+    trainer.train_k(3, {})
+    expected = trainer.test()["val_auc"]
+    trainer.measure_only([])
+    assert trainer.metrics() == {}
+    assert trainer.test()["val_auc"] == expected

@@ -20,7 +20,7 @@ def one(**settings: Any) -> dict[str, Any]:
     (2, [(2, {'edge_message_ratio': 0.5})])
     """
     torch.set_num_threads(1)  # runs are side by side already
-    result = run(link_run(settings))
+    result = run(link_run(settings), lean=True)
     return {
         "test_auc": result.test_auc,
         "test_ap": result.test_ap,

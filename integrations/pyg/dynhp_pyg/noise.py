@@ -1,0 +1,133 @@
+"""Dropout noise: drawn once for an epoch, shared by all tries that train through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = ["Dropout", "RecentNoise"]
+
+T = TypeVar("T")
+
+_LEVELS = 1 << 16
+_MOST_NUMBERS = 1 << 25  # of 2 to 8 bytes each
+_MOST_EPOCHS = 1000
+
+
+class Dropout:
+    """One epoch's dropout noise: a rate, and random numbers drawn in the order they are asked for.
+
+    The rate is rounded to a multiple of 2**-16, and the scale is that of the rounded rate, so
+    that expectations are exact.
+
+    >>> noise = Dropout(0.5, np.random.SFC64(0), torch.device("cpu"))
+    >>> noise.scale, noise.keep(torch.ones(4)).shape
+    (2.0, torch.Size([4]))
+    """
+
+    __slots__ = ("_bits", "_device", "_dropped", "_made", "_place", "numbers", "scale")
+
+    def __init__(self, rate: float, bits: np.random.BitGenerator, device: torch.device) -> None:
+        self._bits = bits
+        self._device = device
+        self._dropped = min(round(rate * _LEVELS), _LEVELS - 1)
+        self._made: list[Any] = []
+        self._place = 0
+        self.numbers = 0  # drawn so far
+        self.scale = _LEVELS / (_LEVELS - self._dropped)
+
+    def keep(self, values: Tensor) -> Tensor:
+        """Give the values with each one set to 0 at the rate, *not* scaled; they are not changed.
+
+        The scale is left to the caller, who can put it where it costs less.
+        """
+        if self._dropped == 0:
+            return values
+        return self._kept(values, self.once(lambda: self._draw(values.numel())))
+
+    def keep_anew(self, values: Tensor) -> Tensor:
+        """Do as ``keep`` with numbers that are not remembered: for what ``once`` makes."""
+        return values if self._dropped == 0 else self._kept(values, self._draw(values.numel()))
+
+    def once(self, make: Callable[[], T]) -> T:
+        """Give what ``make`` makes of the next numbers; after ``rewind`` it is not made again."""
+        if self._place == len(self._made):
+            self._made.append(make())
+        made: T = self._made[self._place]
+        self._place += 1
+        return made
+
+    def rewind(self) -> Dropout:
+        """Go back to the first number: what was made is given out again, in the same order."""
+        self._place = 0
+        return self
+
+    def _draw(self, count: int) -> Tensor:
+        self.numbers += count
+        return torch.from_numpy(self._bits.random_raw((count + 3) // 4).view(np.int16)[:count])
+
+    def _kept(self, values: Tensor, words: Tensor) -> Tensor:
+        noise = words.to(self._device, torch.float32).view_as(values)
+        # A random int16 is one of 2**16 levels; the lowest `dropped` of them mean 0.  This is
+        # the backward of a threshold: where noise <= limit 0, else the value; one vector pass.
+        limit = self._dropped - 1 - _LEVELS // 2
+        kept: Tensor = torch.ops.aten.threshold_backward(values, noise, limit)
+        return kept
+
+
+class RecentNoise:
+    """The noise of the epochs since the last state that was set, for whoever sets it again.
+
+    All tries of a round start from one state and share their random numbers, so that all but
+    the first find them drawn. Noise follows from the seed, the epoch and the rate alone: what is
+    forgotten is drawn again, and a trainer gives the same numbers with and without this memory.
+
+    >>> recent = RecentNoise()
+    >>> recent.since(epoch=0)
+    >>> bits = lambda: np.random.SFC64(0)
+    >>> first = recent.of(0.5, seed=0, epoch=0, bits=bits, device="cpu")
+    >>> first is recent.of(0.5, seed=0, epoch=0, bits=bits, device="cpu")
+    True
+    """
+
+    def __init__(self, *, most: int = _MOST_NUMBERS) -> None:
+        self._most = most
+        self._open = False
+        self._kept: dict[tuple[float, int, int, str], Dropout] = {}
+
+    def since(self, epoch: int) -> None:
+        """Forget what lies before this epoch, and remember from now on."""
+        self._open = True
+        self._kept = {key: noise for key, noise in self._kept.items() if key[2] >= epoch}
+
+    def of(
+        self,
+        rate: float,
+        *,
+        seed: int,
+        epoch: int,
+        bits: Callable[[], np.random.BitGenerator],
+        device: str,
+    ) -> Dropout:
+        """Give an epoch's noise, at its first number."""
+        key = (rate, seed, epoch, device)
+        found = self._kept.get(key)
+        if found is not None:
+            return found.rewind()
+        noise = Dropout(rate, bits(), torch.device(device))
+        # Without dropout there is nothing to remember, and nothing that would fill the memory.
+        if self._open and noise.scale > 1 and self._has_room():
+            self._kept[key] = noise
+        return noise
+
+    def _has_room(self) -> bool:
+        if len(self._kept) >= _MOST_EPOCHS:
+            return False
+        return sum(noise.numbers for noise in self._kept.values()) < self._most
+
+    def __reduce__(self) -> tuple[type[RecentNoise], tuple[()]]:
+        return RecentNoise, ()  # a copy elsewhere draws for itself
