@@ -72,7 +72,10 @@ def draw(
     recent: RecentNoise,
     device: str,
 ) -> Batch:
-    """Draw one epoch's batch; equal arguments give equal batches, whatever is remembered."""
+    """Draw one epoch's batch; equal arguments give equal batches, whatever is remembered.
+
+    Its noise is good until the same epoch is drawn again.
+    """
     # Within a period the same draw is made again rather than carried along: so the mask needs
     # no place in the state, and a changed ratio is in force at once.
     period = epoch - epoch % resample_every

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,7 +30,7 @@ class Dropout:
     (2.0, torch.Size([4]))
     """
 
-    __slots__ = ("_bits", "_device", "_dropped", "_made", "_place", "numbers", "scale")
+    __slots__ = ("_bits", "_device", "_dropped", "_made", "_place", "numbers", "scale", "whole")
 
     def __init__(self, rate: float, bits: np.random.BitGenerator, device: torch.device) -> None:
         self._bits = bits
@@ -38,6 +39,7 @@ class Dropout:
         self._made: list[Any] = []
         self._place = 0
         self.numbers = 0  # drawn so far
+        self.whole = True  # False once numbers were drawn and what they were for was not made
         self.scale = _LEVELS / (_LEVELS - self._dropped)
 
     def keep(self, values: Tensor) -> Tensor:
@@ -47,16 +49,22 @@ class Dropout:
         """
         if self._dropped == 0:
             return values
-        return self._kept(values, self.once(lambda: self._draw(values.numel())))
+        return self._masked(values, self.once(lambda: self._draw(values.numel())))
 
     def keep_anew(self, values: Tensor) -> Tensor:
         """Do as ``keep`` with numbers that are not remembered: for what ``once`` makes."""
-        return values if self._dropped == 0 else self._kept(values, self._draw(values.numel()))
+        return values if self._dropped == 0 else self._masked(values, self._draw(values.numel()))
 
     def once(self, make: Callable[[], T]) -> T:
-        """Give what ``make`` makes of the next numbers; after ``rewind`` it is not made again."""
+        """Give what ``make`` makes of the next numbers; after ``rewind`` it is not made again.
+
+        What it makes must not ask ``once`` or ``keep`` itself.
+        """
         if self._place == len(self._made):
+            assert self.whole, "once within once, or after an error"
+            self.whole = False
             self._made.append(make())
+            self.whole = True
         made: T = self._made[self._place]
         self._place += 1
         return made
@@ -70,7 +78,7 @@ class Dropout:
         self.numbers += count
         return torch.from_numpy(self._bits.random_raw((count + 3) // 4).view(np.int16)[:count])
 
-    def _kept(self, values: Tensor, words: Tensor) -> Tensor:
+    def _masked(self, values: Tensor, words: Tensor) -> Tensor:
         noise = words.to(self._device, torch.float32).view_as(values)
         # A random int16 is one of 2**16 levels; the lowest `dropped` of them mean 0.  This is
         # the backward of a threshold: where noise <= limit 0, else the value; one vector pass.
@@ -82,26 +90,30 @@ class Dropout:
 class RecentNoise:
     """The noise of the epochs since the last state that was set, for whoever sets it again.
 
-    All tries of a round start from one state and share their random numbers, so that all but
-    the first find them drawn. Noise follows from the seed, the epoch and the rate alone: what is
-    forgotten is drawn again, and a trainer gives the same numbers with and without this memory.
+    Tries of a round start from one state and share their random numbers, so that all but the
+    first find them drawn. A run that never goes back remembers nothing. Noise follows from the
+    seed, the epoch and the rate alone: what is forgotten is drawn again, and a trainer gives the
+    same numbers with and without this memory.
 
     >>> recent = RecentNoise()
-    >>> recent.since(epoch=0)
-    >>> bits = lambda: np.random.SFC64(0)
-    >>> first = recent.of(0.5, seed=0, epoch=0, bits=bits, device="cpu")
-    >>> first is recent.of(0.5, seed=0, epoch=0, bits=bits, device="cpu")
+    >>> def noise(epoch):
+    ...     return recent.of(0.5, seed=0, epoch=epoch, bits=np.random.SFC64, device="cpu")
+    >>> noise(epoch=4) is noise(epoch=4)
+    False
+    >>> recent.since(epoch=4)
+    >>> noise(epoch=4) is noise(epoch=4)
     True
     """
 
     def __init__(self, *, most: int = _MOST_NUMBERS) -> None:
         self._most = most
         self._open = False
+        self._furthest = -1  # the last epoch that was drawn
         self._kept: dict[tuple[float, int, int, str], Dropout] = {}
 
     def since(self, epoch: int) -> None:
-        """Forget what lies before this epoch, and remember from now on."""
-        self._open = True
+        """Forget what lies before this epoch; whoever goes back once may do so again: remember."""
+        self._open = self._open or epoch <= self._furthest
         self._kept = {key: noise for key, noise in self._kept.items() if key[2] >= epoch}
 
     def of(
@@ -113,11 +125,13 @@ class RecentNoise:
         bits: Callable[[], np.random.BitGenerator],
         device: str,
     ) -> Dropout:
-        """Give an epoch's noise, at its first number."""
+        """Give an epoch's noise, at its first number; it is good until it is given out again."""
         key = (rate, seed, epoch, device)
+        self._furthest = max(self._furthest, epoch)
         found = self._kept.get(key)
-        if found is not None:
+        if found is not None and found.whole:
             return found.rewind()
+        self._kept.pop(key, None)  # an epoch that was broken off is drawn anew
         noise = Dropout(rate, bits(), torch.device(device))
         # Without dropout there is nothing to remember, and nothing that would fill the memory.
         if self._open and noise.scale > 1 and self._has_room():
@@ -129,5 +143,5 @@ class RecentNoise:
             return False
         return sum(noise.numbers for noise in self._kept.values()) < self._most
 
-    def __reduce__(self) -> tuple[type[RecentNoise], tuple[()]]:
-        return RecentNoise, ()  # a copy elsewhere draws for itself
+    def __reduce__(self) -> tuple[Callable[[], RecentNoise], tuple[()]]:
+        return partial(RecentNoise, most=self._most), ()  # a copy elsewhere draws for itself

@@ -164,7 +164,9 @@ def run(
     callbacks: Sequence[Callback] = (),
     lean: bool = False,
 ) -> LinkResult:
-    """Carry out one run; equal settings and graphs give equal results, ``lean`` or not.
+    """Carry out one run; equal settings and graphs give equal results.
+
+    A ``lean`` run is equal but for its history's metrics: it has only those its criterion reads.
 
     >>> from dynhp_pyg.example import tiny_graph
     >>> result = run(LinkRun(method="neighbors", epochs=20, width=8), graph=tiny_graph())

@@ -148,8 +148,8 @@ class LinkPredictionTrainer:
             self._measured = self._measure()
         return dict(self._measured)
 
-    def measure_only(self, names: Collection[str]) -> None:
-        """Leave all other metrics out of ``metrics()``: each takes time after every epoch.
+    def measure_only(self, names: Collection[str] | None) -> None:
+        """Leave all other metrics out of ``metrics()``, as most take time; None measures all again.
 
         >>> from dynhp_pyg.example import tiny_split
         >>> trainer = LinkPredictionTrainer(tiny_split(), width=8)
@@ -158,13 +158,15 @@ class LinkPredictionTrainer:
         ['val_auc']
         """
         known = self._measures()
-        for name in names:
+        if isinstance(names, str):
+            raise SettingsError(f"names must be a collection of names, got {names!r}; pass a list")
+        for name in names or ():
             if name not in known:
                 raise SettingsError(
                     f"a metric must be one this trainer measures, got {name!r}"
                     + nearest(name, known)
                 )
-        self._only, self._measured = frozenset(names), None
+        self._only, self._measured = None if names is None else frozenset(names), None
 
     def hyperparameters(self) -> dict[str, float]:
         """Give the values now in force."""

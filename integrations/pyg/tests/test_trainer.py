@@ -259,6 +259,8 @@ def test_only_the_metrics_that_are_asked_for_are_measured() -> None:
     everything = plain.metrics()
     assert lean.metrics() == {name: everything[name] for name in ("train_auc", "val_loss")}
     assert lean.test() == plain.test()
+    lean.measure_only(None)
+    assert lean.metrics() == everything
 
 
 def test_a_metric_that_is_not_measured_is_refused() -> None:
@@ -267,6 +269,8 @@ def test_a_metric_that_is_not_measured_is_refused() -> None:
         trainer.measure_only(["val_acu"])
     with pytest.raises(SettingsError, match="ema_val_auc"):
         trainer.measure_only(["ema_val_auc"])
+    with pytest.raises(SettingsError, match="pass a list"):
+        trainer.measure_only("val_auc")
     assert "val_auc" in trainer.metrics()
 
 
