@@ -125,6 +125,17 @@ def test_a_second_call_trains_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "results.jsonl").read_bytes() == before
 
 
+def test_an_interrupted_command_tells_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dynhp_pyg.reproduction.command.run_campaign", interrupted)
+    assert reproduce(tmp_path) == 130
+    assert "the same command goes on" in capsys.readouterr().err
+
+
 def test_a_report_of_what_there_is_trains_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

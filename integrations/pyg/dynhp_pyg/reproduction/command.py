@@ -65,18 +65,22 @@ def reproduce_command(parsed: argparse.Namespace) -> int:
         epochs = sum(map(most_epochs, runs))
         print(f"{part}: {len(runs)} runs, {epochs:,} epochs at most; in {folder}", file=sys.stderr)
     _lean_workers()
-    results = (
-        campaign_so_far(one, runs, folder=folder)
-        if parsed.report
-        else run_campaign(
-            one,
-            runs,
-            folder=folder,
-            workers=parsed.workers,
-            cost=cost,
-            progress=None if parsed.quiet else shown(),
+    try:
+        results = (
+            campaign_so_far(one, runs, folder=folder)
+            if parsed.report
+            else run_campaign(
+                one,
+                runs,
+                folder=folder,
+                workers=parsed.workers,
+                cost=cost,
+                progress=None if parsed.quiet else shown(),
+            )
         )
-    )
+    except KeyboardInterrupt:
+        print(f"\nstopped; the same command goes on with what is in {folder}", file=sys.stderr)
+        raise
     files = report(results, part=part, runs=runs, command=_command(parsed))
     files["runs.csv"] = results.csv()  # of this part alone, also where some are missing
     where = Path(folder) / _report_folder(parsed, part)
