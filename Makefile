@@ -10,7 +10,7 @@ ONE_THREAD := OMP_NUM_THREADS=1
 BENCH_RAY = $(BIN)/python -m pip install --quiet --constraint constraints.txt ray && \
 	$(BIN)/python benchmarks/bench_executors_ray.py
 # Tests that start, kill and outlive processes, or write many files, come after the quick ones.
-WITH_PROCESSES := executors resume checkpoint campaign codecs journal examples
+WITH_PROCESSES := tests/executors tests/storage tests/campaign tests/repository
 
 .PHONY: help setup demo test lint types imports pytest test-ray format bench-core bench-executors bench-executors-ray bench-linkpred quality mutants torture torture-campaign clean
 
@@ -59,8 +59,8 @@ imports: $(READY)
 # block to block, so each file stays with one worker. Ray comes last, and in turn: see test-ray.
 pytest: $(READY)
 	$(ONE_THREAD) $(BIN)/python -m pytest tests dynhp --doctest-modules -n 2 --cov --cov-report= \
-		$(WITH_PROCESSES:%=--ignore-glob=tests/test_%*)
-	$(ONE_THREAD) $(BIN)/python -m pytest $(WITH_PROCESSES:%=tests/test_%*) -n 2 \
+		$(WITH_PROCESSES:%=--ignore=%)
+	$(ONE_THREAD) $(BIN)/python -m pytest $(WITH_PROCESSES) -n 2 \
 		--cov --cov-append --cov-report=term --cov-fail-under=100
 	$(ONE_THREAD) $(BIN)/python -m pytest integrations docs README.md --doctest-modules -n 2 \
 		--dist loadfile --ignore=integrations/ray --ignore=docs/cluster.md

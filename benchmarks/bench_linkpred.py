@@ -21,8 +21,8 @@ from linkpred_rival import Rival
 from linkpred_scaling import scaling
 
 from dynhp_pyg import fast, objective, propagation, trainer
-from dynhp_pyg.datasets import load_dataset
-from dynhp_pyg.splits import Split, make_split
+from dynhp_pyg.graphs.bundled import load_dataset
+from dynhp_pyg.splits.make import Split, make_split
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
 
-from dynhp_pyg.splits import Split
+from dynhp_pyg.splits.make import Split
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # torch_geometric imports deprecated parts of torch

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from dynhp_pyg.features import features_from_coo
-from dynhp_pyg.graph import Graph, graph_from_edges
-from dynhp_pyg.splits import make_split
-from dynhp_pyg.trainer import LinkPredictionTrainer
+from dynhp_pyg.graphs.features import features_from_coo
+from dynhp_pyg.graphs.graph import Graph, graph_from_edges
+from dynhp_pyg.model.trainer import LinkPredictionTrainer
+from dynhp_pyg.splits.make import make_split
 
 GRAPHS = ("ca_GrQc_lcc", "CoauthorCS", "AmazonPhoto", "gowalla_user_item")
 CHANNELS, PER_NODE = 500, 20

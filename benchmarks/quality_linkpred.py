@@ -11,10 +11,10 @@ from typing import Literal
 
 import numpy as np
 
-from dynhp_pyg.datasets import load_dataset
-from dynhp_pyg.graph import Graph
-from dynhp_pyg.splits import make_split
-from dynhp_pyg.trainer import LinkPredictionTrainer
+from dynhp_pyg.graphs.bundled import load_dataset
+from dynhp_pyg.graphs.graph import Graph
+from dynhp_pyg.model.trainer import LinkPredictionTrainer
+from dynhp_pyg.splits.make import make_split
 
 # Two-sided 95 % points of Student's t, by degrees of freedom.
 _STUDENT = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26}

@@ -22,10 +22,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 
 from dynhp import History, KeepBest, Value, lowest
-from dynhp.checkpoint import run_with_checkpoints
-from dynhp.codecs import encode
-from dynhp.journal import Journal, history_from_journal
-from tests.resuming import CASES, adapter_of
+from dynhp.storage.checkpoint import run_with_checkpoints
+from dynhp.storage.codecs import encode
+from dynhp.storage.journal import Journal, history_from_journal
+from tests.support.resuming import CASES, adapter_of
 
 EPOCHS, ADAPT_EVERY, TRY_FOR = 37, 6, 3
 RATES = (0.003, 0.01, 0.03, 0.1, 1.0)

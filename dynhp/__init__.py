@@ -8,9 +8,6 @@ trainer is sound.
 import logging
 
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.baselines import complete_search, fixed, random_search
-from dynhp.bindings import Binding, attribute
-from dynhp.budget import Cost, Plan, plan, plan_for, spent
 from dynhp.criteria import Criterion, highest, lowest, phased, smallest_gap, smoothed
 from dynhp.errors import (
     AllTriesFailed,
@@ -27,12 +24,15 @@ from dynhp.errors import (
     ValueNotInForce,
 )
 from dynhp.executors import Batched, Executor, Processes, Serial
-from dynhp.interpolation import Interpolation
-from dynhp.keep_best import KeepBest
-from dynhp.loop import Epoch, Loop, adapt
-from dynhp.parts import Part
-from dynhp.presets import paper, recommended
+from dynhp.loops.adapt import Epoch, Loop, adapt
+from dynhp.loops.bindings import Binding, attribute
+from dynhp.loops.parts import Part
+from dynhp.planning.baselines import complete_search, fixed, random_search
+from dynhp.planning.budget import Cost, Plan, plan, plan_for, spent
+from dynhp.planning.presets import paper, recommended
+from dynhp.planning.schedule import Schedule, Segment, replay, schedule_of
 from dynhp.proposers import FullGrid, Known, Neighbors, OneAxis, Placebo, Proposer, Waves
+from dynhp.proposers.interpolation import Interpolation
 from dynhp.records import (
     Candidate,
     Event,
@@ -43,11 +43,11 @@ from dynhp.records import (
     Try,
     Value,
 )
-from dynhp.schedule import Schedule, Segment, replay, schedule_of
 from dynhp.selection import Best, BestByMargin, Racing, Selection, Stage
-from dynhp.shadow import Delivery, Shadow
-from dynhp.space import Axis, Categorical, Float, Int, Ordered, Space
+from dynhp.spaces import Axis, Categorical, Float, Int, Ordered, Space
 from dynhp.trainer import ReadsBack, Reseeds, Trainer, TriesBatches, trainer_from
+from dynhp.wrappers.keep_best import KeepBest
+from dynhp.wrappers.shadow import Delivery, Shadow
 
 __version__ = "0.1.0"
 

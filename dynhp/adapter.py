@@ -7,16 +7,12 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from dynhp import _saved, _settings
+from dynhp._checks import require_count
 from dynhp.advice import hints_for
-from dynhp.attempt import NOWHERE, advance, reseed
-from dynhp.contest import Contest
 from dynhp.criteria import Criterion, metrics_of, score
 from dynhp.errors import AllTriesFailed, ContractError
 from dynhp.executors import Executor, Serial
-from dynhp.executors.contract import close
-from dynhp.plain import history_to_plain
-from dynhp.proposers import FullGrid, Known, Proposer, require_count
+from dynhp.proposers import FullGrid, Known, Proposer
 from dynhp.records import (
     Candidate,
     Event,
@@ -27,10 +23,14 @@ from dynhp.records import (
     Try,
     Value,
 )
+from dynhp.rounds import saved, settings
+from dynhp.rounds.attempt import advance, reseed
+from dynhp.rounds.jobs import UNKNOWN_STATE, close
+from dynhp.rounds.plain import history_to_plain
+from dynhp.rounds.tries import RoundTries, Stretch, Tries, Work
 from dynhp.selection import Best, Selection, reason
-from dynhp.space import Space, SpaceLike
+from dynhp.spaces import Space, SpaceLike
 from dynhp.trainer import Trainer
-from dynhp.work import Stretch, Tries, Work
 
 __all__ = ["Callback", "DynamicGridAdapter"]
 
@@ -89,11 +89,11 @@ class DynamicGridAdapter:
         self.keep = keep
         self.randomness = randomness or getattr(self.proposer, "randomness", "common")
         self.epochs = epochs
-        self.callbacks = _settings.callbacks_of(callbacks)
-        _settings.require_settings(self)
-        self.current = _settings.initial_candidate(self.space, trainer, initial)
+        self.callbacks = settings.callbacks_of(callbacks)
+        settings.require_settings(self)
+        self.current = settings.initial_candidate(self.space, trainer, initial)
         self.proposer.waves(self.space, self.current)  # refuses a space that does not suit
-        self._rng = _settings.generator(seed)
+        self._rng = settings.generator(seed)
         self._rounds: list[Round] = []
         self.hints = hints_for(self.space, criterion)
         for hint in self.hints:
@@ -152,7 +152,7 @@ class DynamicGridAdapter:
     def play(self) -> Generator[Work, None, None]:
         """One round of Algorithm 1 as work for a driver: ``step``, or the loop of ``adapt``."""
         began = time.perf_counter()
-        alpha, beta = _settings.lengths_of(self)
+        alpha, beta = settings.lengths_of(self)
         random = self._rng.bit_generator.state
         origin = self.trainer.get_state()                                # theta_{i-1}
         try:
@@ -161,7 +161,7 @@ class DynamicGridAdapter:
             while wave := self._wave(contest.tries):                     # line 3: for each q of Q
                 for heat in contest.heats(wave, self.selection.stages(len(wave), beta)):
                     yield Tries(heat, at)                                # line 4: train for beta
-                    at = NOWHERE
+                    at = UNKNOWN_STATE
             chosen = self._winner(contest)                               # line 6: argmax of f
             done, seed = self._go_on(contest, chosen, origin)            # theta_{i,q_opt}
             stretch = Stretch(contest.tries[chosen].candidate, alpha - done)
@@ -176,9 +176,9 @@ class DynamicGridAdapter:
         self.current = round_.candidate
     # fmt: on
 
-    def _contest(self, origin: Any) -> Contest:
+    def _contest(self, origin: Any) -> RoundTries:
         progress = Progress(self.epoch, self.epochs)
-        return Contest(
+        return RoundTries(
             origin,
             current=self.current,
             judge=lambda series: score(self.criterion, series, progress),
@@ -205,7 +205,7 @@ class DynamicGridAdapter:
     def _seed(self) -> int:
         return int(self._rng.integers(2**63))
 
-    def _winner(self, contest: Contest) -> int:
+    def _winner(self, contest: RoundTries) -> int:
         chosen = contest.winner()
         if chosen is None:
             lines = (
@@ -219,7 +219,7 @@ class DynamicGridAdapter:
             )
         return chosen
 
-    def _go_on(self, contest: Contest, chosen: int, origin: Any) -> tuple[int, int | None]:
+    def _go_on(self, contest: RoundTries, chosen: int, origin: Any) -> tuple[int, int | None]:
         """Bring the main line to where it goes on: epochs it has of this round, and its seed."""
         winner, state = contest.tries[chosen], contest.settle()
         if self.keep == "value" and self.randomness == "independent":
@@ -228,7 +228,7 @@ class DynamicGridAdapter:
             reseed(self.trainer, seed)
             return 0, seed
         # Under common random numbers the way back would lead through the winner's copy again.
-        if state is not NOWHERE:
+        if state is not UNKNOWN_STATE:
             self.trainer.set_state(state)
         return winner.epochs, winner.seed
 
@@ -265,8 +265,8 @@ class DynamicGridAdapter:
         Settings are in it only to be compared: loading into an adapter with others is refused.
         """
         return {
-            "version": _saved.STATE_VERSION,
-            "settings": _saved.settings_of(self),
+            "version": saved.STATE_VERSION,
+            "settings": saved.settings_of(self),
             "epochs": self.epochs,
             "current": dict(self.current),
             "generator": self._rng.bit_generator.state,
@@ -275,8 +275,8 @@ class DynamicGridAdapter:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state_dict`` gave; the trainer's state must be set back likewise."""
-        saved = _saved.parse_state(self, state)
-        self._rng.bit_generator.state = saved.generator
-        self._rounds = list(saved.history)
-        self.current = saved.current
-        self.epochs = saved.epochs
+        restored = saved.parse_state(self, state)
+        self._rng.bit_generator.state = restored.generator
+        self._rounds = list(restored.history)
+        self.current = restored.current
+        self.epochs = restored.epochs

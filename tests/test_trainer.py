@@ -9,7 +9,7 @@ import pytest
 from dynhp import Trainer, trainer_from
 from dynhp.errors import SettingsError
 from dynhp.trainer import ReadsBack, Reseeds, TriesBatches, require_trainer
-from tests.reference import Diary, Toy
+from tests.support.reference import Diary, Toy
 
 NEEDED = ("get_state", "set_state", "train_k", "metrics")
 

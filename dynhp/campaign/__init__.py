@@ -1,7 +1,7 @@
 """Many independent runs: side by side, each written as it ends, gone on with after a crash."""
 
-from dynhp.campaign.asked import Function, Settings, product
 from dynhp.campaign.progress import Progress, shown
+from dynhp.campaign.request import Function, Settings, product
 from dynhp.campaign.results import CampaignResults, Finished
 from dynhp.campaign.runner import MakeExecutor, campaign_so_far, run_campaign
 

@@ -10,11 +10,11 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from dynhp._decoding import strict_json
-from dynhp._files import locked, sync_folder, write_atomically
 from dynhp.campaign.data import canonical
 from dynhp.campaign.results import Finished
 from dynhp.errors import CheckpointError, DamagedFile
+from dynhp.storage.codecs.decoder import strict_json
+from dynhp.storage.files import locked, sync_folder, write_atomically
 
 __all__ = ["Ledger", "canonical", "ended_in"]
 

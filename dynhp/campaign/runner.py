@@ -10,16 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from dynhp.attempt import NOWHERE, Job, Outcome
-from dynhp.campaign.asked import Function, Settings, costs_of, name_of, runs_of
 from dynhp.campaign.ledger import Ledger, ended_in
 from dynhp.campaign.progress import Progress, Watch
+from dynhp.campaign.request import Function, Settings, costs_of, name_of, runs_of
 from dynhp.campaign.results import CampaignResults, Finished
-from dynhp.campaign.runs import Runs, finished
+from dynhp.campaign.task import Runs, finished
 from dynhp.errors import SettingsError
-from dynhp.executors.contract import CompletesAnyOrder, Executor
-from dynhp.executors.processes import Processes
+from dynhp.executors.pool.processes import Processes
 from dynhp.records import Candidate
+from dynhp.rounds.jobs import UNKNOWN_STATE, CompletesAnyOrder, Executor, Job, Outcome
 from dynhp.trainer import Trainer
 
 __all__ = ["MakeExecutor", "campaign_so_far", "run_campaign"]
@@ -53,7 +52,7 @@ def run_campaign(
 
     >>> import tempfile
     >>> from dynhp.campaign import product
-    >>> from dynhp.testing.toys import divided
+    >>> from dynhp.testing.toys.quadratic import divided
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     found = run_campaign(divided, product(a=[6], b=[3, 0]), folder=folder, workers=1)
     >>> print(found.csv(), end="")
@@ -86,7 +85,7 @@ def campaign_so_far(
     Nothing is carried out or written. Runs that have not ended are left out.
 
     >>> import tempfile
-    >>> from dynhp.testing.toys import divided
+    >>> from dynhp.testing.toys.quadratic import divided
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     done = run_campaign(divided, [{"a": 6, "b": 3}], folder=folder, workers=1)
     ...     wanted = [{"a": 6, "b": 3}, {"a": 6, "b": 2}]
@@ -132,7 +131,7 @@ def _outcomes(
 ) -> Iterator[tuple[int, Outcome]]:
     if isinstance(executor, CompletesAnyOrder):
         return executor.as_completed(jobs)
-    return enumerate(executor.run(Runs(function), jobs, at=NOWHERE))
+    return enumerate(executor.run(Runs(function), jobs, at=UNKNOWN_STATE))
 
 
 @contextmanager

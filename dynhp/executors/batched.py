@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dynhp.attempt import NOWHERE, Job, Outcome, Running, attempt, plain_metrics
 from dynhp.errors import ContractError, SettingsError
 from dynhp.executors.serial import Serial
+from dynhp.rounds.attempt import TryLog, attempt
+from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
+from dynhp.rounds.read_back import plain_metrics
 from dynhp.trainer import State, Trainer, TriesBatches
 
 __all__ = ["Batched"]
@@ -42,7 +44,7 @@ class Batched:
             return
         found = _in_one_pass(trainer, jobs)
         if found is None:  # and the pass has left the trainer who knows where
-            yield from Serial().run(trainer, jobs, at=NOWHERE)
+            yield from Serial().run(trainer, jobs, at=UNKNOWN_STATE)
             return
         seconds = (time.perf_counter() - began) / len(jobs)
         left = deque(zip(jobs, found, strict=True))
@@ -83,11 +85,13 @@ def _outcome(trainer: Any, job: Job, series: Any, state: State) -> Outcome:
         raise ContractError(
             f"try_batch must give the metrics of each of {job.epochs} epochs, got {len(series)}"
         )
-    running = Running(job)
+    running = TryLog(job)
     while running.goes_on():
         running.learn(plain_metrics(series[running.begun - 1]))
     outcome = running.outcome(lambda: state)
     if outcome.error is None:
         return replace(outcome, in_place=False)
     # It was trained on after it had failed; its state is to be that at its failure all the same.
-    return replace(outcome, in_place=False, keep=lambda: attempt(trainer, job, at=NOWHERE).keep())
+    return replace(
+        outcome, in_place=False, keep=lambda: attempt(trainer, job, at=UNKNOWN_STATE).keep()
+    )

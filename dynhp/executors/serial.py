@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dynhp.attempt import NOWHERE, Job, Outcome, attempt
+from dynhp.rounds.attempt import attempt
+from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.trainer import State, Trainer
 
 __all__ = ["Serial"]
@@ -26,4 +27,4 @@ class Serial:
         del jobs  # a job done is let go, and with it the state it started from
         while left:
             yield attempt(trainer, left.popleft(), at=at)
-            at = NOWHERE
+            at = UNKNOWN_STATE

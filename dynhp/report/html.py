@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from dynhp.budget import Plan
+from dynhp.planning.budget import Plan
+from dynhp.planning.schedule import schedule_of
 from dynhp.records import Round, Value
 from dynhp.report.svg import line_chart
 from dynhp.report.text import label, summary
-from dynhp.schedule import schedule_of
 
 __all__ = ["html_report", "write_html"]
 

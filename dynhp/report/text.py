@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dynhp.budget import Plan, spent
+from dynhp.planning.budget import Plan, spent
 from dynhp.records import Round, Value
 from dynhp.report.luck import luck_of
 

@@ -6,10 +6,10 @@ import functools
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dynhp.records import Candidate, Value
-from dynhp.space import Axis, Categorical, Float, Int, Ordered, ScaledAxis, Space
-from dynhp.testing._probe import Make
-from dynhp.testing.fragile import Fragile
-from dynhp.testing.toys import NoisyQuadratic, Quadratic
+from dynhp.spaces import Axis, Categorical, Float, Int, Ordered, ScaledAxis, Space
+from dynhp.testing.laws.probe import Make
+from dynhp.testing.toys.fragile import Fragile
+from dynhp.testing.toys.quadratic import NoisyQuadratic, Quadratic
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy

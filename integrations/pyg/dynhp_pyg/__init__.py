@@ -5,29 +5,29 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from dynhp_pyg.audit import Audit, audit
-from dynhp_pyg.communities import Communities, detect_communities
-from dynhp_pyg.convert import graph_from_data
-from dynhp_pyg.datasets import load_dataset
-from dynhp_pyg.edgelist import load_edge_list
-from dynhp_pyg.errors import DataError
-from dynhp_pyg.features import SparseFeatures
-from dynhp_pyg.graph import Graph, graph_from_edges
-from dynhp_pyg.loading import load_graph, load_npz
-from dynhp_pyg.negatives import (
+from dynhp_pyg.graphs.bundled import load_dataset
+from dynhp_pyg.graphs.edge_list import load_edge_list
+from dynhp_pyg.graphs.errors import DataError
+from dynhp_pyg.graphs.features import SparseFeatures
+from dynhp_pyg.graphs.files import load_graph, load_npz
+from dynhp_pyg.graphs.from_pyg import graph_from_data
+from dynhp_pyg.graphs.graph import Graph, graph_from_edges
+from dynhp_pyg.graphs.planetoid import load_planetoid
+from dynhp_pyg.splits.audit import Audit, audit
+from dynhp_pyg.splits.communities import Communities, detect_communities
+from dynhp_pyg.splits.make import Split, make_split, parse_ratios, with_degree_features
+from dynhp_pyg.splits.negatives import (
     CommunityNegatives,
     NegativeSampler,
     UniformNegatives,
     community_negatives,
     uniform_negatives,
 )
-from dynhp_pyg.planetoid import load_planetoid
-from dynhp_pyg.splits import Split, make_split, parse_ratios, with_degree_features
 
 if TYPE_CHECKING:
-    from dynhp_pyg.run_settings import LinkRun
-    from dynhp_pyg.runs import LinkResult, run
-    from dynhp_pyg.trainer import LinkPredictionTrainer
+    from dynhp_pyg.model.trainer import LinkPredictionTrainer
+    from dynhp_pyg.runs.run import LinkResult, run
+    from dynhp_pyg.runs.spec import LinkRun
 
 __all__ = [
     "Audit",
@@ -61,10 +61,10 @@ __all__ = [
 
 # Graphs and splits need numpy only; what trains needs torch, and is imported when asked for.
 _TRAINING = {
-    "LinkPredictionTrainer": "dynhp_pyg.trainer",
-    "LinkResult": "dynhp_pyg.runs",
-    "LinkRun": "dynhp_pyg.run_settings",
-    "run": "dynhp_pyg.runs",
+    "LinkPredictionTrainer": "dynhp_pyg.model.trainer",
+    "LinkResult": "dynhp_pyg.runs.run",
+    "LinkRun": "dynhp_pyg.runs.spec",
+    "run": "dynhp_pyg.runs.run",
 }
 
 

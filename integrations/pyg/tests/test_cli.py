@@ -12,11 +12,13 @@ import pytest
 from scipy import stats
 
 from dynhp import Schedule
-from dynhp.cli import main
-from dynhp_pyg import cli, folder, load_graph
-from dynhp_pyg.example import tiny_graph
-from dynhp_pyg.live import live
-from dynhp_pyg.runs import LinkRun, run
+from dynhp.cli.main import main
+from dynhp_pyg import load_graph
+from dynhp_pyg.cli import files as folder
+from dynhp_pyg.cli import register as cli
+from dynhp_pyg.cli.live import live
+from dynhp_pyg.runs.example import tiny_graph
+from dynhp_pyg.runs.run import LinkRun, run
 
 METHODS = ("adagrid", "neighbors", "interpolation", "complete", "random", "fixed", "placebo")
 TINY = ["--epochs", "6", "--adapt-every", "3", "--width", "4", "--split", "60/20/20"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynhp.cli import main
+from dynhp.cli.main import main
 
 
 def edges(text: str) -> Callable[[Path], str]:

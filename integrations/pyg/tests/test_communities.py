@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from dynhp_pyg import DataError, detect_communities, load_dataset, make_split
-from dynhp_pyg import communities as module
-from dynhp_pyg.communities import modularity
+from dynhp_pyg.splits import communities as module
+from dynhp_pyg.splits.communities import modularity
 
 CLIQUES = np.array([[0, 0, 1, 3, 3, 4, 2], [1, 2, 2, 4, 5, 5, 3]])
 
@@ -94,7 +94,7 @@ def test_a_missing_package_comes_with_its_pip_line(
 
 
 def test_the_package_imports_without_igraph() -> None:
-    program = "import sys; sys.modules['igraph'] = None; import dynhp_pyg.communities"
+    program = "import sys; sys.modules['igraph'] = None; import dynhp_pyg.splits.communities"
     subprocess.run([sys.executable, "-c", program], check=True)
 
 

@@ -16,8 +16,8 @@ import pytest
 from scipy import sparse
 
 from dynhp_pyg import DataError, Graph, load_dataset, load_planetoid
-from dynhp_pyg.planetoid import read_planetoid
-from dynhp_pyg.unpickle import read_pickle
+from dynhp_pyg.graphs.planetoid import read_planetoid
+from dynhp_pyg.graphs.unpickle import read_pickle
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "make_citation_graphs.py"
 

@@ -11,12 +11,12 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from dynhp_pyg.datasets import load_dataset
-from dynhp_pyg.example import tiny_graph
-from dynhp_pyg.features import features_from_coo
-from dynhp_pyg.graph import graph_from_edges
-from dynhp_pyg.splits import Split, make_split
-from dynhp_pyg.trainer import LinkPredictionTrainer
+from dynhp_pyg.graphs.bundled import load_dataset
+from dynhp_pyg.graphs.features import features_from_coo
+from dynhp_pyg.graphs.graph import graph_from_edges
+from dynhp_pyg.model.trainer import LinkPredictionTrainer
+from dynhp_pyg.runs.example import tiny_graph
+from dynhp_pyg.splits.make import Split, make_split
 
 Weights = dict[str, np.ndarray]
 

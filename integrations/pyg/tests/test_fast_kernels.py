@@ -8,7 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynhp_pyg.kernels import (
+from dynhp_pyg.model.dropout import Dropout
+from dynhp_pyg.model.engines.kernels import (
     Csr,
     Rates,
     pair_scores,
@@ -18,7 +19,6 @@ from dynhp_pyg.kernels import (
     spmm,
     stable_order,
 )
-from dynhp_pyg.noise import Dropout
 
 CPU = torch.device("cpu")
 
@@ -41,7 +41,7 @@ def test_pair_scores_are_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch) -> 
     embeddings, pairs = torch.rand(9, 4), torch.randint(9, (2, 50))
     whole = pair_scores(embeddings, pairs)
     torch.testing.assert_close(whole, (embeddings[pairs[0]] * embeddings[pairs[1]]).sum(1))
-    monkeypatch.setattr("dynhp_pyg.kernels._PAIRS_AT_ONCE", 7)
+    monkeypatch.setattr("dynhp_pyg.model.engines.kernels._PAIRS_AT_ONCE", 7)
     assert torch.equal(pair_scores(embeddings, pairs), whole)
 
 

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from dynhp.errors import SettingsError
-from dynhp_pyg.example import tiny_graph, tiny_split
-from dynhp_pyg.gcn import GcnShape, initial_weights
-from dynhp_pyg.kernels import Csr
-from dynhp_pyg.propagation import MessagePassing
-from dynhp_pyg.splits import make_split
-from dynhp_pyg.trainer import LinkPredictionTrainer
+from dynhp_pyg.model.engines.kernels import Csr
+from dynhp_pyg.model.engines.propagation import MessagePassing
+from dynhp_pyg.model.engines.reference import GcnShape, initial_weights
+from dynhp_pyg.model.trainer import LinkPredictionTrainer
+from dynhp_pyg.runs.example import tiny_graph, tiny_split
+from dynhp_pyg.splits.make import make_split
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # torch_geometric imports deprecated parts of torch

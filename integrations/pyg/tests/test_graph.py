@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dynhp_pyg import DataError, Graph, graph_from_data, graph_from_edges
-from dynhp_pyg.features import features_from
+from dynhp_pyg.graphs.features import features_from
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # torch_geometric imports deprecated parts of torch

@@ -6,9 +6,9 @@ from typing import get_args
 
 import pytest
 
-from dynhp_pyg.example import tiny_graph
-from dynhp_pyg.run_settings import Criterion, space_of
-from dynhp_pyg.runs import LinkRun, Method, run
+from dynhp_pyg.runs.example import tiny_graph
+from dynhp_pyg.runs.run import LinkRun, Method, run
+from dynhp_pyg.runs.spec import Criterion, space_of
 
 GRAPH = tiny_graph()
 

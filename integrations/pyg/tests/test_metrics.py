@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from dynhp_pyg.metrics import average_precision, binary_cross_entropy, roc_auc
+from dynhp_pyg.model.metrics import average_precision, binary_cross_entropy, roc_auc
 
 # Few different values, so that most draws have ties within and across the two sides.
 tied = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=40).map(np.array)

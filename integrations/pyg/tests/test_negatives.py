@@ -20,8 +20,8 @@ from dynhp_pyg import (
     community_negatives,
     uniform_negatives,
 )
-from dynhp_pyg.pairs import between, free_pairs, groups_of, inside
-from dynhp_pyg.ranks import ranks_of
+from dynhp_pyg.splits.free_pairs import between, free_pairs, groups_of, inside
+from dynhp_pyg.splits.ranks import ranks_of
 
 Ints = NDArray[np.int64]
 Pair = tuple[int, int]

@@ -11,10 +11,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynhp_pyg.example import tiny_split
-from dynhp_pyg.inputs import InputKind, SparseInput
-from dynhp_pyg.noise import Dropout, RecentNoise
-from dynhp_pyg.trainer import LinkPredictionTrainer
+from dynhp_pyg.model.dropout import Dropout, RecentNoise
+from dynhp_pyg.model.engines.inputs import InputKind, SparseInput
+from dynhp_pyg.model.trainer import LinkPredictionTrainer
+from dynhp_pyg.runs.example import tiny_split
 
 CPU = torch.device("cpu")
 ONES = torch.ones(50)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynhp_pyg.audit import audit
-from dynhp_pyg.datasets import load_dataset
-from dynhp_pyg.errors import DataError
-from dynhp_pyg.graph import graph_from_edges
-from dynhp_pyg.published import published_negatives
-from dynhp_pyg.splits import make_split
+from dynhp_pyg.graphs.bundled import load_dataset
+from dynhp_pyg.graphs.errors import DataError
+from dynhp_pyg.graphs.graph import graph_from_edges
+from dynhp_pyg.splits.audit import audit
+from dynhp_pyg.splits.make import make_split
+from dynhp_pyg.splits.paper_negatives import published_negatives
 
 MEMBERSHIP = np.array([0, 0, 0, 0, 1, 1, 2])
 KNOWN = np.array([[0, 1, 0], [1, 2, 4]])

@@ -11,11 +11,11 @@ from typing import Any, get_args
 
 import pytest
 
-from dynhp.cli import main
+from dynhp.cli.main import main
 from dynhp.errors import SettingsError
-from dynhp_pyg.reproduction.one import one
-from dynhp_pyg.reproduction.plan import PAIRS, Part, cost, runs_of
-from dynhp_pyg.reproduction.setting import most_epochs
+from dynhp_pyg.paper.protocol import PAIRS, Part, cost, runs_of
+from dynhp_pyg.paper.setting import most_epochs
+from dynhp_pyg.paper.task import one
 
 
 def test_the_tables_are_the_papers() -> None:
@@ -131,7 +131,7 @@ def test_an_interrupted_command_tells_how_to_go_on(
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dynhp_pyg.reproduction.command.run_campaign", interrupted)
+    monkeypatch.setattr("dynhp_pyg.cli.reproduce.run_campaign", interrupted)
     assert reproduce(tmp_path) == 130
     assert "the same command goes on" in capsys.readouterr().err
 

@@ -14,8 +14,8 @@ import pytest
 
 from dynhp.campaign import CampaignResults, Finished
 from dynhp.errors import SettingsError
-from dynhp_pyg.reproduction.plan import PAIRS, Part, runs_of
-from dynhp_pyg.reproduction.report import report, summary
+from dynhp_pyg.paper.protocol import PAIRS, Part, runs_of
+from dynhp_pyg.paper.report import report, summary
 
 Run = Mapping[str, Any]
 SPREAD = (-0.5, 0.0, 0.5)  # of three seeds: the interval is ± 4.3027 · 0.5 / √3 = ± 1.2421

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dynhp import __version__
-from dynhp_pyg.reproduction.plan import Part, runs_of
-from dynhp_pyg.reproduction.report import report, summary
+from dynhp_pyg.paper.protocol import Part, runs_of
+from dynhp_pyg.paper.report import report, summary
 from integrations.pyg.tests.test_reproduction_report import (
     CORA,
     SPREAD,

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from dynhp_pyg.reproduction.arms import Column
-from dynhp_pyg.reproduction.plan import GRAPHS, NEGATIVES, PAIRS, SPLITS
-from dynhp_pyg.reproduction.published import AUC, EPOCHS, GAIN, GAIN_OF_ALL, MAIN_PAIR, Row
+from dynhp_pyg.paper.arms import Column
+from dynhp_pyg.paper.protocol import GRAPHS, NEGATIVES, PAIRS, SPLITS
+from dynhp_pyg.paper.published import AUC, EPOCHS, GAIN, GAIN_OF_ALL, MAIN_PAIR, Row
 
 COLUMNS = [
     Column(graph=graph, split=split, negatives=negatives)

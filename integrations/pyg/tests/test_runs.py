@@ -26,11 +26,20 @@ from dynhp import (
 )
 from dynhp.errors import DynhpError, SettingsError
 from dynhp_pyg import DataError, graph_from_edges, make_split
-from dynhp_pyg.example import tiny_graph
-from dynhp_pyg.fast import FastGcn
-from dynhp_pyg.intervals import mean_of, student
-from dynhp_pyg.runs import RATIOS, LinkResult, LinkRun, Method, prepare, run, space_of, train
-from dynhp_pyg.trainer import LinkPredictionTrainer
+from dynhp_pyg.model.engines.fast import FastGcn
+from dynhp_pyg.model.trainer import LinkPredictionTrainer
+from dynhp_pyg.runs.example import tiny_graph
+from dynhp_pyg.runs.intervals import mean_of, student
+from dynhp_pyg.runs.run import (
+    RATIOS,
+    LinkResult,
+    LinkRun,
+    Method,
+    prepare,
+    run,
+    space_of,
+    train,
+)
 
 GRAPH = tiny_graph()
 SETTINGS = LinkRun(epochs=12, adapt_every=4, try_for=1, width=8, split=(0.6, 0.2, 0.2), seed=3)

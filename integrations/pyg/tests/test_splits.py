@@ -25,7 +25,7 @@ from dynhp_pyg import (
     parse_ratios,
     with_degree_features,
 )
-from dynhp_pyg.splits import message_count
+from dynhp_pyg.splits.make import message_count
 
 
 @pytest.fixture(scope="module")

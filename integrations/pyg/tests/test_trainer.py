@@ -13,15 +13,15 @@ import torch
 
 from dynhp.errors import SettingsError
 from dynhp.trainer import ReadsBack, Reseeds, Trainer
-from dynhp_pyg.batches import Batch, draw
-from dynhp_pyg.datasets import load_dataset
-from dynhp_pyg.example import example, tiny_graph, tiny_split
-from dynhp_pyg.graph import graph_from_edges
-from dynhp_pyg.noise import RecentNoise
-from dynhp_pyg.schedules import Schedule
-from dynhp_pyg.settings import Settings
-from dynhp_pyg.splits import make_split
-from dynhp_pyg.trainer import LinkPredictionTrainer
+from dynhp_pyg.graphs.bundled import load_dataset
+from dynhp_pyg.graphs.graph import graph_from_edges
+from dynhp_pyg.model.batches import Batch, draw
+from dynhp_pyg.model.dropout import RecentNoise
+from dynhp_pyg.model.hyperparameters import Settings
+from dynhp_pyg.model.schedule import Schedule
+from dynhp_pyg.model.trainer import LinkPredictionTrainer
+from dynhp_pyg.runs.example import example, tiny_graph, tiny_split
+from dynhp_pyg.splits.make import make_split
 
 
 @pytest.fixture(autouse=True)

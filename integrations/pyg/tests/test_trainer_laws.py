@@ -18,9 +18,9 @@ from torch import Tensor, nn
 
 from dynhp import DynamicGridAdapter, highest
 from dynhp.testing import check_trainer, difference
-from dynhp_pyg.example import example, tiny_graph
-from dynhp_pyg.splits import make_split
-from dynhp_pyg.trainer import LinkPredictionTrainer
+from dynhp_pyg.model.trainer import LinkPredictionTrainer
+from dynhp_pyg.runs.example import example, tiny_graph
+from dynhp_pyg.splits.make import make_split
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # torch_geometric imports deprecated parts of torch
@@ -136,9 +136,9 @@ def test_restore(kind: str) -> None:
 
 _ELSEWHERE = """
 import pickle, sys, torch
-from dynhp_pyg.example import tiny_graph
-from dynhp_pyg.splits import make_split
-from dynhp_pyg.trainer import LinkPredictionTrainer
+from dynhp_pyg.runs.example import tiny_graph
+from dynhp_pyg.splits.make import make_split
+from dynhp_pyg.model.trainer import LinkPredictionTrainer
 torch.set_num_threads(1)
 origin, values = pickle.load(sys.stdin.buffer)
 split = make_split(tiny_graph(), (0.6, 0.2, 0.2))

@@ -9,21 +9,21 @@ from typing import Any
 import ray
 from ray import cloudpickle
 
-from dynhp.attempt import Job
 from dynhp.errors import SettingsError
-from dynhp.executors._arguments import named, pickled, seconds, whole
-from dynhp.executors._side_by_side import SideBySide
+from dynhp.executors.pool.arguments import named, pickled, seconds, whole
+from dynhp.executors.pool.base import PooledExecutor
+from dynhp.rounds.jobs import Job
 from dynhp.trainer import Trainer
-from dynhp_ray import _cluster
-from dynhp_ray._crew import Crew
-from dynhp_ray._shift import Shift
+from dynhp_ray import cluster
+from dynhp_ray.crew import Crew
+from dynhp_ray.shift import Shift
 
 __all__ = ["RayExecutor"]
 
 _WAY_OUT = "open files and connections inside of it"
 
 
-class RayExecutor(SideBySide):
+class RayExecutor(PooledExecutor):
     """Carry out tries on ``actors`` Ray actors, each with a trainer that ``make_trainer`` builds.
 
     Each actor takes ``num_cpus`` and ``num_gpus`` of the cluster at ``address`` (``"auto"``: the
@@ -74,7 +74,7 @@ class RayExecutor(SideBySide):
         if self._crew is not None and not ray.is_initialized():
             self._end()  # somebody ended Ray: begin anew
         if self._crew is None:
-            self._joined = _cluster.join(
+            self._joined = cluster.join(
                 self.address, cpus=self.actors * self.num_cpus, gpus=self.actors * self.num_gpus
             )
             self._crew = Crew(
@@ -95,7 +95,7 @@ class RayExecutor(SideBySide):
         crew, self._crew = self._crew, None
         if crew is not None:
             crew.close()
-            _cluster.leave(self._joined)
+            cluster.leave(self._joined)
 
     def __repr__(self) -> str:
         address = "" if self.address is None else f", address={self.address!r}"

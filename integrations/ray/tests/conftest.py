@@ -42,7 +42,7 @@ Make = Callable[..., RayExecutor]
 @pytest.fixture
 def executor(local_ray: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     """Makes executors and closes them."""
-    monkeypatch.setattr("dynhp_ray._crew._SLOW", 120.0)  # a busy machine is no cluster without room
+    monkeypatch.setattr("dynhp_ray.crew._SLOW", 120.0)  # a busy machine is no cluster without room
     made: list[RayExecutor] = []
 
     def make(make_trainer: Callable[[], Trainer], **settings: object) -> RayExecutor:

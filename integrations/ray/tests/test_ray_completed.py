@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dynhp.attempt import NOWHERE, Job
 from dynhp.executors import Serial
 from dynhp.records import Candidate
+from dynhp.rounds.jobs import UNKNOWN_STATE, Job
 from dynhp.testing import NoisyQuadratic, difference
 from dynhp_ray import RayExecutor
 
@@ -50,7 +50,7 @@ def by_serial(asked: list[Job], folder: Path) -> list[Any]:
         (folder / name).touch()
     return [
         (outcome.series, outcome.epochs, outcome.error, outcome.keep())
-        for outcome in Serial().run(gated(folder)(), asked, at=NOWHERE)
+        for outcome in Serial().run(gated(folder)(), asked, at=UNKNOWN_STATE)
     ]
 
 

@@ -11,11 +11,11 @@ import pytest
 import ray
 
 from dynhp import ContractError, DynamicGridAdapter, SettingsError, lowest
-from dynhp.attempt import Job
 from dynhp.executors import Serial
 from dynhp.records import Candidate
+from dynhp.rounds.jobs import Job
 from dynhp.testing import NoisyQuadratic, difference
-from dynhp.testing.executors import check_executor
+from dynhp.testing.executors.check import check_executor
 from dynhp_ray import RayExecutor
 
 Make = Callable[..., RayExecutor]

@@ -13,9 +13,9 @@ import pytest
 import ray
 
 from dynhp import DynamicGridAdapter, History, Try, lowest
-from dynhp.attempt import Job
 from dynhp.errors import ContractError
 from dynhp.records import Candidate
+from dynhp.rounds.jobs import Job
 from dynhp.testing import NoisyQuadratic, difference
 from dynhp_ray import RayExecutor
 
@@ -120,7 +120,7 @@ def test_an_actor_that_died_between_rounds_is_nobodys_fault(executor: Make) -> N
 
 
 def test_a_cluster_without_room_is_told(executor: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dynhp_ray._crew._SLOW", 0.1)
+    monkeypatch.setattr("dynhp_ray.crew._SLOW", 0.1)
     trainer = NoisyQuadratic()
     origin = trainer.get_state()
     jobs = [Job(origin=origin, candidate=Candidate({"lr": 0.1}), epochs=1)]

@@ -13,7 +13,7 @@ from dynhp_torch.averaging import AveragedWeights
 from dynhp_torch.bindings import optimizer_param
 from dynhp_torch.distributed import Distributed, together
 from dynhp_torch.loop import adapt
-from dynhp_torch.parts import torch_part
+from dynhp_torch.parts.torch_part import torch_part
 from dynhp_torch.scale import schedule_scale
 from dynhp_torch.trainer import torch_trainer
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from dynhp.codecs import register_codec, register_dataclass
-from dynhp_torch.modules import ModuleState
-from dynhp_torch.optimizers import OptimizerState
+from dynhp.storage.codecs import register_codec, register_dataclass
+from dynhp_torch.parts.modules import ModuleState
+from dynhp_torch.parts.optimizers import OptimizerState
 
 __all__ = ["register"]
 
@@ -25,7 +25,7 @@ def register() -> None:
     """Let checkpoints hold what torch puts into states; importing ``dynhp_torch`` has done so.
 
     >>> register()
-    >>> from dynhp.codecs import decode, encode
+    >>> from dynhp.storage.codecs import decode, encode
     >>> decode(encode({"weight": torch.ones(2, dtype=torch.bfloat16)}))
     {'weight': tensor([1., 1.], dtype=torch.bfloat16)}
     """

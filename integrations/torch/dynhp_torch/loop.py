@@ -8,10 +8,10 @@ from typing import Any, Literal
 import dynhp
 from dynhp import Binding, Criterion, Loop, Part, Proposer, Selection, Value
 from dynhp.adapter import Callback
-from dynhp.parts import parts_of
-from dynhp.space import SpaceLike
-from dynhp_torch.generators import torch_generators
-from dynhp_torch.parts import require_whole, torch_part
+from dynhp.loops.parts import parts_of
+from dynhp.spaces import SpaceLike
+from dynhp_torch.parts.generators import torch_generators
+from dynhp_torch.parts.torch_part import require_whole, torch_part
 
 __all__ = ["adapt"]
 

@@ -7,14 +7,23 @@ from typing import Any
 
 from torch import nn
 
-from dynhp import Binding, MetricError, Part, SettingsError, Trainer, Value, bindings, trainer_from
-from dynhp.attempt import plain_metrics
+from dynhp import (
+    Binding,
+    MetricError,
+    Part,
+    SettingsError,
+    Trainer,
+    Value,
+    trainer_from,
+)
 from dynhp.errors import nearest
-from dynhp.parts import Parts, global_generators, parts_of
+from dynhp.loops import bindings
+from dynhp.loops.parts import Parts, global_generators, parts_of
 from dynhp.records import Candidate, Metrics
-from dynhp_torch.generators import torch_generators
-from dynhp_torch.modules import modes_part
-from dynhp_torch.parts import require_whole, torch_part
+from dynhp.rounds.read_back import plain_metrics
+from dynhp_torch.parts.generators import torch_generators
+from dynhp_torch.parts.modules import modes_part
+from dynhp_torch.parts.torch_part import require_whole, torch_part
 
 __all__ = ["torch_trainer"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dynhp.executors.reducers import register_reducer
+from dynhp.executors.pool.reducers import register_reducer
 
 __all__ = ["register"]
 
@@ -21,7 +21,7 @@ def register() -> None:
     them.
 
     >>> register()
-    >>> from dynhp.executors._shared import pieces_of
+    >>> from dynhp.executors.pool.packing import pieces_of
     >>> weights = torch.zeros(1000, 100)
     >>> [piece.nbytes for piece in pieces_of({"weights": weights, "first": weights[0]})][1:]
     [400000]

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-import dynhp._shelf
+import dynhp.storage.folder
 from dynhp import DynamicGridAdapter, lowest
-from dynhp.checkpoint import run_with_checkpoints
+from dynhp.storage.checkpoint import run_with_checkpoints
 from dynhp.testing import NoisyQuadratic
 from dynhp_torch.distributed import Distributed
 
@@ -29,7 +29,7 @@ dist.init_process_group(
     world_size=2,
     timeout=datetime.timedelta(seconds=20),
 )
-write, written = dynhp._shelf.write_atomically, 0
+write, written = dynhp.storage.folder.write_atomically, 0
 
 
 def mortal(*arguments: Any, **settings: Any) -> Any:
@@ -40,7 +40,7 @@ def mortal(*arguments: Any, **settings: Any) -> Any:
     return write(*arguments, **settings)
 
 
-dynhp._shelf.write_atomically = mortal
+dynhp.storage.folder.write_atomically = mortal
 trainer = NoisyQuadratic(seed=rank, noise=2.0, dimensions=2)
 adapter = DynamicGridAdapter(
     Distributed(trainer),

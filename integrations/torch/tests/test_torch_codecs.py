@@ -15,9 +15,9 @@ import torch
 from torch import nn
 
 from dynhp import DynamicGridAdapter, lowest
-from dynhp.checkpoint import checkpoints, resume, run_with_checkpoints
-from dynhp.codecs import decode, encode
 from dynhp.errors import CodecError
+from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
+from dynhp.storage.codecs import decode, encode
 from dynhp_torch import codecs, optimizer_param, torch_trainer
 
 pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf")

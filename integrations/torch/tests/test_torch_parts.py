@@ -13,8 +13,9 @@ from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, Tens
 
 import dynhp
 from dynhp import ContractError, Part, SettingsError, lowest
-from dynhp_torch import adapt, generators, optimizer_param, schedule_scale, torch_part
-from dynhp_torch.tensors import cloned
+from dynhp_torch import adapt, optimizer_param, schedule_scale, torch_part
+from dynhp_torch.parts import generators
+from dynhp_torch.parts.tensors import cloned
 
 
 class Odd(nn.Module):

@@ -11,9 +11,9 @@ from torch import nn
 
 from dynhp import Trainer, Value
 from dynhp.executors import Processes
-from dynhp.executors._segments import Segments
-from dynhp.executors._shared import load, pack, pieces_of
-from dynhp.testing.executors import check_executor
+from dynhp.executors.pool.packing import load, pack, pieces_of
+from dynhp.executors.pool.segments import Segments
+from dynhp.testing.executors.check import check_executor
 from dynhp_torch import optimizer_param, torch_trainer
 
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e5m2]

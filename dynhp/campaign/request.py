@@ -1,0 +1,134 @@
+"""What a campaign is asked for: a function, the settings of its runs, what they cost."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from numbers import Real
+from typing import Any, TypeAlias
+
+from dynhp.campaign.data import canonical, plain
+from dynhp.errors import SettingsError
+
+__all__ = ["Function", "Settings", "costs_of", "name_of", "product", "runs_of"]
+
+Settings: TypeAlias = Mapping[str, Any]
+"""The settings of one run: plain data that JSON can carry, the arguments of the function."""
+
+Function: TypeAlias = Callable[..., Mapping[str, Any]]
+"""What a campaign calls: settings in, a mapping of names to plain data out."""
+
+
+def product(**axes: Iterable[Any]) -> list[dict[str, Any]]:
+    """Give the settings of every combination, the last axis changing fastest.
+
+    >>> product(method=["grid", "random"], seed=range(2))[1]
+    {'method': 'grid', 'seed': 1}
+    """
+    for name, values in axes.items():
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise SettingsError(
+                f"an axis must be a list of values, got {name}={values!r}; a single value is "
+                f"{name}=[{values!r}]"
+            )
+    combinations = itertools.product(*axes.values())
+    return [dict(zip(axes, values, strict=True)) for values in combinations]
+
+
+def runs_of(function: Function, runs: Iterable[Settings]) -> dict[str, dict[str, Any]]:
+    """Give the settings by their canonical names; what cannot be called is told at once.
+
+    >>> runs_of(dict, [{"seed": 0}])
+    {'{"seed":0}': {'seed': 0}}
+    """
+    found: dict[str, dict[str, Any]] = {}
+    takes = _signature(function)
+    for run in runs:
+        settings = _settings(run)
+        try:
+            takes.bind(**settings)
+        except TypeError as error:
+            raise SettingsError(
+                f"the function cannot be called with the settings {settings!r}: {error}"
+            ) from None
+        key = canonical(settings)
+        if key in found:
+            raise SettingsError(f"a run must be asked for once, got {settings!r} twice")
+        found[key] = settings
+    return found
+
+
+def costs_of(
+    runs: Mapping[str, Settings], cost: Callable[[Settings], float] | None
+) -> dict[str, float]:
+    """Give what each run costs against the others, by the names of the runs.
+
+    >>> costs_of({"a": {"epochs": 5}}, lambda run: run["epochs"])
+    {'a': 5.0}
+    """
+    return {key: 1.0 if cost is None else _number(cost(run), run) for key, run in runs.items()}
+
+
+def name_of(function: Any) -> str:
+    """Tell where a function is found; the results of one are not those of another.
+
+    >>> name_of(product), name_of(partial(product, seed=[1]))
+    ('dynhp.campaign.request:product', 'dynhp.campaign.request:product {"seed":[1]}')
+    """
+    inner, bound = function, ""
+    if isinstance(function, partial):
+        inner = function.func
+        bound = f" {canonical(_bound(function))}"
+    name = getattr(inner, "__qualname__", "<nameless>")
+    if "<" in name or inspect.ismethod(inner):
+        raise SettingsError(
+            "a campaign needs a function that its name tells all about, for its results must be "
+            f"found again: one of a module, or functools.partial of one, got {function!r}"
+        )
+    return f"{inner.__module__}:{name}{bound}"
+
+
+def _bound(function: partial[Any]) -> dict[str, Any]:
+    try:
+        named: dict[str, Any] = plain(function.keywords, "functools.partial")
+        return {**named, "*": plain(function.args, "args")} if function.args else named
+    except TypeError as error:
+        raise SettingsError(
+            f"what functools.partial binds must be plain data, for it is part of the function's "
+            f"name: {error}; let the function make the rest"
+        ) from None
+
+
+def _settings(run: Any) -> dict[str, Any]:
+    if not isinstance(run, Mapping):
+        raise SettingsError(
+            f"the settings of a run must be a mapping of names to plain data, got {run!r:.200}; "
+            "runs are a list of such mappings, as product(...) gives"
+        )
+    if "error" in run:
+        raise SettingsError(
+            f"a setting cannot be called 'error', for the table has a column of that name, got "
+            f"{dict(run)!r:.200}; choose another name"
+        )
+    try:
+        found: dict[str, Any] = plain(run, "run")
+    except TypeError as error:
+        raise SettingsError(f"the settings of a run must be plain data: {error}") from None
+    return found
+
+
+def _signature(function: Function) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except ValueError:  # some that are written in C do not tell: whatever they like
+        return inspect.signature(lambda *args, **settings: None)
+
+
+def _number(found: Any, run: Settings) -> float:
+    number = float(found) if isinstance(found, Real) else math.nan
+    if not 0 < number < math.inf:
+        raise SettingsError(f"cost must give a number above 0, got {found!r} for {dict(run)!r}")
+    return number

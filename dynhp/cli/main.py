@@ -1,0 +1,80 @@
+"""The command ``dynhp``: its own sub-commands, and those that other packages bring."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from typing import Any
+
+from dynhp.cli import check, journal
+from dynhp.errors import DynhpError
+
+__all__ = ["main"]
+
+GROUP = "dynhp.commands"
+BUILT_IN = ("check", "journal")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with these arguments and give its exit code: 0 well, 1 not, 2 not so asked.
+
+    >>> main(["check", "dynhp.testing.toys:example", "--here"])
+    dynhp.testing.toys:example
+      ok       restore (not tried in another process: not asked for)
+      ok       isolation
+      ok       composition
+      ok       purity
+      ok       force
+      ok       order
+    0
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        parsed = _parser(arguments).parse_args(arguments)
+        return int(parsed.func(parsed) or 0)
+    except SystemExit as end:  # argparse has said what there was to say
+        return int(end.code or 0)
+    except DynhpError as error:
+        print(f"dynhp: error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dynhp", description="Changes hyperparameters while a model trains."
+    )
+    parser.add_argument("--version", action="version", version=f"dynhp {_version()}")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="command")
+    check.register(subparsers)
+    journal.register(subparsers)
+    _add_plugins(subparsers, arguments)
+    return parser
+
+
+def _add_plugins(subparsers: Any, arguments: Sequence[str]) -> None:
+    """Load no more than is needed: the command asked for, or all where none is known."""
+    asked = next((word for word in arguments if not word.startswith("-")), None)
+    if asked in BUILT_IN:
+        return
+    found = {point.name: point for point in metadata.entry_points(group=GROUP)}
+    for name in [asked] if asked in found else sorted(found):
+        try:
+            found[name].load()(subparsers)
+        except Exception as error:
+            if name == asked:
+                print(
+                    f"dynhp: note: the command {name!r} could not be loaded from "
+                    f"{found[name].value!r}: {type(error).__name__}: {error}",
+                    file=sys.stderr,
+                )
+
+
+def _version() -> str:
+    try:
+        return metadata.version("dynhp")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"

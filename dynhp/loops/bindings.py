@@ -1,0 +1,150 @@
+"""Bindings: where a hyperparameter lives, so that it can be set and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from dynhp.errors import SettingsError, ValueNotInForce, nearest
+from dynhp.records import Candidate, Value
+from dynhp.rounds.read_back import check_value
+
+__all__ = ["Attribute", "Binding", "apply", "attribute", "read", "verify"]
+__all__ += ["require_bindings", "require_names"]
+
+
+@runtime_checkable
+class Binding(Protocol):
+    """A place for one value. ``get`` must look at what training uses, not at a copy of its own.
+
+    It may have an attribute ``way_out``, a sentence that ends the error where the value found is
+    not the value wanted.
+    """
+
+    def set(self, value: Value) -> None:
+        """Put the value in force."""
+        ...
+
+    def get(self) -> Value:
+        """Read the value in force."""
+        ...
+
+
+def apply(bindings: Mapping[str, Binding], candidate: Candidate) -> None:
+    """Put the values in force and read them back at once."""
+    for name, binding in bindings.items():
+        binding.set(candidate[name])
+    verify(bindings, candidate, "right after it was set")
+
+
+def read(bindings: Mapping[str, Binding]) -> dict[str, Value]:
+    """The values in force."""
+    return {name: binding.get() for name, binding in bindings.items()}
+
+
+def verify(bindings: Mapping[str, Binding], candidate: Candidate, when: str) -> None:
+    """Read the values back, and stop the run where one is not in force."""
+    for name, binding in bindings.items():
+        try:
+            check_value(name, candidate[name], binding.get(), when)
+        except ValueNotInForce as error:
+            way_out = getattr(binding, "way_out", None)
+            if way_out is None:
+                raise
+            raise ValueNotInForce(f"{error}. {way_out}") from None
+
+
+def require_bindings(bind: Any) -> dict[str, Binding]:
+    """Refuse what does not map names to bindings."""
+    if bind is None:
+        return {}
+    if not isinstance(bind, Mapping):
+        raise SettingsError(f"bind must map names to bindings, got {bind!r}")
+    for name, binding in bind.items():
+        if not isinstance(binding, Binding) or isinstance(binding, type):
+            raise SettingsError(
+                f"bind: {name!r} needs an object with set(value) and get(), such as "
+                f"attribute(model, 'dropout.p'), got {binding!r}"
+            )
+    return dict(bind)
+
+
+def require_names(bind: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse a binding for a hyperparameter that is not in the space."""
+    known = tuple(known)
+    for name in bind:
+        if name not in known:
+            raise SettingsError(f"bind: no hyperparameter {name!r}{nearest(name, known)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute somewhere below an object, followed afresh each time."""
+
+    root: Any
+    path: str
+
+    def _owner(self) -> tuple[Any, str]:
+        *way, last = self.path.split(".")
+        owner = self.root
+        for name in way:
+            owner = _follow(owner, name, self.path)
+        return owner, last
+
+    def set(self, value: Value) -> None:
+        """Set the attribute, or the item of a list or a mapping."""
+        owner, name = self._owner()
+        _follow(owner, name, self.path)  # nothing new is ever made
+        try:
+            if (key := _key(owner, name)) is not None:
+                owner[key] = value
+            else:
+                setattr(owner, name, value)
+        except (AttributeError, TypeError) as error:
+            raise SettingsError(
+                f"attribute: {self.path!r} cannot be set to {value!r} ({error}); bind to where "
+                "the value can be changed"
+            ) from None
+
+    def get(self) -> Value:
+        """Read the attribute."""
+        owner, name = self._owner()
+        return _follow(owner, name, self.path)  # type: ignore[no-any-return]
+
+
+def attribute(root: object, path: str) -> Binding:
+    """Bind to an attribute by its dotted path; keys lead into mappings, numbers into lists.
+
+    >>> class Model: pass
+    >>> model = Model(); model.dropout = Model(); model.dropout.p = 0.5
+    >>> binding = attribute(model, "dropout.p")
+    >>> binding.set(0.2); model.dropout.p
+    0.2
+    """
+    if not isinstance(path, str) or not all(path.split(".")):
+        raise SettingsError(f"attribute: the path must look like 'dropout.p', got {path!r}")
+    binding = Attribute(root, path)
+    binding.get()  # a path that leads nowhere is refused now, not in the middle of a run
+    return binding
+
+
+def _key(owner: Any, name: str) -> str | int | None:
+    """The key or index that a name means here, None where it means an attribute."""
+    if isinstance(owner, Mapping) and name in owner:
+        return name
+    if not hasattr(owner, name) and hasattr(owner, "__getitem__") and name.isdecimal():
+        return int(name)
+    return None
+
+
+def _follow(owner: Any, name: str, path: str) -> Any:
+    key = _key(owner, name)
+    try:
+        return getattr(owner, name) if key is None else owner[key]
+    except (AttributeError, LookupError):
+        names = [each for each in getattr(owner, "__dict__", {}) if not each.startswith("_")]
+        raise SettingsError(
+            f"attribute: there is no {name!r} on the way of {path!r} in "
+            f"{type(owner).__name__}{nearest(name, names)}"
+        ) from None

@@ -1,0 +1,167 @@
+"""What a run costs: planned before it starts, counted after; the two agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dynhp._checks import require_count
+from dynhp.adapter import DynamicGridAdapter
+from dynhp.records import Round
+from dynhp.rounds.settings import require_lengths
+from dynhp.selection import Best, Selection
+
+__all__ = ["Cost", "Plan", "plan", "plan_for", "spent"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Epochs trained: those of the final model, and the overhead of tries that were not kept.
+
+    >>> cost = Cost(main_line=500, overhead=400, candidates=9)
+    >>> cost.total, cost.runs, cost.of_complete_search
+    (900, 1.8, 0.2)
+    """
+
+    main_line: int
+    overhead: int
+    candidates: int | None = field(default=None, compare=False)  # of a complete search
+
+    @property
+    def total(self) -> int:
+        """All epochs trained."""
+        return self.main_line + self.overhead
+
+    @property
+    def runs(self) -> float:
+        """The cost in runs of one model."""
+        return self.total / self.main_line if self.main_line else 0.0
+
+    @property
+    def of_complete_search(self) -> float | None:
+        """The share of a complete search, which trains one model per grid value; None: unknown."""
+        return self.runs / self.candidates if self.candidates else None
+
+    def __str__(self) -> str:
+        text = (
+            f"{self.main_line} epochs on the main line + {self.overhead} overhead = {self.total}: "
+            f"{self.runs:.2f} runs"
+        )
+        share = self.of_complete_search
+        if share is None:
+            return text
+        return f"{text}, {share:.0%} of a complete search of {self.candidates}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The cost of a run before it starts, at least and at most; mostly they are the same.
+
+    They differ where the number of candidates depends on where the run goes (neighbours at an end
+    of an axis, a peak that lies inside or not).
+    """
+
+    least: Cost
+    most: Cost
+
+    @property
+    def exact(self) -> bool:
+        """Whether the cost is known to the epoch."""
+        return self.least == self.most
+
+    def __str__(self) -> str:
+        return str(self.most) if self.exact else f"at least {self.least}; at most {self.most}"
+
+
+def plan(
+    *,
+    epochs: int,
+    adapt_every: int,
+    try_for: int,
+    candidates: int,
+    selection: Selection | None = None,
+    restart: bool = False,
+) -> Cost:
+    """The cost of a run with that many candidates in every round.
+
+    ``restart`` is for ``keep="value"`` with independent randomness, where the winner's try epochs
+    are trained again.
+
+    >>> plan(epochs=500, adapt_every=10, try_for=1, candidates=9).runs
+    1.8
+    """
+    require_count("epochs", epochs)
+    require_lengths(adapt_every, try_for)
+    require_count("candidates", candidates)
+    return _cost(epochs, adapt_every, try_for, (candidates,), selection or Best(), restart=restart)
+
+
+def plan_for(adapter: DynamicGridAdapter, epochs: int) -> Plan:
+    """The cost of ``adapter.run(epochs)``, from what it has spent already to the end.
+
+    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.01, 0.1, 1.0]},
+    ...                              criterion=lowest("loss"), adapt_every=5, try_for=1)
+    >>> print(plan_for(adapter, 20))
+    20 epochs on the main line + 8 overhead = 28: 1.40 runs, 47% of a complete search of 3
+    """
+    require_count("epochs", epochs)
+    waves = adapter.proposer.waves(adapter.space, adapter.current)
+    restart = adapter.keep == "value" and adapter.randomness == "independent"
+    done, left = spent(adapter.history), max(0, epochs - adapter.epoch)
+    grid = math.prod(len(axis.grid()) for axis in adapter.space.values())
+    costs = (
+        _cost(left, adapter.adapt_every, adapter.try_for, sizes, adapter.selection, restart=restart)
+        for sizes in (waves.least, waves.most)
+    )
+    least, most = (
+        Cost(
+            main_line=done.main_line + cost.main_line,
+            overhead=done.overhead + cost.overhead,
+            candidates=grid,
+        )
+        for cost in costs
+    )
+    return Plan(least=least, most=most)
+
+
+def spent(history: Sequence[Round], *, candidates: int | None = None) -> Cost:
+    """What a run has cost so far, counted from its records; a try that failed early cost less.
+
+    ``candidates``, the size of the grid, is needed only to compare with a complete search.
+
+    >>> spent([]).total
+    0
+    """
+    return Cost(
+        main_line=sum(round_.epochs for round_ in history),
+        overhead=sum(round_.overhead for round_ in history),
+        candidates=candidates,
+    )
+
+
+def _cost(
+    epochs: int,
+    adapt_every: int,
+    try_for: int,
+    waves: tuple[int, ...],
+    selection: Selection,
+    *,
+    restart: bool,
+) -> Cost:
+    whole, rest = divmod(epochs, adapt_every)
+    overhead = whole * _overhead(try_for, waves, selection, restart=restart)
+    if rest:
+        overhead += _overhead(min(try_for, rest), waves, selection, restart=restart)
+    return Cost(main_line=epochs, overhead=overhead, candidates=sum(waves))
+
+
+def _overhead(beta: int, waves: tuple[int, ...], selection: Selection, *, restart: bool) -> int:
+    tried = 0
+    for entrants in waves:
+        for stage in selection.stages(entrants, beta):
+            tried += entrants * stage.epochs
+            entrants = min(entrants, stage.keep)
+    return tried if restart else tried - beta

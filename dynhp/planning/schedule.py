@@ -1,0 +1,171 @@
+"""The schedule a run found: exported as JSON, replayed at the cost of one run."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dynhp._checks import require_count
+from dynhp.errors import SettingsError
+from dynhp.records import Candidate, History, Round, Try, Value
+from dynhp.rounds.attempt import advance, reseed
+from dynhp.trainer import Trainer, require_trainer
+
+__all__ = ["Schedule", "Segment", "follow", "replay", "schedule_of"]
+
+_FORMAT = "dynhp-schedule"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """So many epochs with these values; ``seed`` reseeds the trainer first, where it is given."""
+
+    epochs: int
+    values: Candidate
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The values of the main line, segment by segment.
+
+    >>> schedule = Schedule((Segment(epochs=10, values=Candidate({"lr": 0.1})),))
+    >>> Schedule.from_json(schedule.to_json()) == schedule
+    True
+    >>> schedule.as_list()
+    [(10, {'lr': 0.1})]
+    """
+
+    segments: tuple[Segment, ...]
+
+    @property
+    def epochs(self) -> int:
+        """The epochs of the whole schedule."""
+        return sum(segment.epochs for segment in self.segments)
+
+    def as_list(self) -> list[tuple[int, dict[str, Value]]]:
+        """The schedule as (epochs, values), to be used without dynhp."""
+        return [(segment.epochs, dict(segment.values)) for segment in self.segments]
+
+    def to_json(self) -> str:
+        """Write the schedule as JSON."""
+        segments = [
+            {"epochs": segment.epochs, "values": dict(segment.values), "seed": segment.seed}
+            for segment in self.segments
+        ]
+        document = {"format": _FORMAT, "version": 1, "epochs": self.epochs, "segments": segments}
+        return json.dumps(document, indent=1, allow_nan=False)
+
+    @staticmethod
+    def from_json(text: str) -> Schedule:
+        """Read what ``to_json`` wrote, or say what is wrong with it."""
+        try:
+            document = json.loads(text)
+        except (TypeError, ValueError) as error:
+            raise SettingsError(f"a schedule must be JSON: {error}") from None
+        if not isinstance(document, dict) or document.get("format") != _FORMAT:
+            raise SettingsError(f"not a schedule of dynhp: {str(text)[:80]!r}")
+        if document.get("version") != 1:
+            raise SettingsError(
+                f"this dynhp reads schedules of version 1, got {document.get('version')!r}"
+            )
+        segments = document.get("segments")
+        if not isinstance(segments, list):
+            raise SettingsError(f"a schedule has a list of segments, got {segments!r}")
+        return Schedule(tuple(_segment(index, plain) for index, plain in enumerate(segments)))
+
+
+def schedule_of(history: Sequence[Round]) -> Schedule:
+    """The schedule of a run's main line, with what is needed to repeat its randomness.
+
+    >>> from dynhp import fixed
+    >>> from dynhp.testing import Quadratic
+    >>> schedule_of(fixed(Quadratic(), {"lr": 0.5}, epochs=4, measure_every=3)).as_list()
+    [(3, {'lr': 0.5}), (1, {'lr': 0.5})]
+    """
+    return Schedule(
+        tuple(
+            Segment(epochs=round_.epochs, values=round_.candidate, seed=round_.seed)
+            for round_ in history
+        )
+    )
+
+
+def replay(schedule: Schedule, trainer: Trainer) -> History:
+    """Train along a schedule, from the state the adapted run started in: the same weights again.
+
+    >>> from dynhp.testing import Quadratic
+    >>> trainer = Quadratic()
+    >>> replay(Schedule((Segment(epochs=3, values=Candidate({"lr": 0.5})),)), trainer).epochs
+    3
+    >>> trainer.metrics()
+    {'loss': 0.0078125}
+    """
+    if not isinstance(schedule, Schedule):
+        raise SettingsError(
+            f"a Schedule is needed, got {schedule!r}; read one with Schedule.from_json(text)"
+        )
+    return follow(schedule.segments, trainer)
+
+
+def follow(segments: Iterable[Segment], trainer: Trainer) -> History:
+    """Train segment by segment: a run without tries, in the same records as any other."""
+    require_trainer(trainer)
+    rounds: list[Round] = []
+    start, previous = 0, None
+    for index, segment in enumerate(segments):
+        began = time.perf_counter()
+        if segment.seed is not None:
+            reseed(trainer, segment.seed)
+        metrics = advance(trainer, segment.values, segment.epochs)
+        only = Try(
+            candidate=segment.values,
+            series=(metrics,),
+            epochs=segment.epochs,
+            score=math.nan,
+            seed=segment.seed,
+        )
+        rounds.append(
+            Round(
+                index=index,
+                start=start,
+                epochs=segment.epochs,
+                previous=segment.values if previous is None else previous,
+                tries=(only,),
+                chosen=0,
+                reason="the only candidate",
+                metrics=metrics,
+                seed=segment.seed,
+                seconds=time.perf_counter() - began,
+            )
+        )
+        start, previous = start + segment.epochs, segment.values
+    return History(tuple(rounds))
+
+
+def _segment(index: int, plain: Any) -> Segment:
+    if not isinstance(plain, Mapping) or not {"epochs", "values"} <= plain.keys():
+        raise SettingsError(f"segment {index} needs epochs and values, got {plain!r}")
+    require_count(f"segment {index}: epochs", plain["epochs"])
+    values = plain["values"]
+    if not isinstance(values, Mapping) or not values or not all(map(_is_value, values.values())):
+        raise SettingsError(
+            f"segment {index}: values must map names to numbers, strings, booleans or null, "
+            f"got {values!r}"
+        )
+    seed = plain.get("seed")
+    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
+        raise SettingsError(
+            f"segment {index}: seed must be a whole number of 0 or more, or null, got {seed!r}"
+        )
+    return Segment(epochs=plain["epochs"], values=Candidate(values), seed=seed)
+
+
+def _is_value(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)  # JSON as Python reads it may hold NaN
+    return value is None or isinstance(value, bool | int | str)

@@ -1,0 +1,66 @@
+"""The whole grid in one wave, and its control: the value in force again and again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dynhp._checks import require_count
+from dynhp.errors import SettingsError
+from dynhp.proposers.contract import Known, Waves
+from dynhp.records import Candidate
+from dynhp.spaces import Space
+
+__all__ = ["FullGrid", "Placebo"]
+
+
+@dataclass(frozen=True, slots=True)
+class FullGrid:
+    """All combinations of the grid values, as in the paper; the value in force first.
+
+    >>> known = Known(space=Space({"lr": [1, 2, 4]}), current=Candidate({"lr": 2}))
+    >>> FullGrid().propose(known, np.random.default_rng(0))
+    [Candidate(lr=2), Candidate(lr=1), Candidate(lr=4)]
+    """
+
+    def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
+        """The whole grid, in one wave."""
+        if known.tries:
+            return []
+        others = (candidate for candidate in known.space.grid() if candidate != known.current)
+        return [known.current, *others]
+
+    def waves(self, space: Space, current: Candidate) -> Waves:
+        """One wave, the size of the grid."""
+        if current not in space.grid():
+            raise SettingsError(
+                f"FullGrid: the initial value {dict(current)!r} is not on the grid of {space!r}; "
+                "start from a grid value, or use Neighbors or Interpolation"
+            )
+        return Waves((len(space.grid()),), (len(space.grid()),))
+
+
+@dataclass(frozen=True, slots=True)
+class Placebo:
+    """The value in force, ``k`` times: what merely choosing the luckiest copy is worth.
+
+    >>> known = Known(space=Space({"lr": [1, 2, 4]}), current=Candidate({"lr": 4}))
+    >>> Placebo(2).propose(known, np.random.default_rng(0))
+    [Candidate(lr=4), Candidate(lr=4)]
+    """
+
+    k: int
+    randomness: ClassVar[str] = "independent"  # under common random numbers all copies are one
+
+    def __post_init__(self) -> None:
+        require_count("Placebo: k", self.k)
+
+    def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
+        """The same candidate again and again."""
+        return [] if known.tries else [known.current] * self.k
+
+    def waves(self, space: Space, current: Candidate) -> Waves:
+        """One wave of ``k``."""
+        return Waves((self.k,), (self.k,))

@@ -1,0 +1,163 @@
+"""Interpolation: neighbours, then the peak of the parabola through their scores, tried too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynhp.errors import SettingsError
+from dynhp.proposers.contract import Known, Waves
+from dynhp.records import Candidate, Try, Value
+from dynhp.spaces import Space
+from dynhp.spaces.axis import ScaledAxis, is_number
+
+__all__ = ["Interpolation"]
+
+APART = 1e-9
+"""Values nearer to each other on the scale are one: their scores could tell nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interpolation:
+    """Try the value in force and one step either side of it, then the peak of the parabola.
+
+    All on the axis' own scale and between its grid values. Where the three scores are not concave
+    or the peak lies outside, the better end wins by its score. The step starts at one grid step,
+    is multiplied by ``shrink`` after a round whose peak lay inside (or where an end of the axis
+    was better than the one point beside it) and by ``grow`` after any other; it never falls below
+    ``smallest``, a share of the axis. Several axes take turns. Under ``Racing``, whose tries end
+    after different epochs, no parabola is drawn and the step stays: the better end wins.
+
+    >>> known = Known(space=Space({"x": [0.0, 0.5, 1.0]}), current=Candidate({"x": 0.5}))
+    >>> Interpolation().propose(known, np.random.default_rng(0))
+    [Candidate(x=0.5), Candidate(x=0.0), Candidate(x=1.0)]
+    """
+
+    shrink: float = 0.5
+    grow: float = 2.0
+    smallest: float = 1 / 64
+
+    def __post_init__(self) -> None:
+        for name in ("shrink", "grow", "smallest"):
+            if not is_number(getattr(self, name)):
+                raise SettingsError(
+                    f"Interpolation: {name} must be a number, got {getattr(self, name)!r}"
+                )
+        if not 0 < self.shrink <= 1 <= self.grow:
+            raise SettingsError(
+                "Interpolation: shrink must lie in (0, 1] and grow be 1 or more, "
+                f"got shrink={self.shrink!r}, grow={self.grow!r}"
+            )
+        if not 0 < self.smallest <= 1:
+            raise SettingsError(
+                f"Interpolation: smallest must lie in (0, 1], got {self.smallest!r}"
+            )
+
+    def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
+        """First the value in force and both sides of it; then the peak, where there is one."""
+        names = list(known.space)
+        name = names[len(known.history) % len(names)]
+        axis = scaled_axis(known.space, name)
+        if not known.tries:
+            sides = sides_of(axis, known.current[name], self._step(known, name, axis))
+            return [known.current, *(known.current.but({name: side}) for side in sides)]
+        peak = peak_of(known.tries, name, axis)
+        if peak is None or len(known.tries) > 3:
+            return []
+        value = axis.at(peak)
+        tried = (try_.candidate[name] for try_ in known.tries)
+        new = all(apart(axis, value, other) for other in tried)
+        return [known.current.but({name: value})] if new else []
+
+    def _step(self, known: Known, name: str, axis: ScaledAxis) -> float:
+        # A pure function of the past: the same history gives the same step in every process.
+        step = axis.step()
+        turn = len(known.history) % len(known.space)
+        for round_ in known.history[turn :: len(known.space)]:
+            if not same_length(round_.tries):
+                continue
+            step *= self.shrink if _settled(round_.tries, name, axis) else self.grow
+            step = min(1.0, max(self.smallest, step))
+        return step
+
+    def waves(self, space: Space, current: Candidate) -> Waves:
+        """Two or three candidates (two at an end of the axis), then at most one more."""
+        for name in space:
+            scaled_axis(space, name)
+        least = 1 if any(len(axis.grid()) == 1 for axis in space.values()) else 2
+        return Waves((least,), (3, 1))
+
+
+def sides_of(axis: ScaledAxis, value: Value, step: float) -> list[Value]:
+    """The values one step down and one step up; at an end of the axis only the one there is.
+
+    Where a step is too small to lead to another value (whole numbers), it is taken larger.
+
+    >>> from dynhp import Int
+    >>> sides_of(Int(1, 9), 5, 0.001), sides_of(Int(1, 9), 9, 0.25)
+    ([4, 6], [7])
+    """
+    here = axis.position(value)
+    found: list[Value] = []
+    for way in (-step, step):
+        while not apart(axis, side := axis.at(here + way), value) and 0 < here + way < 1:
+            way *= 2
+        if apart(axis, side, value):
+            found.append(side)
+    return found
+
+
+def apart(axis: ScaledAxis, one: Value, other: Value) -> bool:
+    """Whether two values differ by more than rounding."""
+    return abs(axis.position(one) - axis.position(other)) > APART
+
+
+def scaled_axis(space: Space, name: str) -> ScaledAxis:
+    """The axis as one that can be moved along, or an error."""
+    axis = space[name]
+    if not (isinstance(axis, ScaledAxis) and axis.scaled):
+        raise SettingsError(
+            f"Interpolation: {name} must be a range or a rising or falling list of numbers, "
+            f"got {axis!r}; use Neighbors or FullGrid for it"
+        )
+    return axis
+
+
+def peak_of(tries: Sequence[Try], name: str, axis: ScaledAxis) -> float | None:
+    """Where the parabola through the first three tries peaks, None where it does not inside.
+
+    >>> space = Space({"x": [0.0, 0.5, 1.0]})
+    >>> tries = [Try(candidate=Candidate({"x": x}), series=(), epochs=1, score=-(x - 0.4) ** 2)
+    ...          for x in (0.5, 0.0, 1.0)]
+    >>> round(peak_of(tries, "x", scaled_axis(space, "x")), 12)
+    0.4
+    """
+    if len(tries) < 3 or not all(math.isfinite(try_.rank_key) for try_ in tries[:3]):
+        return None
+    if not same_length(tries[:3]):
+        return None
+    points = sorted((axis.position(try_.candidate[name]), try_.rank_key) for try_ in tries[:3])
+    (x0, y0), (x1, y1), (x2, y2) = points
+    if not x0 < x1 < x2:
+        return None
+    left, right = (y1 - y0) / (x1 - x0), (y2 - y1) / (x2 - x1)
+    bend = (right - left) / (x2 - x0)
+    if not bend < 0:
+        return None
+    peak = (x0 + x1) / 2 - left / (2 * bend)
+    return peak if x0 < peak < x2 else None
+
+
+def same_length(tries: Sequence[Try]) -> bool:
+    """Whether the tries ran equally long; scores after different epochs cannot be compared."""
+    return len({try_.epochs for try_ in tries}) == 1
+
+
+def _settled(tries: Sequence[Try], name: str, axis: ScaledAxis) -> bool:
+    # At an end of the axis there are only two points: settled where the end itself is better.
+    if len(tries) == 2:
+        return tries[0].rank_key >= tries[1].rank_key
+    return peak_of(tries, name, axis) is not None

@@ -1,0 +1,115 @@
+"""One hyperparameter at a time: another proposer, applied to one axis after the other."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from dynhp.errors import SettingsError
+from dynhp.proposers.contract import Known, Proposer, Waves
+from dynhp.proposers.grid import FullGrid
+from dynhp.records import Candidate, Round, Try
+from dynhp.spaces import Space
+
+__all__ = ["OneAxis"]
+
+
+@dataclass(frozen=True, slots=True)
+class OneAxis:
+    """One hyperparameter per round, in turn; ``along`` says how it is searched.
+
+    >>> from dynhp.proposers import Neighbors
+    >>> space = Space({"lr": [1, 2, 4], "wd": [0.0, 0.1]})
+    >>> known = Known(space=space, current=Candidate({"lr": 2, "wd": 0.0}))
+    >>> OneAxis(Neighbors()).propose(known, np.random.default_rng(0))
+    [Candidate(lr=2, wd=0.0), Candidate(lr=1, wd=0.0), Candidate(lr=4, wd=0.0)]
+    """
+
+    along: Proposer = field(default_factory=FullGrid)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.along, Proposer) or isinstance(self.along, type):
+            raise SettingsError(
+                f"OneAxis: along must be a proposer such as Neighbors(), got {self.along!r}"
+            )
+
+    @property
+    def randomness(self) -> str:
+        """What the inner proposer needs, if it says so."""
+        return self.along.randomness  # type: ignore[attr-defined,no-any-return]
+
+    def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
+        """What the inner proposer says for the axis whose turn it is."""
+        names = list(known.space)
+        turn = len(known.history) % len(names)
+        narrow = self._narrow(known, names[turn], known.history[turn :: len(names)])
+        return [known.current.but(found) for found in self.along.propose(narrow, rng)]
+
+    def _narrow(self, known: Known, name: str, history: Sequence[Round]) -> Known:
+        return Known(
+            space=Space({name: known.space[name]}),
+            current=only(known.current, name),
+            history=Narrowed(history, name),
+            tries=[narrow_try(try_, name) for try_ in known.tries],
+        )
+
+    def waves(self, space: Space, current: Candidate) -> Waves:
+        """Wave by wave between the smallest and the largest of the axes."""
+        each = [
+            self.along.waves(Space({name: axis}), only(current, name))
+            for name, axis in space.items()
+        ]
+        return Waves(
+            wave_by_wave(min, (waves.least for waves in each)),
+            wave_by_wave(max, (waves.most for waves in each)),
+        )
+
+
+def only(candidate: Candidate, name: str) -> Candidate:
+    """The candidate seen along one axis."""
+    return Candidate({name: candidate[name]})
+
+
+def narrow_try(try_: Try, name: str) -> Try:
+    """A try seen along one axis."""
+    return replace(try_, candidate=only(try_.candidate, name))
+
+
+def narrow_round(round_: Round, name: str) -> Round:
+    """A round seen along one axis."""
+    tries = tuple(narrow_try(try_, name) for try_ in round_.tries)
+    return replace(round_, previous=only(round_.previous, name), tries=tries)
+
+
+class Narrowed(Sequence[Round]):
+    """Rounds seen along one axis, each narrowed only when it is looked at."""
+
+    def __init__(self, rounds: Sequence[Round], name: str) -> None:
+        self._rounds = rounds
+        self._name = name
+
+    def __len__(self) -> int:
+        return len(self._rounds)
+
+    def __getitem__(self, index: Any) -> Any:  # int -> Round, slice -> Narrowed
+        if isinstance(index, slice):
+            return Narrowed(self._rounds[index], self._name)
+        return narrow_round(self._rounds[index], self._name)
+
+
+def wave_by_wave(
+    pick: Callable[[Iterable[int]], int], sizes: Iterable[tuple[int, ...]]
+) -> tuple[int, ...]:
+    """The smallest or the largest size of each wave; a wave that is not there has size 0.
+
+    Not the smallest or largest sum: with racing, one more wave costs more than a larger one.
+
+    >>> wave_by_wave(max, [(5,), (3, 1)]), wave_by_wave(min, [(5,), (3, 1)])
+    ((5, 1), (3,))
+    """
+    picked = map(pick, itertools.zip_longest(*sizes, fillvalue=0))
+    return tuple(size for size in picked if size)

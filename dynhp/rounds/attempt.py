@@ -1,0 +1,119 @@
+"""One try carried out on a trainer, with everything checked that the contract promises."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable
+
+from dynhp.errors import DynhpError, MetricError, SettingsError, nearest
+from dynhp.records import Candidate, Metrics
+from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
+from dynhp.rounds.read_back import check_in_force, read_metrics
+from dynhp.trainer import Reseeds, State, Trainer
+
+__all__ = ["TryLog", "advance", "attempt", "go_to", "reseed"]
+
+
+def attempt(trainer: Trainer, job: Job, *, at: State = UNKNOWN_STATE) -> Outcome:
+    """Carry out one job on this trainer; an exception while training is a failed try, no crash.
+
+    ``at`` is the state the trainer is known to be in: a job that starts there restores nothing.
+
+    >>> from dynhp import trainer_from
+    >>> outcome = attempt(trainer_from(
+    ...     get_state=lambda: 0, set_state=lambda state: None,
+    ...     train_k=lambda k, values: None, metrics=lambda: {"loss": 0.5},
+    ... ), Job(origin=0, candidate=Candidate({"lr": 0.1}), epochs=2))
+    >>> outcome.series, outcome.error
+    (({'loss': 0.5}, {'loss': 0.5}), None)
+    """
+    go_to(trainer, job, at=at)
+    running = TryLog(job)
+    while running.goes_on():
+        try:
+            trainer.train_k(1, job.candidate)
+            check_in_force(trainer, job.candidate)
+            running.learn(read_metrics(trainer))
+        except DynhpError:  # a broken contract is nobody's bad luck: it ends the run
+            raise
+        except Exception as failure:
+            running.fail(failure)
+    return running.outcome(trainer.get_state)
+
+
+def go_to(trainer: Trainer, job: Job, *, at: State) -> None:
+    """Bring the trainer to where a job starts."""
+    if job.origin is not at:
+        trainer.set_state(job.origin)
+    if job.seed is not None:
+        reseed(trainer, job.seed)
+
+
+class TryLog:
+    """A job under way: what was measured so far, and whether there is more to train."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._began = time.perf_counter()
+        self._series: list[Metrics] = []
+        self._error: str | None = None
+        self.begun = 0
+
+    def goes_on(self) -> bool:
+        """Begin the next epoch, if there is one."""
+        if self._error is not None or self.begun == self._job.epochs:
+            return False
+        self.begun += 1
+        return True
+
+    def learn(self, metrics: Metrics) -> None:
+        """Take the metrics of the epoch; a watched one that is not finite fails the try."""
+        self._series.append(metrics)
+        self._error = _not_finite(metrics, self._job.watch, self.begun)
+
+    def fail(self, failure: BaseException) -> None:
+        """Note that training failed."""
+        self._error = f"{type(failure).__name__}: {failure}"
+        # The record keeps a line; whoever wants to know where it came from asks the logger.
+        logging.getLogger("dynhp").info(
+            "a try of %r failed", dict(self._job.candidate), exc_info=failure
+        )
+
+    def outcome(self, keep: Callable[[], State]) -> Outcome:
+        """What came of the job."""
+        return Outcome(
+            series=tuple(self._series),
+            epochs=self.begun,
+            keep=keep,
+            error=self._error,
+            in_place=True,
+            seconds=time.perf_counter() - self._began,
+        )
+
+
+def advance(trainer: Trainer, candidate: Candidate, epochs: int) -> Metrics:
+    """Train the main line on, check that the value stayed in force, and measure once."""
+    trainer.train_k(epochs, candidate)
+    check_in_force(trainer, candidate)
+    return read_metrics(trainer)
+
+
+def reseed(trainer: object, seed: int) -> None:
+    """Seed the trainer's generators, or say what is missing for that."""
+    if not isinstance(trainer, Reseeds):
+        raise SettingsError(
+            f"independent randomness needs a trainer with reseed(seed), got {trainer!r}; "
+            "add that method or use randomness='common'"
+        )
+    trainer.reseed(seed)
+
+
+def _not_finite(metrics: Metrics, watch: tuple[str, ...], epoch: int) -> str | None:
+    for name in watch:
+        if name not in metrics:
+            raise MetricError(f"there is no metric {name!r}{nearest(name, metrics)}")
+        if not math.isfinite(metrics[name]):
+            return f"{name} is {metrics[name]} after epoch {epoch}"
+    return None

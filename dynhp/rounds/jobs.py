@@ -1,0 +1,93 @@
+"""What an executor is asked for, what it gives, and its contract: the answer of ``Serial``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, runtime_checkable
+
+from dynhp.records import Candidate, Metrics
+from dynhp.trainer import State, Trainer
+
+__all__ = ["UNKNOWN_STATE", "Closes", "CompletesAnyOrder", "Executor", "Job", "Outcome", "close"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What to train from where: one candidate, ``epochs`` epochs, starting at ``origin``.
+
+    ``seed`` reseeds the trainer first; the metrics in ``watch`` must stay finite.
+    """
+
+    origin: State
+    candidate: Candidate
+    epochs: int
+    seed: int | None = None
+    watch: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a job: metrics per epoch, the epochs begun, and an error where it failed.
+
+    ``keep()`` hands out the state at the end; call it before the next outcome is asked for.
+    ``in_place`` tells that the main line's own trainer is in that state until then.
+    """
+
+    series: tuple[Metrics, ...]
+    epochs: int
+    keep: Callable[[], State]
+    error: str | None = None
+    in_place: bool = False
+    seconds: float = 0.0
+
+
+class _UnknownState:
+    """A state that no trainer is ever in."""
+
+    def __repr__(self) -> str:
+        return "UNKNOWN_STATE"
+
+
+UNKNOWN_STATE: Final = _UnknownState()
+
+
+@runtime_checkable
+class Executor(Protocol):
+    """Carries out the jobs of a round. It sees candidates and opaque origins, never scores."""
+
+    def run(self, trainer: Trainer, jobs: Sequence[Job], *, at: State) -> Iterator[Outcome]:
+        """Yield one outcome per job, in the order of the jobs.
+
+        ``trainer`` is the main line's own and may be used; ``at`` is the state it is in. Where an
+        outcome says ``in_place``, the trainer is in its end state until the next is asked for.
+        """
+        ...
+
+
+@runtime_checkable
+class CompletesAnyOrder(Protocol):
+    """Optional: an executor that hands out outcomes as they end, which campaigns like better."""
+
+    def as_completed(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Outcome]]:
+        """Yield the place of each job and its outcome, the first to end first."""
+        ...
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """Optional: an executor with something to end, as after Ctrl-C; one around it passes it on."""
+
+    def close(self) -> None:
+        """End it; the next run starts anew."""
+        ...
+
+
+def close(executor: Executor) -> None:
+    """End what an executor has started, where it has anything to end.
+
+    >>> from dynhp.executors import Serial
+    >>> close(Serial())
+    """
+    if isinstance(executor, Closes):
+        executor.close()

@@ -1,0 +1,79 @@
+"""What a trainer says of itself, checked: the values in force, and its metrics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from dynhp.errors import MetricError, ValueNotInForce
+from dynhp.records import Candidate, Metrics, Value
+from dynhp.trainer import Trainer
+
+__all__ = ["check_in_force", "check_value", "plain_metrics", "read_metrics", "same_value"]
+
+
+def check_in_force(trainer: object, candidate: Candidate) -> None:
+    """Read the values back from a trainer that can tell, and stop where one did not take."""
+    # Asked for after every epoch, where isinstance(trainer, ReadsBack) would cost more than a try.
+    read_back = getattr(trainer, "hyperparameters", None)
+    if read_back is None:
+        return
+    found: Mapping[str, Value] = read_back()
+    for name, wanted in candidate.items():
+        if name in found:
+            check_value(name, wanted, found[name], "after training with it")
+
+
+def same_value(one: Value, other: Value) -> bool:
+    """Whether two values are one: a float32 holds 0.1 only nearly, and that is in force."""
+    if one == other:
+        return True
+    if isinstance(one, int) and isinstance(other, int):
+        return False  # whole numbers are never nearly equal
+    try:
+        return math.isclose(one, other, rel_tol=1e-6)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+
+
+def check_value(name: str, wanted: Value, found: Value, when: str) -> None:
+    """Stop the run where the value found is not the value wanted."""
+    if same_value(found, wanted):
+        return
+    raise ValueNotInForce(
+        f"{name} should be {wanted!r} but is {found!r} {when}; something overwrote it (a "
+        "scheduler, a restore, a cached copy of the optimiser's groups) or the setter has no "
+        "effect. Remove the scheduler, adapt a scale on top of it, or mend the setter"
+    )
+
+
+def read_metrics(trainer: Trainer) -> Metrics:
+    """The trainer's metrics as plain floats, or an error that names the one that is not."""
+    found = trainer.metrics()
+    if not isinstance(found, Mapping):
+        raise MetricError(f"metrics() must return a mapping of names to floats, got {found!r}")
+    return plain_metrics(found)
+
+
+def plain_metrics(found: Mapping[str, Any]) -> Metrics:
+    """Metrics as plain floats, or an error that names the one that is not."""
+    return {_name(name): _number(name, value) for name, value in found.items()}
+
+
+def _name(name: object) -> str:
+    if isinstance(name, str):
+        return name
+    raise MetricError(f"a metric's name must be a string, got {name!r}; rename it in metrics()")
+
+
+def _number(name: str, value: Any) -> float:
+    if type(value) is float:
+        # The one nan that all records have: those that hold the same object are equal.
+        return value if value == value else math.nan
+    try:
+        if not isinstance(value, str):
+            return _number(name, float(value))
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise MetricError(f"metric {name!r} must be a number, got {value!r}")

@@ -1,0 +1,8 @@
+"""Spaces: where the values of hyperparameters lie, and which are next to each other."""
+
+from dynhp.spaces.axis import Axis, ScaledAxis
+from dynhp.spaces.lists import Categorical, Ordered
+from dynhp.spaces.ranges import Float, Int
+from dynhp.spaces.space import Space, SpaceLike
+
+__all__ = ["Axis", "Categorical", "Float", "Int", "Ordered", "ScaledAxis", "Space", "SpaceLike"]

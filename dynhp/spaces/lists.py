@@ -1,0 +1,165 @@
+"""Axes that are lists of values: ``Ordered`` and ``Categorical``."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynhp.errors import SettingsError
+from dynhp.records import Value
+from dynhp.spaces.axis import dusted, is_number, plain, value_at
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Ordered:
+    """Values in an order of your own; neighbours are the ones listed next to each other.
+
+    Numbers that only rise or only fall can also be moved along between the listed ones, never
+    beyond them. A list of whole numbers and floats is a list of floats.
+
+    >>> axis = Ordered(0.1, 0.3, 0.5)
+    >>> axis.neighbors(0.3), axis.neighbors(0.5), axis.at(0.25)
+    ((0.1, 0.5), (0.3,), 0.2)
+    >>> Ordered("small", "medium", "large").neighbors("small")
+    ('medium',)
+    """
+
+    values: tuple[Any, ...]
+
+    def __init__(self, *values: Value) -> None:
+        found = distinct("Ordered", values)
+        if all(map(is_number, found)) and any(isinstance(value, float) for value in found):
+            found = tuple(float(value) for value in found)  # type: ignore[arg-type]
+        object.__setattr__(self, "values", found)
+
+    def __repr__(self) -> str:
+        return f"Ordered({', '.join(map(repr, self.values))})"
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the values are numbers that only rise or only fall."""
+        if not all(map(is_number, self.values)):
+            return False
+        return list(self.values) in (sorted(self.values), sorted(self.values, reverse=True))
+
+    def step(self) -> float:
+        """The distance of adjacent values on the scale."""
+        return 1 / max(1, len(self.values) - 1)
+
+    def grid(self) -> tuple[Value, ...]:
+        """All values, as listed."""
+        return self.values
+
+    def start(self) -> Value:
+        """The value in the middle of the list."""
+        return self.values[(len(self.values) - 1) // 2]  # type: ignore[no-any-return]
+
+    def neighbors(self, value: Value, radius: int = 1) -> tuple[Value, ...]:
+        """The values listed up to ``radius`` places before and after; both ends are ends."""
+        index = self.position(value) / self.step()
+        low, high = math.ceil(index - 1e-9), math.floor(index + 1e-9) + 1
+        return self.values[max(0, low - radius) : low] + self.values[high : high + radius]
+
+    def admits(self, value: Any) -> bool:
+        """Whether it is listed, or a number of the list's type between listed ones."""
+        if listed(value, self.values):
+            return True
+        if not (self.scaled and is_number(value)):
+            return False
+        whole = isinstance(self.values[0], int)
+        inside = min(self.values) <= value <= max(self.values)
+        return bool(inside) and (isinstance(value, int) or not whole)
+
+    def cast(self, value: Any) -> Value:
+        """The value in the list's type."""
+        if value in self.values:
+            return self.values[self.values.index(value)]  # type: ignore[no-any-return]
+        return type(self.values[0])(value)  # type: ignore[no-any-return]
+
+    def draw(self, rng: np.random.Generator) -> Value:
+        """One of the values at random."""
+        return self.values[int(rng.integers(len(self.values)))]  # type: ignore[no-any-return]
+
+    def position(self, value: Any) -> float:
+        """Where the value lies on the scale, from 0 to 1; listed values are evenly spaced."""
+        if value in self.values:
+            return self.values.index(value) * self.step()
+        sign = 1 if self.values[0] < self.values[-1] else -1
+        rising = [known * sign for known in self.values]
+        right = bisect.bisect(rising, value * sign)
+        share = (value * sign - rising[right - 1]) / (rising[right] - rising[right - 1])
+        return float(right - 1 + share) * self.step()
+
+    def at(self, position: float) -> Value:
+        """The value at a position of the scale, interpolated between the listed ones."""
+        index = min(1.0, max(0.0, position)) / self.step()
+        left = min(math.floor(index + 1e-9), len(self.values) - 1)
+        share = index - left
+        if abs(share) < 1e-9 or left == len(self.values) - 1:
+            return self.values[left]  # type: ignore[no-any-return]
+        low, high = self.values[left], self.values[left + 1]
+        value = value_at(share, low, high, log=False)
+        return dusted(value, low, high, log=False) if isinstance(low, float) else round(value)
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Categorical:
+    """Values without an order: each is next to every other one.
+
+    >>> Categorical("relu", "tanh", "gelu").neighbors("tanh")
+    ('relu', 'gelu')
+    """
+
+    values: tuple[Value, ...]
+
+    def __init__(self, *values: Value) -> None:
+        object.__setattr__(self, "values", distinct("Categorical", values))
+
+    def __repr__(self) -> str:
+        return f"Categorical({', '.join(map(repr, self.values))})"
+
+    def grid(self) -> tuple[Value, ...]:
+        """All values, as listed."""
+        return self.values
+
+    def start(self) -> Value:
+        """The first value."""
+        return self.values[0]
+
+    def neighbors(self, value: Value, radius: int = 1) -> tuple[Value, ...]:
+        """All other values, for every radius but 0."""
+        return tuple(other for other in self.values if other != value) if radius else ()
+
+    def admits(self, value: Value) -> bool:
+        """Whether it is listed."""
+        return listed(value, self.values)
+
+    def cast(self, value: Value) -> Value:
+        """The value as it is listed."""
+        return self.values[self.values.index(value)]
+
+    def draw(self, rng: np.random.Generator) -> Value:
+        """One of the values at random."""
+        return self.values[int(rng.integers(len(self.values)))]
+
+
+def listed(value: Value, values: tuple[Value, ...]) -> bool:
+    """Whether the value is in the list; True is not 1 here, though 1 may stand for 1.0."""
+    return any(
+        value == known and isinstance(value, bool) == isinstance(known, bool) for known in values
+    )
+
+
+def distinct(kind: str, values: tuple[Any, ...]) -> tuple[Value, ...]:
+    """The values as plain Python ones, or an error where there are none or two are equal."""
+    if not values:
+        raise SettingsError(f"{kind}: at least one value is needed, got none")
+    found = tuple(plain(kind, value) for value in values)
+    for index, value in enumerate(found):
+        if value in found[:index]:
+            raise SettingsError(f"{kind}: values must differ, got {value!r} twice")
+    return found

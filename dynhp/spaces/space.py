@@ -1,0 +1,148 @@
+"""Where the values of hyperparameters lie, and which are next to each other."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dynhp.errors import SettingsError, nearest
+from dynhp.records import Candidate, Value
+from dynhp.spaces.axis import Axis, ScaledAxis, plain
+from dynhp.spaces.lists import Categorical, Ordered
+from dynhp.spaces.ranges import Float, Int
+
+__all__ = ["Axis", "Categorical", "Float", "Int", "Ordered", "ScaledAxis", "Space", "SpaceLike"]
+
+MOST_CANDIDATES = 1_000_000
+"""A joint grid larger than this is a slip: nobody tries so many, and listing them takes memory."""
+
+
+class Space(Mapping[str, Axis]):
+    """A joint space: one axis for each hyperparameter under adaptation.
+
+    A plain list or a numpy array stands for an ``Ordered`` axis.
+
+    >>> space = Space({"lr": Float(1e-3, 1e-1, log=True, points=3), "layers": [1, 2, 3]})
+    >>> space
+    Space(lr=Float(0.001, 0.1, log=True, points=3), layers=Ordered(1, 2, 3))
+    >>> len(space.grid()), space.start()
+    (9, Candidate(lr=0.01, layers=2))
+    """
+
+    __slots__ = ("_axes", "_grid")
+
+    def __init__(self, axes: Mapping[str, Axis | Sequence[Value]]) -> None:
+        if not isinstance(axes, Mapping):
+            raise SettingsError(
+                "a space is a mapping from hyperparameter names to axes or lists of values, "
+                f"got {axes!r}; write {{'name': [...]}}"
+            )
+        if not axes:
+            raise SettingsError("a space needs at least one hyperparameter, got an empty mapping")
+        self._axes = {_name(name): _axis(name, axis) for name, axis in axes.items()}
+        self._grid: tuple[Candidate, ...] | None = None
+
+    def __getitem__(self, name: str) -> Axis:
+        return self._axes[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._axes)
+
+    def __len__(self) -> int:
+        return len(self._axes)
+
+    def __repr__(self) -> str:
+        return f"Space({', '.join(f'{name}={axis!r}' for name, axis in self.items())})"
+
+    def grid(self) -> tuple[Candidate, ...]:
+        """All combinations of the axes' grid values, the last axis running fastest."""
+        if self._grid is None:
+            size = math.prod(len(axis.grid()) for axis in self.values())
+            if size > MOST_CANDIDATES:
+                raise SettingsError(
+                    f"the grid of {self!r} has {size} candidates, more than {MOST_CANDIDATES}; "
+                    "thin out its axes, or use OneAxis, Neighbors or Interpolation"
+                )
+            values = itertools.product(*(axis.grid() for axis in self.values()))
+            self._grid = tuple(Candidate(dict(zip(self, row, strict=True))) for row in values)
+        return self._grid
+
+    def start(self) -> Candidate:
+        """The candidate a run starts from when nobody says otherwise: the middle of each axis."""
+        return Candidate({name: axis.start() for name, axis in self.items()})
+
+    def neighbors(self, candidate: Candidate, radius: int = 1) -> tuple[Candidate, ...]:
+        """The candidates that differ in one axis by at most ``radius`` steps, axis by axis.
+
+        >>> Space({"lr": [1, 2, 4], "wd": [0.0, 0.1]}).neighbors(Candidate({"lr": 2, "wd": 0.0}))
+        (Candidate(lr=1, wd=0.0), Candidate(lr=4, wd=0.0), Candidate(lr=2, wd=0.1))
+        """
+        return tuple(
+            candidate.but({name: value})
+            for name, axis in self.items()
+            for value in axis.neighbors(candidate[name], radius)
+        )
+
+    def draw(self, rng: np.random.Generator) -> Candidate:
+        """One candidate at random, uniform on each axis' own scale."""
+        return Candidate({name: axis.draw(rng) for name, axis in self.items()})
+
+    def admits(self, candidate: Mapping[str, Value]) -> bool:
+        """Whether these are the space's names with values of the right type inside the bounds."""
+        return candidate.keys() == self._axes.keys() and all(
+            axis.admits(candidate[name]) for name, axis in self._axes.items()
+        )
+
+    def candidate(self, values: Mapping[str, Value]) -> Candidate:
+        """Make a candidate of these values, or say what is wrong with them."""
+        if not isinstance(values, Mapping):
+            raise SettingsError(f"values must be a mapping from names to values, got {values!r}")
+        for name in values:
+            if name not in self._axes:
+                raise SettingsError(f"unknown hyperparameter {name!r}{nearest(name, self._axes)}")
+        for name, axis in self.items():
+            if name not in values:
+                raise SettingsError(f"no value for hyperparameter {name!r}; it lies in {axis!r}")
+        found = {name: plain(name, values[name]) for name in self}
+        for name, axis in self.items():
+            if not axis.admits(found[name]):
+                raise SettingsError(f"{name} must lie in {axis!r}, got {values[name]!r}")
+        return self.cast(found)
+
+    def cast(self, candidate: Mapping[str, Value]) -> Candidate:
+        """The admitted candidate with each value in its axis' own type."""
+        return Candidate({name: axis.cast(candidate[name]) for name, axis in self._axes.items()})
+
+
+SpaceLike: TypeAlias = Space | Mapping[str, Axis | Sequence[Value]]
+"""What is accepted where a space is asked for."""
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str) or not name:
+        raise SettingsError(f"a hyperparameter's name must be a non-empty string, got {name!r}")
+    return name
+
+
+def _axis(name: str, axis: Any) -> Axis:
+    if isinstance(axis, Axis) and not isinstance(axis, type):
+        return axis
+    try:
+        if isinstance(axis, np.ndarray) and axis.ndim == 1:
+            return Ordered(*axis.tolist())
+        if isinstance(axis, Sequence) and not isinstance(axis, str | bytes):
+            return Ordered(*axis)
+    except SettingsError as error:
+        raise SettingsError(f"{name}: {error}") from None
+    return _refuse(name, axis)
+
+
+def _refuse(name: str, axis: object) -> Axis:
+    raise SettingsError(
+        f"{name}: an axis must be Float, Int, Ordered, Categorical, a list or a 1-d array of "
+        f"values, got {axis!r}"
+    )

@@ -1,0 +1,1 @@
+"""Runs on disk: checkpoints, journals, and the files they are written to."""

@@ -1,0 +1,180 @@
+"""Checkpoints: a run killed at any moment goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dynhp._checks import require_count
+from dynhp.adapter import DynamicGridAdapter
+from dynhp.errors import CheckpointError, SettingsError
+from dynhp.records import History
+from dynhp.storage.folder import CheckpointFolder
+from dynhp.storage.journal import Journal
+from dynhp.storage.ranks import Agrees
+from dynhp.storage.session import OnError, Rewinds, Session, WhetherToResume
+
+__all__ = ["Agrees", "OnError", "Rewinds", "WhetherToResume", "checkpoints", "resume"]
+__all__ += ["run_with_checkpoints"]
+
+
+def run_with_checkpoints(
+    adapter: DynamicGridAdapter,
+    epochs: int,
+    *,
+    checkpoint: str | os.PathLike[str],
+    every: int = 1,
+    keep: int = 2,
+    journal: str | os.PathLike[str] | None = None,
+    resume: WhetherToResume = "allow",
+    on_checkpoint_error: OnError = "stop",
+) -> History:
+    """Run until the main line has that many epochs, or go on with a run that was broken off.
+
+    ``checkpoint`` is a folder: the run is saved there every so many rounds, and the newest
+    ``keep`` are kept. The same call in a new process goes on where the old one was, even in the
+    middle of a round; fewer epochs than it has already are refused. ``journal`` is a file for
+    ``Journal``.
+
+    >>> import tempfile
+    >>> from dynhp import lowest
+    >>> from dynhp.testing import NoisyQuadratic
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> def adapter():
+    ...     return DynamicGridAdapter(NoisyQuadratic(), {"lr": [0.01, 0.1]},
+    ...                               criterion=lowest("loss"), adapt_every=5, try_for=1)
+    >>> half = run_with_checkpoints(adapter(), 10, checkpoint=folder.name)
+    >>> whole = run_with_checkpoints(adapter(), 20, checkpoint=folder.name)
+    >>> whole == adapter().run(20)
+    True
+    >>> folder.cleanup()
+    """
+    require_count("epochs", epochs)
+    adapter.epochs = epochs  # known before the run is taken back, so that it can be compared
+    with (
+        _journal(adapter, journal, on_checkpoint_error),
+        checkpoints(
+            checkpoint,
+            adapter,
+            every=every,
+            keep=keep,
+            resume=resume,
+            on_error=on_checkpoint_error,
+        ),
+    ):
+        return adapter.run(epochs)
+
+
+def resume(
+    checkpoint: str | os.PathLike[str],
+    adapter: DynamicGridAdapter,
+    *,
+    every: int = 1,
+    keep: int = 2,
+    journal: str | os.PathLike[str] | None = None,
+    on_checkpoint_error: OnError = "stop",
+) -> History:
+    """Go on with the run that is saved in this folder, until the epochs it was planned for.
+
+    The adapter is made anew, with the same settings; one with others is refused.
+
+    >>> import tempfile
+    >>> from dynhp import lowest
+    >>> from dynhp.testing import NoisyQuadratic
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> def adapter():
+    ...     return DynamicGridAdapter(NoisyQuadratic(), {"lr": [0.01, 0.1]},
+    ...                               criterion=lowest("loss"), adapt_every=5, try_for=1)
+    >>> with checkpoints(folder.name, adapter()) as begun:
+    ...     _ = next(begun.rounds(20))  # one round, and then the lights went out
+    >>> resume(folder.name, adapter()) == adapter().run(20)
+    True
+    >>> folder.cleanup()
+    """
+    with (
+        _journal(adapter, journal, on_checkpoint_error),
+        checkpoints(
+            checkpoint,
+            adapter,
+            every=every,
+            keep=keep,
+            resume="must",
+            on_error=on_checkpoint_error,
+        ),
+    ):
+        if adapter.epochs is None:
+            raise CheckpointError(
+                f"the run in {os.fspath(checkpoint)!r} was not planned for a number of epochs; "
+                "go on with run_with_checkpoints(adapter, epochs, checkpoint=...)"
+            )
+        return adapter.run(adapter.epochs)
+
+
+@contextmanager
+def checkpoints(
+    folder: str | os.PathLike[str],
+    adapter: DynamicGridAdapter,
+    *,
+    every: int = 1,
+    keep: int = 2,
+    resume: WhetherToResume = "allow",
+    on_error: OnError = "stop",
+) -> Iterator[DynamicGridAdapter]:
+    """Save whatever the adapter does inside, after going on from what is saved there already.
+
+    For runs that are driven by hand: ``rounds``, ``step``, or the ``adapter`` of a loop, of which
+    whole rounds are saved. Callbacks with an output that can be cut back (``Journal``) are.
+
+    >>> import tempfile
+    >>> from dynhp import adapt, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> for epochs in (5, 10):  # two processes, one after the other
+    ...     model = Quadratic()
+    ...     loop = adapt(epochs, state=[model], space={"lr": [0.1, 0.5]}, criterion=lowest("loss"),
+    ...                  adapt_every=5, try_for=1)
+    ...     with checkpoints(folder.name, loop.adapter):
+    ...         for epoch in loop:
+    ...             model.train_k(1, epoch.values)
+    ...             epoch.report(loss=model.metrics()["loss"])
+    >>> loop.history.epochs, model.x == 0.5**10
+    (10, True)
+    >>> folder.cleanup()
+    """
+    require_count("every", every)
+    require_count("keep", keep)
+    _require_word("on_error", on_error, ("stop", "warn"))
+    _require_word("resume", resume, ("allow", "must", "never"))
+    before = adapter.executor, adapter.callbacks
+    session = Session(
+        CheckpointFolder(Path(folder)), adapter, every=every, keep=keep, on_error=on_error
+    )
+    with session.locked(resume):
+        session.go_on(resume)
+        # First of all, so that it saves before any other has heard of the new round.
+        adapter.executor, adapter.callbacks = session.recording, (session, *adapter.callbacks)
+        try:
+            yield adapter
+            session.save()
+        finally:
+            adapter.executor, adapter.callbacks = before
+
+
+@contextmanager
+def _journal(
+    adapter: DynamicGridAdapter, path: str | os.PathLike[str] | None, on_error: OnError
+) -> Iterator[None]:
+    before = adapter.callbacks
+    if path is not None:
+        adapter.callbacks = (*before, Journal(path, on_error=on_error))
+    try:
+        yield
+    finally:
+        adapter.callbacks = before
+
+
+def _require_word(name: str, word: object, known: tuple[str, ...]) -> None:
+    if word not in known:
+        raise SettingsError(f"{name} must be {' or '.join(map(repr, known))}, got {word!r}")

@@ -1,0 +1,221 @@
+"""From JSON and raw buffers back to a state, believing nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dynhp.errors import CodecError, DamagedFile, nearest
+from dynhp.storage.codecs.encoder import MOST_LEVELS, is_storable
+from dynhp.storage.codecs.registry import BY_NAME
+from dynhp.storage.codecs.sharing import MOST_SHARED, weight_of
+
+__all__ = ["MOST_JSON", "MOST_STATE", "Decoder", "strict_json"]
+
+MOST_JSON = 64 << 20
+"""The most bytes of JSON in a line; the worst of it takes some thirty times as much memory."""
+
+MOST_STATE = 16 << 20
+"""The most bytes of JSON in a state; made into one, the worst takes sixty times as much memory."""
+
+_NUMBERED = {"list", "dict", "$bytearray", "$array", "$dict", "$codec"}  # what "$same" may mean
+
+
+def strict_json(data: bytes | bytearray, *, most: int = MOST_JSON) -> Any:
+    """Read JSON that was written by this library; whatever JSON leaves open is refused."""
+    if len(data) > most:
+        raise DamagedFile(f"{len(data)} bytes of JSON are more than {most}")
+    try:
+        return json.loads(
+            data.decode("ascii"),
+            parse_constant=_no_constant,
+            parse_int=_int,
+            parse_float=_float,
+            object_pairs_hook=_no_twins,
+        )
+    except (ValueError, RecursionError) as error:
+        raise DamagedFile(f"the JSON in it cannot be read ({error})") from None
+
+
+class Decoder:
+    """Turns nodes of JSON into one state, with its large parts taken from the buffers."""
+
+    def __init__(self, buffers: Sequence[bytearray]) -> None:
+        self._buffers = buffers
+        self._used = 0
+        self._depth = 0
+        self._made: list[Any] = []
+        self._weights = array("q")  # of what was made
+        self._weight = self._shared = 0
+        self._ways: Mapping[str, Callable[[Any], Any]] = {
+            "$int": _long,
+            "$float": lambda text: struct.unpack(">d", bytes.fromhex(text))[0],
+            "$complex": self._complex,
+            "$str": lambda text: bytes.fromhex(text).decode("utf-8", "surrogatepass"),
+            "$bytes": lambda place: bytes(self._take(place)),
+            "$bytearray": self._take,
+            "$array": self._array,
+            "$scalar": _scalar,
+            "$tuple": lambda items: tuple(self.node(item) for item in _list(items)),
+            "$dict": self._dict,
+            "$codec": self._registered,
+            "$same": self._same,
+        }
+
+    def state(self, node: Any) -> Any:
+        """The whole state, of which no buffer may be left over."""
+        try:
+            state = self.node(node)
+        except (DamagedFile, CodecError, MemoryError):
+            raise
+        except Exception as error:
+            raise DamagedFile(f"it says what no state can be ({error})") from error
+        if self._used != len(self._buffers):
+            raise DamagedFile(f"of {len(self._buffers)} buffers only {self._used} are spoken of")
+        return state
+
+    def node(self, node: Any) -> Any:
+        """The value that this node of JSON speaks of."""
+        if type(node) not in (list, dict):
+            self._weight += weight_of(node)
+            return node
+        self._depth += 1
+        if self._depth > 3 * MOST_LEVELS:
+            raise ValueError("a tower that nobody has built")
+        before = self._weight
+        tag, value = self._container(node)
+        self._depth -= 1
+        if tag != "$same":
+            self._weight += weight_of(value)
+        if tag in _NUMBERED:
+            self._made.append(value)
+            self._weights.append(self._weight - before)
+        return value
+
+    def _container(self, node: Any) -> tuple[str, Any]:
+        if type(node) is list:
+            return "list", [self.node(item) for item in node]
+        if not any(key.startswith("$") for key in node):
+            return "dict", {key: self.node(item) for key, item in node.items()}
+        ((tag, content),) = node.items()
+        return tag, self._ways[tag](content)
+
+    def _same(self, number: Any) -> Any:
+        """What was made before; a small file must not tell a tower of copies."""
+        if type(number) is not int or not 0 <= number < len(self._made):
+            raise ValueError(f"{number!r} is none of {len(self._made)} things"[:200])
+        self._weight += self._weights[number]
+        self._shared += self._weights[number]
+        if self._shared > 4 * MOST_SHARED:  # it counts a little more than the writer does
+            raise ValueError("too much in it is shared")
+        return self._made[number]
+
+    def _take(self, place: Any) -> bytearray:
+        if type(place) is not int or place != self._used:
+            raise ValueError(f"buffer {self._used} must come next, not {place!r}")
+        self._used += 1
+        return self._buffers[place]
+
+    def _complex(self, parts: Any) -> complex:
+        real, imaginary = map(self.node, _list(parts))
+        if type(real) is not float or type(imaginary) is not float:
+            raise ValueError(f"a complex number needs two floats, not {parts!r}")
+        return complex(real, imaginary)
+
+    def _array(self, parts: Any) -> np.ndarray[Any, Any]:
+        name, shape, order, place = _list(parts)
+        dtype = _dtype(name)
+        sound = all(type(length) is int and length >= 0 for length in _list(shape))
+        axes = order if type(order) is list else list(range(len(shape)))
+        known = sorted(axes) == list(range(len(shape))) if axes is order else order in ("C", "F")
+        if not sound or not dtype.itemsize or not known:
+            raise ValueError(f"no array is like {parts!r}"[:200])
+        buffer = self._take(place)
+        if math.prod(shape) * dtype.itemsize != len(buffer):
+            raise ValueError(f"{len(buffer)} bytes are no array of {name} of shape {shape}"[:200])
+        if axes is not order:
+            return np.ndarray(shape, dtype, buffer=buffer, order=order)
+        turned = np.ndarray([shape[axis] for axis in axes], dtype, buffer=buffer)
+        return turned.transpose([axes.index(axis) for axis in range(len(axes))])
+
+    def _dict(self, pairs: Any) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for pair in _list(pairs):
+            key, item = map(self.node, _list(pair))
+            found[key] = item
+        if len(found) != len(pairs):
+            raise ValueError("a dictionary has a key twice")
+        return found
+
+    def _registered(self, parts: Any) -> Any:
+        name, node = _list(parts)
+        if name not in BY_NAME:
+            raise CodecError(
+                f"the state holds a {name!r}, which nobody has registered{nearest(name, BY_NAME)}. "
+                "Import the package that does (dynhp_torch for tensors) or call register_codec"
+            )
+        plain = self.node(node)
+        try:
+            return BY_NAME[name].from_plain(plain)
+        except Exception as failure:
+            raise CodecError(f"{name} cannot be made of what the file says: {failure}") from failure
+
+
+def _list(node: Any) -> list[Any]:
+    if type(node) is not list:
+        raise ValueError(f"a list is needed, not {node!r}"[:200])
+    return node
+
+
+def _long(text: Any) -> int:
+    value = int(text, 16)
+    if hex(value) != text:
+        raise ValueError(f"not a number as it was written: {text!r}"[:200])
+    return value
+
+
+def _dtype(name: Any) -> np.dtype[Any]:
+    if type(name) is not str or len(name) > 40:
+        raise ValueError(f"not a type of numpy: {name!r}"[:200])
+    dtype = np.dtype(name)
+    if dtype.str != name or not is_storable(dtype):
+        raise ValueError(f"not a type of raw numbers or text: {name!r}")
+    return dtype
+
+
+def _scalar(parts: Any) -> Any:
+    name, text = _list(parts)
+    dtype, raw = _dtype(name), bytearray.fromhex(text)
+    if len(raw) != dtype.itemsize:
+        raise ValueError(f"{len(raw)} bytes are no {name}")
+    return np.ndarray((), dtype, buffer=raw)[()]
+
+
+def _int(digits: str) -> int:
+    if len(digits) > 400:
+        raise ValueError(f"a number of {len(digits)} digits")
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"{digits[:40]} is no finite number")
+    return value
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("an object has a name twice")
+    return found

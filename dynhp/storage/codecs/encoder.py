@@ -1,0 +1,216 @@
+"""From a state to JSON and raw buffers."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dynhp.errors import CodecError
+from dynhp.storage.codecs.archive import Buffer
+from dynhp.storage.codecs.registry import BY_TYPE, Codec
+from dynhp.storage.codecs.sharing import MOST_SHARED, Key, Views, key_of, weight_of
+
+__all__ = ["MOST_LEVELS", "Encoder", "is_storable"]
+
+MOST_LEVELS = 100
+LONGEST_NUMBER = 1000  # bits, as decimal digits; longer ones are told in hexadecimal
+
+
+def is_storable(dtype: np.dtype[Any]) -> bool:
+    """Whether arrays of this type are nothing but raw bytes that its short name explains."""
+    if dtype.hasobject or dtype.kind not in "biufcmMSUV":
+        return False
+    return np.dtype(dtype.str) == dtype  # not so with fields, nor with types of extensions
+
+
+class _Met(NamedTuple):
+    """A thing that was told: its number, its weight, and itself, so that it stays where it is."""
+
+    number: int
+    weight: int
+    thing: Any
+
+
+class Encoder:
+    """Turns one state into nodes of JSON, with its large parts put aside as buffers."""
+
+    def __init__(self) -> None:
+        self.buffers: list[Buffer] = []
+        self._path: list[Any] = []
+        self._above: set[int] = set()  # the containers around the present place
+        self._met: dict[Key, _Met] = {}
+        self._views = Views()
+        self._weight = self._shared = 0
+        self._ways: Mapping[type, Callable[[Any], Any]] = {
+            type(None): _as_it_is,
+            bool: _as_it_is,
+            int: _int,
+            float: _float,
+            complex: _complex,
+            str: _str,
+            bytes: self._bytes,
+            bytearray: self._bytearray,
+            np.ndarray: self._array,
+            list: self._list,
+            tuple: self._tuple,
+            dict: self._dict,
+        }
+
+    def state(self, value: Any) -> Any:
+        """What JSON says about the whole state, in which no two arrays may be views of one."""
+        node = self.node(value)
+        self._views.require_apart()
+        return node
+
+    def node(self, value: Any) -> Any:
+        """What JSON says about this value."""
+        kind = type(value)
+        self._weight += weight_of(value)
+        way = self._ways.get(kind)
+        if way is not None:
+            return way(value)
+        if isinstance(value, np.generic):
+            return self._scalar(value)
+        if kind in BY_TYPE:
+            codec = BY_TYPE[kind]
+            return self._inside(value, lambda: self._registered(value, codec))
+        raise CodecError(
+            f"{self.where()} holds a {kind.__module__}.{kind.__qualname__}, which cannot be "
+            f"stored: {repr(value)[:80]}. Keep it out of the state, or say how it is stored with "
+            f"register_codec({kind.__name__}, name=..., to_plain=..., from_plain=...)"
+        )
+
+    def where(self) -> str:
+        """The path to the present place, as one would write it in Python."""
+        return "state" + "".join(f"[{key!r}]" for key in self._path)
+
+    def _at(self, key: Any, value: Any) -> Any:
+        self._path.append(key)
+        node = self.node(value)
+        self._path.pop()
+        return node
+
+    def _once(self, value: Any, encode: Callable[[], Any]) -> Any:
+        """Tell a thing, or where it was told; things count in the order in which they are told."""
+        key = key_of(value)
+        met = self._met.get(key)
+        if met is None:
+            before = self._weight
+            node = encode()
+            weight = self._weight - before + weight_of(value)
+            self._met[key] = _Met(len(self._met), weight, value)
+            return node
+        self._weight += met.weight
+        self._shared += met.weight
+        if self._shared > MOST_SHARED:
+            raise CodecError(f"{self.where()}: too much of the state is shared; make copies of it")
+        return {"$same": met.number}
+
+    def _inside(self, value: Any, encode: Callable[[], Any]) -> Any:
+        if id(value) in self._above:
+            raise CodecError(f"{self.where()} holds a thing that it is in itself; break the cycle")
+        if len(self._above) >= MOST_LEVELS:
+            raise CodecError(
+                f"{self.where()} lies more than {MOST_LEVELS} levels deep; make the state flatter"
+            )
+        self._above.add(id(value))
+        node = self._once(value, encode) if type(value) is not tuple else encode()
+        self._above.remove(id(value))
+        return node
+
+    def _registered(self, value: Any, codec: Codec) -> Any:
+        try:
+            plain = codec.to_plain(value)
+        except Exception as failure:
+            raise CodecError(
+                f"{self.where()}: {codec.name} cannot be stored: {failure}"
+            ) from failure
+        return {"$codec": [codec.name, self.node(plain)]}
+
+    def _list(self, value: list[Any]) -> Any:
+        return self._inside(value, lambda: [self._at(i, item) for i, item in enumerate(value)])
+
+    def _tuple(self, value: tuple[Any, ...]) -> Any:
+        items = self._inside(value, lambda: [self._at(i, item) for i, item in enumerate(value)])
+        return {"$tuple": items}
+
+    def _dict(self, value: dict[Any, Any]) -> Any:
+        # Names speak for themselves; any other key is a value of its own.
+        if all(type(key) is str and key.isascii() and key[:1] != "$" for key in value):
+            return self._inside(value, lambda: {key: self._at(key, value[key]) for key in value})
+        pairs = self._inside(
+            value, lambda: [[self._at(key, key), self._at(key, value[key])] for key in value]
+        )
+        return {"$dict": pairs}
+
+    def _bytes(self, value: bytes) -> Any:
+        return {"$bytes": self._put(value)}
+
+    def _bytearray(self, value: bytearray) -> Any:
+        return self._once(value, lambda: {"$bytearray": self._put(value)})
+
+    def _array(self, value: np.ndarray[Any, Any]) -> Any:
+        if not is_storable(value.dtype) or not value.dtype.itemsize:
+            raise CodecError(
+                f"{self.where()} is an array of {value.dtype!r}, which is not raw numbers or "
+                "text; store its parts (fields, items) by themselves"
+            )
+        return self._once(value, lambda: self._raw_array(value))
+
+    def _raw_array(self, value: np.ndarray[Any, Any]) -> Any:
+        self._views.add(value, self.where())
+        order = _order(value)
+        turned = value.T if order == "F" else value if order == "C" else value.transpose(order)
+        flat = np.ascontiguousarray(turned).reshape(-1)
+        buffer = flat.view(np.uint8).data if flat.size else b""
+        return {"$array": [value.dtype.str, list(value.shape), order, self._put(buffer)]}
+
+    def _scalar(self, value: np.generic) -> Any:
+        if not is_storable(value.dtype):
+            raise CodecError(
+                f"{self.where()} is a scalar of {value.dtype!r}, which is not a raw number or "
+                "text; store its parts by themselves"
+            )
+        raw = value.tobytes()[: value.dtype.itemsize]  # an empty text comes with a byte too many
+        return {"$scalar": [value.dtype.str, raw.hex()]}
+
+    def _put(self, buffer: Buffer) -> int:
+        self.buffers.append(buffer)
+        return len(self.buffers) - 1
+
+
+def _order(value: np.ndarray[Any, Any]) -> Any:
+    """The axes as they lie in memory, for sums come out differently in another order."""
+    if value.flags.c_contiguous or value.flags.f_contiguous:
+        return "C" if value.flags.c_contiguous else "F"
+    axes = sorted(range(value.ndim), key=lambda axis: -abs(value.strides[axis]))
+    return {tuple(sorted(axes)): "C", tuple(sorted(axes)[::-1]): "F"}.get(tuple(axes), axes)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _int(value: int) -> Any:
+    return value if value.bit_length() <= LONGEST_NUMBER else {"$int": hex(value)}
+
+
+def _float(value: float) -> Any:
+    # The bits of what JSON cannot say: nan has many forms.
+    return value if math.isfinite(value) else {"$float": struct.pack(">d", value).hex()}
+
+
+def _complex(value: complex) -> Any:
+    return {"$complex": [_float(value.real), _float(value.imag)]}
+
+
+def _str(value: str) -> Any:
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # lone surrogates, which JSON readers join
+        return {"$str": value.encode("utf-8", "surrogatepass").hex()}
+    return value

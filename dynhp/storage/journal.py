@@ -1,0 +1,207 @@
+"""The journal: a run as one line of JSON per event, appended as it happens, and read back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+from dynhp.errors import CheckpointError, SettingsError
+from dynhp.records import Event, Round, RoundStarted, Try
+from dynhp.rounds.plain import round_to_plain, try_to_plain
+from dynhp.storage.files import sync_folder
+from dynhp.storage.journal_reader import HEADER, Journaled, history_from_journal, read_journal
+
+__all__ = ["Journal", "Journaled", "history_from_journal", "read_journal"]
+
+
+class _Lost(OSError):
+    """What was written is no longer there."""
+
+
+class Journal:
+    """A callback that writes a run into a file, one line of JSON per event.
+
+    The file must not hold another run. ``seconds=False`` leaves out the times, so that equal runs
+    give equal bytes. Lines that cannot be written stop the run, or with ``on_error="warn"`` are
+    kept and written with the next. ``docs/resuming.md`` describes every line.
+
+    >>> import tempfile
+    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = f"{folder.name}/run.jsonl"
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
+    ...                              adapt_every=5, try_for=1, callbacks=[Journal(path)])
+    >>> adapter.run(10) == history_from_journal(path)
+    True
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        seconds: bool = True,
+        on_error: Literal["stop", "warn"] = "stop",
+    ) -> None:
+        if on_error not in ("stop", "warn"):
+            raise SettingsError(f"on_error must be 'stop' or 'warn', got {on_error!r}")
+        self.path = Path(path)
+        self._seconds = seconds
+        self._on_error = on_error
+        self._digest: Any = None  # of what is in the file; None before that is looked at
+        self._size = 0
+        self._waiting = _line(HEADER)  # what is not in the file yet
+        self._round = 0
+        self._tries: list[Try] = []
+
+    def __call__(self, event: Event) -> None:
+        """Write what the event says."""
+        if isinstance(event, RoundStarted):
+            self._round, self._tries = event.index, []
+            told = {"round": event.index, "start": event.start, "epochs": event.epochs}
+            self._say("round_started", told)
+        elif isinstance(event, Try):
+            self._say_try(event)
+        else:
+            self._say_round(event)
+        try:
+            self._write()
+        except OSError as failure:
+            message = f"the journal {str(self.path)!r} cannot be written: {failure}"
+            if isinstance(failure, _Lost):
+                message = str(failure)
+            if self._on_error == "stop":
+                raise CheckpointError(
+                    f"{message}; make room, put the file back or choose another one"
+                ) from failure
+            warnings.warn(f"{message}; its lines are kept for later", RuntimeWarning, stacklevel=2)
+
+    def position(self) -> dict[str, Any] | None:
+        """Where the journal stands, once it is safe on disk; raises OSError where that fails.
+
+        None where the file was lost and the run goes on without (``on_error="warn"``).
+        """
+        try:
+            self._write()
+        except _Lost:
+            if self._on_error == "stop":
+                raise
+            return None
+        with open(self.path, "r+b") as file:
+            os.fsync(file.fileno())
+        sync_folder(self.path.parent)
+        return {"bytes": self._size, "sha256": self._digest.hexdigest()}
+
+    def rewind(self, position: Any) -> None:
+        """Cut the journal back to a position it was in; what follows it is lost, torn or not."""
+        data = self.path.read_bytes() if self.path.exists() else b""
+        size = len(data)
+        match position:
+            case {"bytes": int(size)}:
+                data = data[:size]
+        found = hashlib.sha256(data)
+        if not data or {"bytes": len(data), "sha256": found.hexdigest()} != position:
+            raise CheckpointError(
+                f"{str(self.path)!r} is not the journal of this run: its beginning is another. "
+                "Put the right file there, or go on without a journal"
+            )
+        os.truncate(self.path, size)
+        self._size, self._digest, self._waiting = size, found, b""
+
+    def _begin(self) -> None:
+        found = self.path.read_bytes() if self.path.exists() else b""
+        if not _line(HEADER).startswith(found):  # a kill can leave that much, and no more
+            raise CheckpointError(
+                f"{str(self.path)!r} holds something already; choose another file, or go on with "
+                "its run from a checkpoint"
+            )
+        if found:
+            os.truncate(self.path, 0)
+        self._digest = hashlib.sha256()
+
+    def _say(self, event: str, told: dict[str, Any]) -> None:
+        if not self._seconds:
+            told.pop("seconds", None)
+        self._waiting += _line({"event": event, **told})
+
+    def _say_try(self, try_: Try) -> None:
+        self._tries.append(try_)
+        self._say("try", {"round": self._round, **try_to_plain(try_)})
+
+    def _say_round(self, round_: Round) -> None:
+        for try_ in round_.tries:
+            if not any(try_ is told for told in self._tries):
+                self._say_try(try_)  # of a driver that tells of rounds only
+        places = {id(try_): place for place, try_ in enumerate(self._tries)}
+        plain = round_to_plain(round_)
+        told = {
+            "round": plain.pop("index"),
+            "end": round_.start + round_.epochs,
+            "candidate": dict(round_.candidate),
+            **plain,
+            "tries": [places[id(try_)] for try_ in round_.tries],
+            "overhead": round_.overhead,
+            **_comparison(round_),
+        }
+        self._say("round", told)
+
+    def _write(self) -> None:
+        """Append what waits, all of it or nothing."""
+        if self._digest is None:
+            self._begin()
+        self._require_whole()
+        try:
+            with open(self.path, "ab") as file:
+                file.write(self._waiting)
+        except OSError:
+            with suppress(OSError):
+                os.truncate(self.path, self._size)
+            raise
+        self._digest.update(self._waiting)
+        self._size += len(self._waiting)
+        self._waiting = b""
+
+    def _require_whole(self) -> None:
+        """Refuse to write on where something was added, or where what was written is gone."""
+        found = self.path.stat().st_size if self.path.exists() else 0
+        if found > self._size:
+            raise CheckpointError(
+                f"somebody else has written into {str(self.path)!r}: it has {found} bytes where "
+                f"{self._size} were written; give every run its own journal"
+            )
+        if found < self._size:
+            raise _Lost(
+                f"of the journal {str(self.path)!r} only {found} of {self._size} bytes are left: "
+                "somebody has removed or cut it"
+            )
+
+
+def _comparison(round_: Round) -> dict[str, float | None]:
+    """How the scores of the tries that went as far as the winner's compare."""
+    length = round_.winner.epochs
+    rivals = [try_ for try_ in round_.tries if try_.error is None and try_.epochs == length]
+    scores = [try_.rank_key for try_ in rivals]
+    others = [try_.rank_key for try_ in rivals if try_ is not round_.winner]
+    held = [try_.rank_key for try_ in rivals if try_.candidate == round_.previous]
+    ours = round_.winner.rank_key
+    return {
+        "spread": _finite(max(scores) - min(scores)) if scores else None,
+        "margin": _finite(ours - max(others)) if others else None,
+        "gain": _finite(ours - held[0]) if held else None,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _line(told: Mapping[str, Any]) -> bytes:
+    return json.dumps(told, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"

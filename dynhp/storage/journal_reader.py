@@ -1,0 +1,111 @@
+"""A journal read back: the history it tells, with every line checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dynhp.errors import CheckpointError, DamagedFile
+from dynhp.records import History, Round, Try
+from dynhp.rounds.plain import round_from_plain, try_from_plain
+from dynhp.storage.codecs.decoder import strict_json
+
+__all__ = ["HEADER", "Journaled", "history_from_journal", "read_journal"]
+
+HEADER: Mapping[str, Any] = {"event": "journal", "version": 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Journaled:
+    """What a journal tells: the rounds, and of one not finished the tries that were."""
+
+    history: History
+    unfinished: tuple[Try, ...]
+    torn: bool  # whether the last line was broken off, and is left out
+
+
+def history_from_journal(path: str | os.PathLike[str]) -> History:
+    """Give back the history that a journal tells, exactly.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = file.write(b'{"event":"journal","version":1}\\n{"event":"rou'); file.flush()
+    ...     history_from_journal(file.name)
+    History(rounds=())
+    """
+    return read_journal(path).history
+
+
+def read_journal(path: str | os.PathLike[str]) -> Journaled:
+    """Read a journal, also of a run that goes on or was killed; a torn last line is left out.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     read_journal(file.name).torn
+    False
+    """
+    try:
+        *lines, rest = Path(path).read_bytes().split(b"\n")
+    except OSError as failure:
+        raise CheckpointError(f"the journal cannot be read: {failure}") from failure
+    reader = _Reader()
+    for number, line in enumerate(lines, start=1):
+        try:
+            reader.take(strict_json(line), first=number == 1)
+        except (DamagedFile, LookupError, TypeError, ValueError, AttributeError) as damage:
+            raise DamagedFile(
+                f"line {number} of {os.fspath(path)!r} is not a line of a journal ({damage}): "
+                f"{line[:80].decode('ascii', 'replace')!r}"
+            ) from None
+    return Journaled(
+        history=History(tuple(reader.rounds)), unfinished=tuple(reader.tries), torn=bool(rest)
+    )
+
+
+class _Reader:
+    """Takes one line after the other."""
+
+    def __init__(self) -> None:
+        self.rounds: list[Round] = []
+        self.tries: list[Try] = []
+        self._ways: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
+            "round_started": self._round_started,
+            "try": self._try,
+            "round": self._round,
+        }
+
+    def take(self, line: Any, *, first: bool) -> None:
+        """Take the next line."""
+        if not isinstance(line, dict) or (first and line != HEADER):
+            raise ValueError(f"{dict(HEADER)} must come first")
+        if not first:
+            self._ways[line["event"]](line)
+
+    def _round_started(self, line: Mapping[str, Any]) -> None:
+        self._follows(line)
+        self.tries = []  # those of a round that was broken off
+
+    def _try(self, line: Mapping[str, Any]) -> None:
+        self.tries.append(try_from_plain({"seconds": 0.0, **line}))
+
+    def _round(self, line: Mapping[str, Any]) -> None:
+        self._follows(line)
+        if sorted(line["tries"]) != list(range(len(self.tries))):
+            raise ValueError(f"{len(self.tries)} tries were told, the round has {line['tries']}")
+        told = [self.tries[place] for place in line["tries"]]
+        plain = {"seconds": 0.0, **line, "index": line["round"], "tries": ()}
+        self.rounds.append(replace(round_from_plain(plain), tries=tuple(told)))
+        if not 0 <= line["chosen"] < len(told) or line["epochs"] < 0:
+            raise ValueError("no such try, or epochs that go back")
+        self.tries = []
+
+    def _follows(self, line: Mapping[str, Any]) -> None:
+        """Refuse rounds that do not follow one on the other: main-line epochs only increase."""
+        if self.rounds:
+            last = self.rounds[-1]
+            expected = (last.index + 1, last.start + last.epochs)
+            if (line["round"], line["start"]) != expected:
+                raise ValueError(f"round and start should be {expected}")

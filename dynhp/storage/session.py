@@ -1,0 +1,222 @@
+"""One run being saved: what a checkpoint holds, when it is written and how it is taken back."""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from dynhp.adapter import DynamicGridAdapter
+from dynhp.errors import CheckpointError, SettingsError
+from dynhp.records import Event, RoundStarted
+from dynhp.storage.codecs import register_dataclass
+from dynhp.storage.codecs.decoder import strict_json
+from dynhp.storage.folder import CheckpointFolder, Found
+from dynhp.storage.ranks import Agrees, newest_of_all
+from dynhp.storage.recording import Asked, Done, Place, Recording
+from dynhp.wrappers.keep_best import _Kept
+
+__all__ = ["OnError", "Rewinds", "Session", "WhetherToResume"]
+
+OnError: TypeAlias = Literal["stop", "warn"]
+"""What to do where a checkpoint cannot be written: stop the run, or warn and go on."""
+
+WhetherToResume: TypeAlias = Literal["allow", "must", "never"]
+"""Go on with the run in the folder if there is one, only if there is one, or only if not."""
+
+CONTENT = {"adapter", "history", "trainer", "outputs"}
+
+register_dataclass(Asked, name="dynhp.asked")
+register_dataclass(Done, name="dynhp.done")
+register_dataclass(_Kept, name="dynhp.kept")
+
+
+@runtime_checkable
+class Rewinds(Protocol):
+    """Optional: a callback with an output of its own that can be cut back, like ``Journal``."""
+
+    def position(self) -> Any:
+        """Where the output stands, as plain data, once all of it is safe on disk; None if lost."""
+        ...
+
+    def rewind(self, position: Any) -> None:
+        """Cut the output back to that position."""
+        ...
+
+
+class Session:
+    """Saves an adapter between rounds, as a callback, and its tries, as a notebook."""
+
+    def __init__(
+        self,
+        shelf: CheckpointFolder,
+        adapter: DynamicGridAdapter,
+        *,
+        every: int,
+        keep: int,
+        on_error: OnError,
+    ) -> None:
+        self._shelf = shelf
+        self._adapter = adapter
+        self._every = every
+        self._keep = keep
+        self._on_error = on_error
+        trainer: object = adapter.trainer
+        self._ranks = trainer if isinstance(trainer, Agrees) else None
+        callbacks: Sequence[Any] = adapter.callbacks
+        self._outputs = [output for output in callbacks if isinstance(output, Rewinds)]
+        self._saved: tuple[int, int | None] | None = None  # rounds and planned epochs
+        self._base = ""  # the checkpoint that tries build on
+        self.recording = Recording(adapter.executor, self)
+
+    @contextmanager
+    def locked(self, whether: WhetherToResume) -> Iterator[None]:
+        """Have the folder for this process alone; it is made where a new run may start in it."""
+        with ExitStack() as stack:
+            if whether == "must" and not self._shelf.folder.is_dir():
+                raise self._nothing_there()
+            with self._faults("the lock"):
+                stack.enter_context(self._shelf.locked())
+            yield
+
+    def __call__(self, event: Event) -> None:
+        """Save where a round starts: the one before it is over, and nothing of it has begun."""
+        if isinstance(event, RoundStarted):
+            if not self._base or event.index % self._every == 0:
+                self.save()
+            self.recording.begin(event.index)
+
+    def save(self) -> None:
+        """Write a checkpoint, unless it would be the one that was written last."""
+        now = (len(self._adapter.history), self._adapter.epochs)
+        if now == self._saved:
+            return
+        with self._faults(f"the checkpoint after round {now[0]}"):
+            self._base = self._shelf.save(now[0], self._content())
+            self._saved = now
+            self._shelf.tidy(now[0], keep=self._keep)
+
+    def _content(self) -> dict[str, Any]:
+        state = self._adapter.state_dict()
+        rounds = [json.dumps(round_, allow_nan=False) for round_ in state.pop("history")]
+        return {
+            "adapter": state,
+            "history": "\n".join(rounds).encode("ascii"),
+            "trainer": self._adapter.trainer.get_state(),
+            "outputs": [output.position() for output in self._outputs],
+        }
+
+    def go_on(self, whether: WhetherToResume) -> None:
+        """Take back the newest checkpoint, if there is one and that is wanted."""
+        found = self._found()
+        where = str(self._shelf.folder)
+        if found is None:
+            if whether == "must":
+                raise self._nothing_there()
+            return
+        if whether == "never":
+            raise CheckpointError(
+                f"{where!r} holds a run of {found.rounds} rounds already; choose another folder, "
+                "or go on with it by leaving out resume='never'"
+            )
+        if self._adapter.epoch:
+            raise SettingsError(
+                f"{where!r} holds a run to go on with, but this adapter has trained "
+                f"{self._adapter.epoch} epochs of its own; make a new adapter or choose another "
+                "folder"
+            )
+        planned = self._adapter.epochs
+        self._load(found.content)
+        self._base, self._saved = found.digest, (found.rounds, self._adapter.epochs)
+        if planned is not None:  # a loop has its plan from birth
+            self.plan(planned)
+
+    def plan(self, epochs: int) -> None:
+        """Plan for so many epochs, which must not be fewer than are done already."""
+        done, before = self._adapter.epoch, self._adapter.epochs
+        if epochs < done:
+            raise SettingsError(
+                f"epochs must be at least {done}, for the run in {str(self._shelf.folder)!r} has "
+                f"so many already, got {epochs!r}; ask for more, or choose another folder"
+            )
+        if before is not None and epochs < before:
+            logging.getLogger("dynhp").warning(
+                f"the run in {str(self._shelf.folder)!r} was planned for {before} epochs; from now "
+                f"on it is for {epochs}"
+            )
+        self._adapter.epochs = epochs
+
+    def _found(self) -> Found | None:
+        """The newest checkpoint; where there are several ranks, the newest that all have."""
+        if self._ranks is None:
+            return self._shelf.newest(_is_content)
+        held = [found.rounds for found in self._shelf.whole(_is_content)]
+        newest = newest_of_all(self._ranks.agree(held), str(self._shelf.folder))
+        return None if newest is None else self._shelf.read(newest, _is_content)
+
+    def _nothing_there(self) -> CheckpointError:
+        return CheckpointError(
+            f"{str(self._shelf.folder)!r} holds no checkpoint to go on from; start with "
+            "run_with_checkpoints(adapter, epochs, checkpoint=...)"
+        )
+
+    def _load(self, content: dict[str, Any]) -> None:
+        history = [strict_json(line) for line in content["history"].splitlines()]
+        self._adapter.load_state_dict({**content["adapter"], "history": history})
+        self._adapter.trainer.set_state(content["trainer"])
+        # An output that is new, is no longer wanted or was lost has nothing to be cut back to.
+        for output, position in zip(self._outputs, content["outputs"], strict=False):
+            if position is not None:
+                output.rewind(position)
+
+    def find(self, place: Place) -> Done | None:
+        """The try that was done here, if all ranks know it."""
+        done = self._noted(place)
+        if self._ranks is not None and not all(self._ranks.agree(done is not None)):
+            return None
+        return done
+
+    def _noted(self, place: Place) -> Done | None:
+        """The try that was done here, if it builds on the same checkpoint and the same plan."""
+        match self._shelf.get_try(place):
+            case {"base": self._base, "planned": self._adapter.epochs, "done": Done() as done}:
+                return done
+        return None
+
+    def note(self, place: Place, done: Done) -> None:
+        """Keep a try until the next checkpoint, if there is one that it builds on."""
+        if not self._base:
+            return
+        with self._faults(f"a try of round {place.round}"):
+            self._shelf.put_try(
+                place, {"base": self._base, "planned": self._adapter.epochs, "done": done}
+            )
+
+    @contextmanager
+    def _faults(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as failure:
+            message = (
+                f"{what} could not be written to {str(self._shelf.folder)!r}: {failure}. Those "
+                "before it are as they were; make room or mend the folder"
+            )
+            if self._on_error == "stop":
+                raise CheckpointError(
+                    f"{message}, then go on with the same call; on_checkpoint_error='warn' goes "
+                    "on without"
+                ) from failure
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+
+def _is_content(content: Any) -> bool:
+    return (
+        isinstance(content, dict)
+        and set(content) == CONTENT
+        and isinstance(content["adapter"], dict)
+        and isinstance(content["history"], bytes)
+        and isinstance(content["outputs"], list)
+    )

@@ -1,0 +1,1 @@
+"""The law of executors: the answer is that of ``Serial``."""

@@ -1,0 +1,140 @@
+"""What executors are examined with: heats of tries, and whole runs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dynhp.criteria import lowest
+from dynhp.proposers import FullGrid, Neighbors, Placebo
+from dynhp.proposers.interpolation import Interpolation
+from dynhp.records import Candidate
+from dynhp.rounds.jobs import Job
+from dynhp.selection import BestByMargin, Racing
+from dynhp.spaces import Space
+from dynhp.testing.executors.chameleon import Chameleon, Tired
+from dynhp.testing.laws.probe import Make
+from dynhp.testing.toys.doubles import LiesAboutValues
+from dynhp.testing.toys.fragile import Fragile
+from dynhp.testing.toys.quadratic import NoisyQuadratic, Quadratic
+from dynhp.trainer import State, Trainer
+
+__all__ = ["Heat", "Run", "heats", "runs", "toy_heats", "toy_runs"]
+
+RATES: Final = (0.05, 0.02, 0.1, 0.5, 0.3)
+TOYS: Final[Mapping[str, Make]] = {
+    "calm": Quadratic,
+    "noisy": functools.partial(NoisyQuadratic, noise=0.5, seed=2),
+    "large": functools.partial(NoisyQuadratic, dimensions=6000),  # too large for a message
+    "raises": functools.partial(Fragile, NoisyQuadratic, bad=(0.05, 0.5), how="raise"),
+    "measures nan": functools.partial(Fragile, NoisyQuadratic, bad=(0.02, 0.3), how="nan"),
+    "raises later": Tired,
+    "always raises": functools.partial(Fragile, NoisyQuadratic, bad=RATES, how="raise"),
+    "value not in force": LiesAboutValues,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heat:
+    """Tries to be carried out at once, from one origin or each from another."""
+
+    name: str
+    make: Make  # the main line's trainer
+    candidates: tuple[Candidate, ...]
+    epochs: int = 3
+    watch: tuple[str, ...] = ()
+    seeds: bool = False
+    origins: int = 1
+
+    def jobs(self, trainer: Trainer) -> list[Job]:
+        """The jobs; the first origin is the state that the trainer is in afterwards."""
+        origins = list(self._origins(trainer))
+        return [
+            Job(
+                origin=origins[place % self.origins],
+                candidate=candidate,
+                epochs=self.epochs,
+                seed=1000 + place if self.seeds else None,
+                watch=self.watch,
+            )
+            for place, candidate in enumerate(self.candidates)
+        ]
+
+    def _origins(self, trainer: Trainer) -> Iterator[State]:
+        first = trainer.get_state()
+        yield first
+        for place in range(1, self.origins):
+            trainer.train_k(1, self.candidates[place])
+            yield trainer.get_state()
+        trainer.set_state(first)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A whole run of the adapter."""
+
+    name: str
+    make: Make
+    space: Space
+    criterion: Any
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    epochs: int = 10
+
+
+def _toy(name: str) -> Make:
+    return functools.partial(Chameleon, TOYS[name])
+
+
+def toy_heats() -> Iterator[Heat]:
+    """Heats of toys: large and small states, every way to fail, partial epochs, seeds."""
+    rates = tuple(Candidate({"lr": rate}) for rate in RATES)
+    for name in TOYS:
+        yield Heat(name=name, make=_toy(name), candidates=rates, watch=("loss",))
+    noisy = functools.partial(Heat, make=_toy("noisy"), candidates=rates)
+    yield noisy(name="seeds", seeds=True)
+    yield noisy(name="one try", candidates=rates[:1])
+    yield noisy(name="from origins of their own", origins=3)
+    yield noisy(name="no such metric", watch=("loss", "missing"))
+
+
+def toy_runs() -> Iterator[Run]:
+    """Runs of toys: every kind of proposer, selection and randomness, and all tries failing."""
+    for name, toy, settings in (
+        ("grid", "raises", {"proposer": FullGrid()}),
+        ("main line raises", "raises later", {"keep": "value"}),
+        ("racing", "raises", {"selection": Racing()}),
+        ("margin", "noisy", {"selection": BestByMargin(noise=1.0)}),
+        ("waves", "noisy", {"proposer": Interpolation(), "selection": Racing()}),
+        ("seeds", "large", {"proposer": Neighbors(), "randomness": "independent"}),
+        ("value", "measures nan", {"proposer": Neighbors(), "keep": "value"}),
+        ("placebo", "noisy", {"proposer": Placebo(3)}),
+        ("nothing works", "always raises", {}),
+    ):
+        yield Run(
+            name=name,
+            make=_toy(toy),
+            space=Space({"lr": sorted(RATES)}),
+            criterion=lowest("loss"),
+            settings=settings,
+        )
+
+
+def heats(make: Make, space: Space) -> Iterator[Heat]:
+    """Heats of somebody's trainer, over the first candidates of its space."""
+    candidates = tuple(space.grid())[:5]
+    heat = functools.partial(Heat, make=make, candidates=candidates, epochs=2)
+    yield heat(name="tries")
+    yield heat(name="from origins of their own", origins=min(2, len(candidates)))
+
+
+def runs(make: Make, space: Space) -> Iterator[Run]:
+    """Runs of somebody's trainer, judged by the first thing that it measures."""
+    trainer = make()
+    trainer.train_k(1, space.start())
+    criterion = lowest(next(iter(trainer.metrics())))
+    for name, settings in (("grid", {}), ("racing", {"selection": Racing()})):
+        yield Run(
+            name=name, make=make, space=space, criterion=criterion, settings=settings, epochs=6
+        )

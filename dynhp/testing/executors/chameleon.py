@@ -1,0 +1,85 @@
+"""A trainer whose state tells what it is: one factory stands for every toy, in every process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dynhp.records import Candidate, Metrics, Value
+from dynhp.rounds.read_back import check_in_force
+from dynhp.testing.laws.probe import Make
+from dynhp.testing.toys.quadratic import NoisyQuadratic
+from dynhp.trainer import State
+
+__all__ = ["Chameleon", "Tired"]
+
+
+class Chameleon:
+    """The trainer that ``make`` builds, or the one that a state comes from: it becomes that.
+
+    Workers are started with ``Chameleon`` itself as their factory and serve any toy, so that a
+    test starts them once. It has every power; one that the toy lacks does nothing.
+
+    >>> from dynhp.testing.toys.quadratic import Quadratic
+    >>> anyone = Chameleon()
+    >>> anyone.set_state(Chameleon(Quadratic).get_state()); anyone.metrics()
+    {'loss': 0.5}
+    """
+
+    def __init__(self, make: Make = NoisyQuadratic) -> None:
+        self.make = make
+        self.inner: Any = make()
+
+    def get_state(self) -> tuple[Make, State]:
+        """What it is, and the state of that."""
+        return self.make, self.inner.get_state()
+
+    def set_state(self, state: tuple[Make, State]) -> None:
+        """Become what the state is from."""
+        make, inner = state
+        if make is not self.make:
+            self.make, self.inner = make, make()
+        self.inner.set_state(inner)
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
+        """Train the toy."""
+        self.inner.train_k(k, hyperparameters)
+
+    def metrics(self) -> Metrics:
+        """What the toy measures."""
+        found: Metrics = self.inner.metrics()
+        return found
+
+    def hyperparameters(self) -> Mapping[str, Value]:
+        """The values in force, as far as the toy can tell."""
+        return self.inner.hyperparameters() if hasattr(self.inner, "hyperparameters") else {}
+
+    def reseed(self, seed: int) -> None:
+        """Reseed the toy, if it has anything to seed."""
+        if hasattr(self.inner, "reseed"):
+            self.inner.reseed(seed)
+
+    def try_batch(
+        self, origin: State, candidates: Sequence[Mapping[str, Value]], k: int
+    ) -> list[tuple[list[Metrics], State]]:
+        """Train each candidate from ``origin``, in one call if not at one time."""
+        done: list[tuple[list[Metrics], State]] = []
+        for candidate in candidates:
+            self.set_state(origin)
+            series = []
+            for _ in range(k):
+                self.train_k(1, candidate)
+                check_in_force(self, Candidate(candidate))
+                series.append(self.metrics())
+            done.append((series, self.get_state()))
+        return done
+
+
+class Tired(NoisyQuadratic):
+    """Trains for one epoch and then raises, where the learning rate is high."""
+
+    def step(self, lr: float, momentum: float) -> None:
+        """One noisy step, while there is strength."""
+        if self.steps >= 1 and lr > 0.1:
+            raise ArithmeticError(f"tired of lr={lr} after {self.steps} steps")
+        super().step(lr, momentum)

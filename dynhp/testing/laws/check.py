@@ -1,0 +1,203 @@
+"""The laws that every trainer must obey, and the ways to check them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias
+
+from dynhp.errors import DynhpError, LawBroken, SettingsError, nearest
+from dynhp.spaces import SpaceLike
+from dynhp.testing.laws import composition, force, isolation, order, purity, restore
+from dynhp.testing.laws.probe import (
+    Make,
+    Subject,
+    broken,
+    fresh,
+    generators_put_back,
+    require_subject,
+    told,
+)
+
+__all__ = ["Check", "LAWS", "Make", "Report", "Verdict", "check_trainer", "trainer_checks"]
+__all__ += ["verdicts"]
+
+Check: TypeAlias = Callable[[], tuple[str, ...]]
+"""Checks one law: raises ``LawBroken``, or gives notes on the parts it could not judge."""
+
+_CHECKS: Final[Mapping[str, Callable[[Subject], tuple[str, ...]]]] = {
+    module.LAW: module.check for module in (restore, isolation, composition, purity, force, order)
+}
+
+LAWS: Final = tuple(_CHECKS)
+"""The names of the laws, in the order in which they are checked."""
+
+NONE: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What came of checking one law; ``notes`` tell which parts could not be judged."""
+
+    law: str
+    status: Literal["ok", "expected", "BROKEN"]
+    message: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        text = f"{self.status:<9}{self.message or self.law}"
+        return f"{text} ({'; '.join(self.notes)})" if self.notes else text
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The verdicts on all laws.
+
+    >>> print(Report((Verdict(law="restore", status="ok"),)))
+    ok       restore
+    """
+
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def broken(self) -> tuple[Verdict, ...]:
+        """The verdicts on laws that are broken without being expected to."""
+        return tuple(verdict for verdict in self.verdicts if verdict.status == "BROKEN")
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.verdicts))
+
+
+def trainer_checks(
+    make: Make,
+    space: SpaceLike,
+    *,
+    epochs: int = 2,
+    another_process: bool = True,
+    expected_failures: Mapping[str, str] = NONE,
+) -> tuple[tuple[str, Check], ...]:
+    """Give the laws as named checks, each a function without arguments, for any test runner.
+
+    ``@pytest.mark.parametrize("name, check", trainer_checks(make, space))`` makes tests of them.
+
+    >>> from dynhp.testing.toys.quadratic import Quadratic
+    >>> checks = dict(trainer_checks(Quadratic, {"lr": [0.1, 0.5]}))
+    >>> list(checks)
+    ['restore', 'isolation', 'composition', 'purity', 'force', 'order']
+    >>> checks["composition"]()
+    ()
+    """
+    subject = require_subject(make, space, epochs=epochs, another_process=another_process)
+    _require_known(expected_failures)
+    # A tuple, not a generator: pytest's parametrize wants a collection.
+    return tuple((law, _as_check(law, subject, expected_failures.get(law))) for law in LAWS)
+
+
+def verdicts(
+    make: Make,
+    space: SpaceLike,
+    *,
+    epochs: int = 2,
+    another_process: bool = True,
+    expected_failures: Mapping[str, str] = NONE,
+) -> Iterator[Verdict]:
+    """Check one law after the other and give the verdict on each; a broken law is no exception."""
+    subject = require_subject(make, space, epochs=epochs, another_process=another_process)
+    _require_known(expected_failures)
+    _require_fresh(subject)
+    return (_verdict(law, subject, expected_failures.get(law)) for law in LAWS)
+
+
+def check_trainer(
+    make: Make,
+    space: SpaceLike,
+    *,
+    epochs: int = 2,
+    another_process: bool = True,
+    expected_failures: Mapping[str, str] = NONE,
+) -> Report:
+    """Check all laws on the trainers that ``make()`` builds; raise ``LawBroken`` where one fails.
+
+    ``epochs`` is how long each experiment goes on; ``another_process=False`` saves starting one.
+    ``expected_failures`` maps a law that cannot be helped to the reason; it is an error when the
+    law holds after all.
+
+    >>> from dynhp.testing.toys.quadratic import NoisyQuadratic
+    >>> print(check_trainer(NoisyQuadratic, {"lr": [0.01, 0.1]}))
+    ok       restore
+    ok       isolation
+    ok       composition
+    ok       purity
+    ok       force
+    ok       order
+    """
+    report = Report(
+        tuple(
+            verdicts(
+                make,
+                space,
+                epochs=epochs,
+                another_process=another_process,
+                expected_failures=expected_failures,
+            )
+        )
+    )
+    if report.broken:
+        raise LawBroken("\n".join(verdict.message for verdict in report.broken))
+    return report
+
+
+def _as_check(law: str, subject: Subject, reason: str | None) -> Check:
+    def check() -> tuple[str, ...]:
+        verdict = _verdict(law, subject, reason)
+        if verdict.status == "BROKEN":
+            raise LawBroken(verdict.message)
+        return verdict.notes
+
+    return check
+
+
+def _verdict(law: str, subject: Subject, reason: str | None) -> Verdict:
+    try:
+        notes = _judge(law, subject)
+    except LawBroken as failure:
+        if reason is None:
+            return Verdict(law=law, status="BROKEN", message=str(failure))
+        return Verdict(law=law, status="expected", notes=(reason,))
+    if reason is None:
+        return Verdict(law=law, status="ok", notes=notes)
+    message = f"{law}: holds, though it is in expected_failures ({reason!r}); take it out"
+    return Verdict(law=law, status="BROKEN", message=message, notes=notes)
+
+
+def _judge(law: str, subject: Subject) -> tuple[str, ...]:
+    try:
+        with generators_put_back():
+            return _CHECKS[law](subject)
+    except (LawBroken, SettingsError):
+        raise
+    except Exception as error:
+        raise broken(
+            law,
+            f"the trainer raised {told(error)}",
+            "set_state cannot take a state from before any training or from another trainer, or "
+            "a method needs another one to be called first",
+        ) from error
+
+
+def _require_known(expected_failures: Mapping[str, str]) -> None:
+    for law in expected_failures:
+        if law not in LAWS:
+            raise SettingsError(f"expected_failures: no law {law!r}{nearest(law, LAWS)}")
+
+
+def _require_fresh(subject: Subject) -> None:
+    try:
+        one, other = fresh(subject), fresh(subject)
+    except DynhpError:
+        raise
+    except Exception as error:
+        raise SettingsError(f"make() must build a trainer, but raised {told(error)}") from error
+    if one is other:
+        raise SettingsError(f"make() must build a fresh trainer each time, got {one!r} twice")

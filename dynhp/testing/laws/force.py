@@ -1,0 +1,138 @@
+"""Force: values have an effect, unknown names are refused, and the read-back tells the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dynhp.errors import ValueNotInForce
+from dynhp.records import Candidate
+from dynhp.rounds.read_back import check_in_force
+from dynhp.testing.laws.probe import (
+    Subject,
+    Trace,
+    apart,
+    broken,
+    copy_of,
+    corners,
+    distinct,
+    follow,
+    fresh,
+    fresh_at,
+    origins,
+    usable,
+)
+from dynhp.trainer import ReadsBack, State
+
+LAW = "force"
+UNKNOWN = "no_such_hyperparameter"
+VALUES = 5  # of an axis are tried against each other, at most
+
+
+def check(subject: Subject) -> tuple[str, ...]:
+    """Try values against each other on every axis, an unknown name, and the read-back."""
+    candidates = usable(subject, LAW, corners(subject.space))
+    state = origins(subject, candidates[0])[-1]
+    notes = [_has_effect(subject, state, name, candidates) for name in subject.space]
+    _unknown_is_refused(subject, candidates[0])
+    if isinstance(fresh(subject), ReadsBack):
+        _tells_of_something(subject, candidates[0])
+        _tells_the_truth(subject, candidates)
+    return tuple(note for note in notes if note)
+
+
+def _has_effect(subject: Subject, state: State, name: str, bases: list[Candidate]) -> str:
+    """A note where there was nothing to compare; an error where nothing made a difference."""
+    compared: list[object] = []
+    for base in bases:
+        traces: list[Trace] = []
+        if not _steady(subject, state, base):
+            return (
+                f"the effect of {name!r} was not judged: no result is the same twice, see restore"
+            )
+        for candidate in _along(subject, name, base):
+            trace = _followed(subject, state, candidate)
+            if trace is None:
+                continue
+            if traces and apart(traces[0], trace) is not None:
+                return ""
+            traces.append(trace)
+            compared.append(candidate[name])
+    values = list(dict.fromkeys(compared))
+    if len(values) < 2:
+        return f"the effect of {name!r} was not judged: fewer than two of its values can be trained"
+    raise broken(
+        LAW,
+        f"{name} made no difference: {', '.join(map(repr, values))} led to the same state and "
+        f"metrics over {subject.epochs + 1} epochs",
+        "train_k does not pass the value on, or sets it where nobody reads it (a copy of the "
+        "optimiser's groups, an attribute that was read before)",
+    )
+
+
+def _steady(subject: Subject, state: State, candidate: Candidate) -> bool:
+    one, other = (follow(fresh_at(subject, state), candidate, subject.epochs) for _ in range(2))
+    return apart(one, other) is None
+
+
+def _along(subject: Subject, name: str, base: Candidate) -> Iterator[Candidate]:
+    grid = subject.space[name].grid()
+    few = grid[:: max(1, (len(grid) - 1) // (VALUES - 1))][:VALUES]
+    yield from distinct([base, *(base.but({name: value}) for value in few)])
+
+
+def _followed(subject: Subject, state: State, candidate: Candidate) -> Trace | None:
+    try:
+        return follow(fresh_at(subject, state), candidate, subject.epochs)
+    except Exception:  # this value cannot be trained; another may
+        return None
+
+
+def _unknown_is_refused(subject: Subject, candidate: Candidate) -> None:
+    try:
+        fresh(subject).train_k(1, candidate.but({UNKNOWN: 0.5}))
+    except Exception:
+        return
+    raise broken(
+        LAW,
+        f"train_k accepted a hyperparameter called {UNKNOWN!r}",
+        "values are looked up by name and the rest is dropped; raise an error for names that are "
+        "left over, or a misspelt name will be adapted to no effect",
+    )
+
+
+def _tells_of_something(subject: Subject, candidate: Candidate) -> None:
+    trainer = fresh(subject)
+    assert isinstance(trainer, ReadsBack)
+    trainer.train_k(1, candidate)
+    found = trainer.hyperparameters()
+    if not set(found) & set(candidate):
+        raise broken(
+            LAW,
+            f"hyperparameters() tells of {list(found)!r} after training with {dict(candidate)!r}",
+            "it uses other names than train_k; nothing can be read back then",
+        )
+
+
+def _tells_the_truth(subject: Subject, candidates: list[Candidate]) -> None:
+    trainer = fresh(subject)
+    state = copy_of(trainer.get_state())
+    for candidate in candidates:
+        trainer.train_k(1, candidate)
+        _in_force(trainer, candidate, "train_k")
+        trainer.set_state(copy_of(state))
+        trainer.train_k(1, candidate)
+        _in_force(trainer, candidate, "set_state and train_k")
+        state = copy_of(trainer.get_state())
+
+
+def _in_force(trainer: object, candidate: Candidate, after: str) -> None:
+    try:
+        check_in_force(trainer, candidate)
+    except ValueNotInForce as error:
+        wanted = str(error).partition(" after")[0]
+        raise broken(
+            LAW,
+            f"after {after} with {dict(candidate)!r}, hyperparameters() says otherwise: {wanted}",
+            "set_state brings an old value back and train_k does not set it again, or "
+            "hyperparameters() reads a copy",
+        ) from error

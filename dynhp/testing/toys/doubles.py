@@ -1,0 +1,180 @@
+"""Deliberately broken trainers, one mistake each, to prove that the laws catch it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from dynhp.records import Metrics, Value
+from dynhp.spaces import Ordered, Space
+from dynhp.testing.toys.forgetful import (
+    CounterOutside,
+    DependsOnItsProcess,
+    ForgetsGenerator,
+    HandsOutLiveState,
+    MadeDifferently,
+    MomentumOutside,
+    NewOptimiserOnRestore,
+    TrainsOnHandedInState,
+    UsesNumpyGlobal,
+    UsesPythonGlobal,
+)
+from dynhp.testing.toys.quadratic import NoisyQuadratic
+from dynhp.trainer import State, Trainer
+
+__all__ = ["BROKEN", "SPACE", "Broken"]
+
+SPACE: Final = Space({"lr": Ordered(0.02, 0.05, 0.1)})
+"""A space for every double."""
+
+
+class IgnoresSeed(NoisyQuadratic):
+    """Its reseed does nothing."""
+
+    def reseed(self, seed: int) -> None:
+        pass
+
+
+class IgnoresValue(NoisyQuadratic):
+    """Trains with the same learning rate whatever it is told."""
+
+    def step(self, lr: float, momentum: float) -> None:
+        super().step(0.05, momentum)
+
+
+class AcceptsAnyName(NoisyQuadratic):
+    """Takes what it knows and drops the rest."""
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
+        super().train_k(k, {"lr": hyperparameters["lr"]})
+
+
+class LiesAboutValues(NoisyQuadratic):
+    """Says that its default is in force, always."""
+
+    def hyperparameters(self) -> dict[str, Value]:
+        return {"lr": 0.1}
+
+
+class RestoresOldValue(NoisyQuadratic):
+    """Its state brings the old value back, and a value that seems set is not set again."""
+
+    lr: Any = 0.1
+    last: Any = None
+
+    def get_state(self) -> dict[str, Any]:
+        return {**super().get_state(), "lr": self.lr}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        super().set_state(state)
+        self.lr = state["lr"]
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
+        if hyperparameters["lr"] != self.last:
+            self.lr = self.last = hyperparameters["lr"]
+        super().train_k(k, {**hyperparameters, "lr": self.lr})
+
+
+class MetricsTrain(NoisyQuadratic):
+    """Measuring takes a step."""
+
+    def metrics(self) -> dict[str, float]:
+        before = super().metrics()
+        self.step(0.01, 0.9)
+        return before
+
+
+class MetricsOfNumpy(NoisyQuadratic):
+    """Its metrics are numpy's numbers."""
+
+    def metrics(self) -> dict[str, Any]:
+        return {name: np.float32(value) for name, value in super().metrics().items()}
+
+
+class InfiniteMetrics(NoisyQuadratic):
+    """One of its metrics is infinite."""
+
+    def metrics(self) -> dict[str, float]:
+        return {**super().metrics(), "best": math.inf}
+
+
+class GetStateDraws(NoisyQuadratic):
+    """Handing out a state draws a random number."""
+
+    def get_state(self) -> dict[str, Any]:
+        self.draw()
+        return super().get_state()
+
+
+class NewOptimiserEachCall(NoisyQuadratic):
+    """Every train_k starts with a new optimiser, so three calls are not one."""
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
+        self.velocity = np.zeros_like(self.velocity)
+        super().train_k(k, hyperparameters)
+
+
+class ValueLeaks(NoisyQuadratic):
+    """Trains with the mean of this value and the one of the try before."""
+
+    last: Any = None
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
+        super().train_k(k, hyperparameters)
+        self.last = hyperparameters["lr"]
+
+    def step(self, lr: float, momentum: float) -> None:
+        super().step(lr if self.last is None else (lr + self.last) / 2, momentum)
+
+
+class BatchSharesNoise(NoisyQuadratic):
+    """All tries in one pass, but each goes on with the random numbers of the one before."""
+
+    def try_batch(
+        self, origin: State, candidates: Sequence[Mapping[str, Value]], k: int
+    ) -> list[tuple[list[Metrics], State]]:
+        """Train each candidate from ``origin``, with one generator for all."""
+        done: list[tuple[list[Metrics], State]] = []
+        generator = origin["generator"]
+        for candidate in candidates:
+            self.set_state({**origin, "generator": generator})
+            self.train_k(k, candidate)
+            generator = self.rng.bit_generator.state
+            done.append(([self.metrics()], self.get_state()))
+        return done
+
+
+Broken: TypeAlias = tuple[Callable[[], Trainer], str]
+"""A factory of a broken trainer, and the law that catches it."""
+
+BROKEN: Final[Mapping[str, Broken]] = MappingProxyType(
+    {
+        "forgets its random state": (ForgetsGenerator, "restore"),
+        "uses numpy's global generator": (UsesNumpyGlobal, "restore"),
+        "uses Python's global generator": (UsesPythonGlobal, "restore"),
+        "hands out live state": (HandsOutLiveState, "isolation"),
+        "trains in place on a handed-in state": (TrainsOnHandedInState, "isolation"),
+        "keeps momentum outside the state": (MomentumOutside, "restore"),
+        "keeps a counter outside the state": (CounterOutside, "restore"),
+        "starts a new optimiser on restore": (NewOptimiserOnRestore, "restore"),
+        "is made differently each time": (MadeDifferently, "restore"),
+        "depends on its process": (DependsOnItsProcess, "restore"),
+        "ignores the seed": (IgnoresSeed, "restore"),
+        "ignores the value": (IgnoresValue, "force"),
+        "accepts any name": (AcceptsAnyName, "force"),
+        "lies in hyperparameters()": (LiesAboutValues, "force"),
+        "restores an old value over the new one": (RestoresOldValue, "force"),
+        "metrics that train": (MetricsTrain, "purity"),
+        "metrics that are not floats": (MetricsOfNumpy, "purity"),
+        "metrics that are infinite": (InfiniteMetrics, "purity"),
+        "get_state draws random numbers": (GetStateDraws, "purity"),
+        "starts a new optimiser in each call": (NewOptimiserEachCall, "composition"),
+        "lets a value leak into the next try": (ValueLeaks, "order"),
+        "shares noise among tries in one pass": (BatchSharesNoise, "order"),
+    }
+)
+"""Every double by what is wrong with it."""

@@ -1,0 +1,1 @@
+"""Wrappers around a trainer or an adapter: the best state kept, an unadapted line beside."""

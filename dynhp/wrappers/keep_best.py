@@ -1,0 +1,81 @@
+"""A trainer that remembers its best state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dynhp.criteria import Criterion, require_criterion, score
+from dynhp.records import Metrics, Progress, Value
+from dynhp.rounds.read_back import read_metrics
+from dynhp.trainer import ReadsBack, Reseeds, State, Trainer, require_trainer
+
+__all__ = ["KeepBest"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The trainer's own state, and the best seen so far (shared between states, never changed)."""
+
+    own: State
+    best: State
+    best_score: float
+    epoch: int
+
+
+class KeepBest:
+    """A trainer that remembers its best state, judged by ``criterion`` after every epoch.
+
+    Only the main line counts: what a losing try saw is forgotten with its state.
+
+    >>> from dynhp import lowest
+    >>> from dynhp.testing import Quadratic
+    >>> trainer = KeepBest(Quadratic(), lowest("loss"))
+    >>> trainer.train_k(2, {"lr": 0.5}); trainer.train_k(2, {"lr": 3.0})
+    >>> trainer.deliver(); trainer.metrics()["loss"]
+    0.03125
+    """
+
+    def __init__(self, trainer: Trainer, criterion: Criterion) -> None:
+        require_trainer(trainer)
+        require_criterion(criterion)
+        self.trainer = trainer
+        self.criterion = criterion
+        self._best: State = None
+        self._best_score = math.nan
+        self._epoch = 0
+        # Reading back and reseeding are there exactly where the wrapped trainer has them.
+        if isinstance(trainer, ReadsBack):
+            self.hyperparameters = trainer.hyperparameters
+        if isinstance(trainer, Reseeds):
+            self.reseed = trainer.reseed
+
+    def get_state(self) -> _Kept:
+        """The trainer's state and the best one."""
+        return _Kept(self.trainer.get_state(), self._best, self._best_score, self._epoch)
+
+    def set_state(self, state: _Kept) -> None:
+        """Take both back."""
+        self.trainer.set_state(state.own)
+        self._best, self._best_score, self._epoch = state.best, state.best_score, state.epoch
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
+        """Train epoch by epoch, looking for a new best after each."""
+        for _ in range(k):
+            self.trainer.train_k(1, hyperparameters)
+            self._epoch += 1
+            found = score(self.criterion, [read_metrics(self.trainer)], Progress(self._epoch))
+            if math.isfinite(found) and not found <= self._best_score:
+                self._best, self._best_score = None, math.nan  # let the old one go first
+                self._best = self.trainer.get_state()
+                self._best_score = found
+
+    def metrics(self) -> Metrics:
+        """The trainer's metrics, and the score of the best state (nan before the first)."""
+        return {**self.trainer.metrics(), "best_score": self._best_score}
+
+    def deliver(self) -> None:
+        """Put the trainer into its best state, where it has one."""
+        if not math.isnan(self._best_score):
+            self.trainer.set_state(self._best)

@@ -1,0 +1,109 @@
+"""An adapter with the unadapted line trained beside it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from dynhp._checks import require_count
+from dynhp.adapter import DynamicGridAdapter
+from dynhp.criteria import Criterion, require_criterion, score
+from dynhp.errors import ContractError, DynhpError, SettingsError
+from dynhp.planning.budget import Cost, spent
+from dynhp.planning.schedule import Segment, follow
+from dynhp.records import History, Progress
+from dynhp.trainer import State
+
+__all__ = ["Delivery", "Shadow"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """What a run with a shadow delivered, and what it cost."""
+
+    delivered: Literal["adapted", "shadow"]
+    adapted: History
+    shadow: History
+    adapted_score: float
+    shadow_score: float
+    cost: Cost
+    adapted_error: str | None = None
+    shadow_error: str | None = None
+
+
+class Shadow:
+    """An adapter with the unadapted line trained beside it; the better one is delivered.
+
+    The shadow starts from the same state and keeps the value in force at the start. ``criterion``
+    judges both by the metrics at the end (use a validation metric); ties deliver the shadow. A
+    line that fails loses to the other; only where both fail is the error raised. Checkpoints hold
+    the adapted line only, so a run with a shadow that was broken off cannot be resumed.
+
+    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.5, 1.5]}, criterion=lowest("loss"),
+    ...                              adapt_every=5, try_for=1, initial={"lr": 0.1})
+    >>> delivery = Shadow(adapter, criterion=lowest("loss")).run(10)
+    >>> delivery.delivered, delivery.cost.runs
+    ('adapted', 2.4)
+    """
+
+    def __init__(self, adapter: DynamicGridAdapter, *, criterion: Criterion) -> None:
+        require_criterion(criterion)
+        self.adapter = adapter
+        self.criterion = criterion
+
+    def run(self, epochs: int) -> Delivery:
+        """Train both lines and leave the trainer in the better one's state."""
+        require_count("epochs", epochs)
+        if self.adapter.epoch:
+            raise SettingsError(
+                "a shadow must start with its adapter, which has trained "
+                f"{self.adapter.epoch} epochs already; make a new adapter"
+            )
+        shadow, theirs, state, shadow_error = self._unadapted(epochs)
+        adapted_error: str | None = None
+        try:
+            self.adapter.run(epochs)
+        except (ContractError, SettingsError):
+            raise
+        except Exception as failure:
+            if shadow_error is not None:
+                raise
+            adapted_error = f"{type(failure).__name__}: {failure}"
+        adapted = self.adapter.history
+        ours = math.nan if adapted_error else self._score(adapted)
+        better = not math.isfinite(theirs) or (math.isfinite(ours) and ours > theirs)
+        if adapted_error or not better:
+            self.adapter.trainer.set_state(state)
+        cost = spent(adapted)
+        overhead = cost.total if adapted_error else cost.overhead + epochs
+        return Delivery(
+            delivered="adapted" if better and not adapted_error else "shadow",
+            adapted=adapted,
+            shadow=shadow,
+            adapted_score=ours,
+            shadow_score=theirs,
+            adapted_error=adapted_error,
+            shadow_error=shadow_error,
+            cost=Cost(main_line=epochs, overhead=overhead),
+        )
+
+    def _unadapted(self, epochs: int) -> tuple[History, float, State, str | None]:
+        """Train the shadow and put the trainer back to the start, whatever happens."""
+        trainer = self.adapter.trainer
+        start = trainer.get_state()
+        try:
+            shadow = follow([Segment(epochs=epochs, values=self.adapter.current)], trainer)
+            return shadow, self._score(shadow), trainer.get_state(), None
+        except DynhpError:
+            raise
+        except Exception as failure:
+            return History(()), math.nan, start, f"{type(failure).__name__}: {failure}"
+        finally:
+            trainer.set_state(start)
+
+    def _score(self, history: History) -> float:
+        end = Progress(history.epochs, history.epochs)
+        return score(self.criterion, [history.rounds[-1].metrics], end)

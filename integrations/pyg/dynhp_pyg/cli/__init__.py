@@ -1,0 +1,1 @@
+"""The command ``dynhp linkpred``, a file for each sub-command."""

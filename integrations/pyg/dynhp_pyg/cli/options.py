@@ -1,0 +1,139 @@
+"""The options of ``dynhp linkpred``: declared here, and read into a graph and settings."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NoReturn
+
+from dynhp.errors import SettingsError, nearest
+from dynhp_pyg.graphs.bundled import DATASETS, load_dataset
+from dynhp_pyg.graphs.files import load_graph
+from dynhp_pyg.graphs.graph import Graph
+from dynhp_pyg.graphs.planetoid import load_planetoid
+from dynhp_pyg.model.hyperparameters import whole
+from dynhp_pyg.runs.spec import ADAPTABLE, LinkRun, space_of
+from dynhp_pyg.splits.ratios import parse_ratios
+
+__all__ = ["OneLineParser", "add_data", "add_training", "graph_of", "one_line", "settings_of"]
+
+
+def one_line(message: str) -> NoReturn:
+    """Turn a complaint of argparse into an error, which the command shows in one line."""
+    raise SettingsError(f"{message}; --help shows all options")
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """A parser whose complaints are errors, with the nearest option for one that is not known."""
+
+    def error(self, message: str) -> NoReturn:
+        """Complain without a page of usage."""
+        one_line(message)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Leave nothing for the parsers above, which do not know this one's options."""
+        found, left = super().parse_known_args(args, namespace)
+        if left:
+            known = [name for name in self._option_string_actions if name.startswith("--")]
+            raise SettingsError(f"unknown argument {left[0]!r}{nearest(left[0], known)}")
+        return found, left
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Add what says which graph, and how it is split."""
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--dataset", metavar="NAME", help=f"bundled: {' or '.join(DATASETS)}")
+    source.add_argument("--graph", metavar="FILE", help="an .npz archive or an edge list")
+    source.add_argument("--planetoid", metavar="NAME", help="Cora, CiteSeer or PubMed in --data")
+    add = parser.add_argument
+    add("--data", metavar="DIR", help="the folder of --planetoid; nothing is downloaded")
+    add("--directed", metavar="CHOICE", help="symmetrize or refuse a directed --graph")
+    add("--split", default="80/10/10", metavar="A/B/C", help="train/validation/test (80/10/10)")
+    add("--protocol", default="undirected", help="undirected (leak-free, default) or paper")
+    add("--negatives", default="uniform", help="uniform (default) or community")
+    add("--communities", default="auto", help="auto (default), igraph, networkx or leiden")
+
+
+def add_training(parser: argparse.ArgumentParser) -> None:
+    """Add what says how the model is trained and adapted."""
+    add = parser.add_argument
+    add(
+        "--method",
+        default="adagrid",
+        help="adagrid (default), neighbors, interpolation, one_axis, recommended, complete, "
+        "random, fixed or placebo",
+    )
+    add("--adapt-every", type=int, default=10, metavar="N", help="epochs in a round (10)")
+    add("--try-for", type=int, default=1, metavar="N", help="epochs in a try (1)")
+    add("--criterion", default="validation", help="what tries are judged by: validation or gap")
+    add("--epochs", type=int, default=500, metavar="N", help="epochs of the final model (500)")
+    add("--layers", type=int, default=2, metavar="K", help="GCN layers (2)")
+    add("--width", type=int, default=64, metavar="N", help="channels of each layer (64)")
+    add("--schedule", default="cosine", help="of the learning rate: cosine (default) or constant")
+    add("--ratio", type=float, default=0.5, metavar="R", help="the first edge message ratio (0.5)")
+    add(
+        "--adapt",
+        action="append",
+        metavar="NAME",
+        help=f"what to adapt, may be given several times: {', '.join(ADAPTABLE)}",
+    )
+    add("--seeds", type=int, default=5, metavar="N", help="seeds 0 to N-1, of split and model (5)")
+    add("--device", default="cpu", help="a device of torch (cpu)")
+    add("--out", metavar="DIR", help="where to write results; without it nothing is written")
+    add("--quiet", action="store_true", help="print only the table")
+
+
+def graph_of(parsed: argparse.Namespace) -> Graph:
+    """Load the graph that the options name."""
+    _needs(parsed, "data", "planetoid")
+    _needs(parsed, "directed", "graph")
+    if parsed.dataset is not None:
+        return load_dataset(parsed.dataset)
+    if parsed.graph is not None:
+        return load_graph(parsed.graph, directed=parsed.directed)
+    if parsed.data is None:
+        raise SettingsError(
+            f"--planetoid {parsed.planetoid} needs the folder of its files, got none; "
+            "add --data DIR"
+        )
+    return load_planetoid(parsed.planetoid, parsed.data)
+
+
+MOST_SEEDS = 10_000
+"""More is a slip of the keyboard."""
+
+
+def settings_of(parsed: argparse.Namespace, *, graph: str) -> list[LinkRun]:
+    """Give the settings of each seed's run."""
+    seeds = whole("--seeds", parsed.seeds, least=1)
+    if seeds > MOST_SEEDS:
+        raise SettingsError(f"--seeds must be at most {MOST_SEEDS}, got {seeds!r}")
+    return [
+        LinkRun(
+            graph=graph,
+            split=parse_ratios(parsed.split),
+            protocol=parsed.protocol,
+            negatives=parsed.negatives,
+            communities=parsed.communities,
+            method=parsed.method,
+            adapt_every=parsed.adapt_every,
+            try_for=parsed.try_for,
+            criterion=parsed.criterion,
+            epochs=parsed.epochs,
+            layers=parsed.layers,
+            width=parsed.width,
+            schedule=parsed.schedule,
+            ratio=parsed.ratio,
+            space=space_of(parsed.adapt or ["edge_message_ratio"]),
+            seed=seed,
+            device=parsed.device,
+        )
+        for seed in range(seeds)
+    ]
+
+
+def _needs(parsed: argparse.Namespace, option: str, other: str) -> None:
+    if getattr(parsed, option) is not None and getattr(parsed, other) is None:
+        raise SettingsError(
+            f"--{option} goes with --{other}, got {getattr(parsed, option)!r} without it; "
+            "leave it out"
+        )

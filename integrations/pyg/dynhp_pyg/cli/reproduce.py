@@ -1,0 +1,143 @@
+"""``dynhp linkpred reproduce``: the paper's runs carried out, its tables written beside ours."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from dynhp.campaign import CampaignResults, campaign_so_far, run_campaign, shown
+from dynhp.campaign.progress import duration
+from dynhp.errors import SettingsError, nearest
+from dynhp_pyg.cli.files import check_writable, write_files
+from dynhp_pyg.model.hyperparameters import whole
+from dynhp_pyg.paper.protocol import Part, cost, runs_of
+from dynhp_pyg.paper.report import report, summary
+from dynhp_pyg.paper.setting import most_epochs
+
+__all__ = ["add_reproduction", "reproduce_command"]
+
+_SEEDS: dict[str, int] = {"quick": 1, "tables": 3, "headline": 10, "variants": 10}
+_PROTOCOLS = ("undirected", "paper")
+_COME_AND_GO = ("missing.csv", "failed.csv", "auc_*.svg", "ratio_*.svg")
+
+
+def add_reproduction(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add = parser.add_argument
+    add("--quick", action="store_true", help="Cora 80/10/10, one seed, three methods")
+    add("--part", default="tables", help="tables (default), headline or variants")
+    add("--protocol", default="undirected", help="undirected (leak-free, default) or paper")
+    add("--seeds", type=int, metavar="N", help="seeds 0 to N-1 (tables 3, headline, variants 10)")
+    add("--layers", type=int, default=2, metavar="K", help="GCN layers (2; the paper also has 3)")
+    add("--width", type=int, default=64, metavar="N", help="of a layer (64; the paper also 128)")
+    add("--epochs", type=int, default=500, metavar="N", help="epochs of the final model (500)")
+    add("--workers", type=int, metavar="N", help="processes (default: one per core)")
+    add(
+        "--out",
+        metavar="DIR",
+        help="results and report (out/reproduce); a second call goes on with what is missing there",
+    )
+    add("--report", action="store_true", help="train nothing: report what there is so far")
+    add("--quiet", action="store_true", help="show no progress")
+
+
+def reproduce_command(parsed: argparse.Namespace) -> int:
+    """Carry out what is missing, write the report, print what matters; 1 where runs failed."""
+    from dynhp_pyg.paper.task import one  # torch is slow to import: not for --help
+
+    part = _part(parsed)
+    seeds = _SEEDS[part] if parsed.seeds is None else whole("--seeds", parsed.seeds, least=1)
+    for name in ("layers", "width", "epochs"):
+        whole(f"--{name}", getattr(parsed, name), least=1)
+    folder = parsed.out or "out/reproduce"
+    check_writable(folder)
+    runs = runs_of(
+        part,
+        protocol=parsed.protocol,
+        seeds=seeds,
+        layers=parsed.layers,
+        width=parsed.width,
+        epochs=parsed.epochs,
+    )
+    if not parsed.quiet:
+        epochs = sum(map(most_epochs, runs))
+        print(f"{part}: {len(runs)} runs, {epochs:,} epochs at most; in {folder}", file=sys.stderr)
+    _lean_workers()
+    try:
+        results = (
+            campaign_so_far(one, runs, folder=folder)
+            if parsed.report
+            else run_campaign(
+                one,
+                runs,
+                folder=folder,
+                workers=parsed.workers,
+                cost=cost,
+                progress=None if parsed.quiet else shown(),
+            )
+        )
+    except KeyboardInterrupt:
+        print(f"\nstopped; the same command goes on with what is in {folder}", file=sys.stderr)
+        raise
+    files = report(results, part=part, runs=runs, command=_command(parsed))
+    files["runs.csv"] = results.csv()  # of this part alone, also where some are missing
+    where = Path(folder) / _report_folder(parsed, part)
+    write_files(where, files, replaces=_COME_AND_GO)
+    print(summary(results, part=part, runs=runs))
+    print(_ending(results, where))
+    return 1 if results.failed else 0
+
+
+def _part(parsed: argparse.Namespace) -> Part:
+    for name, value, known in (
+        ("--part", parsed.part, ("tables", "headline", "variants")),
+        ("--protocol", parsed.protocol, _PROTOCOLS),
+    ):
+        if value not in known:
+            raise SettingsError(f"{name} must be a known one, got {value!r}{nearest(value, known)}")
+    if parsed.quick and parsed.part != "tables":
+        raise SettingsError(f"--quick is a part of its own, got --part {parsed.part} beside it")
+    found: Part = "quick" if parsed.quick else parsed.part
+    return found
+
+
+def _report_folder(parsed: argparse.Namespace, part: Part) -> str:
+    """One for each thing that can be reported, so that none replaces another."""
+    model = (parsed.layers, parsed.width, parsed.epochs)
+    unusual = "" if model == (2, 64, 500) else "-K{}-o{}-{}-epochs".format(*model)
+    return f"{parsed.protocol}-{part}{unusual}"
+
+
+def _command(parsed: argparse.Namespace) -> str:
+    """The command that makes the same report again, wherever it is written to."""
+    usual = {"part": "tables", "layers": 2, "width": 64, "epochs": 500, "seeds": None}
+    words = ["dynhp linkpred reproduce", *(["--quick"] if parsed.quick else [])]
+    words += [f"--protocol {parsed.protocol}"]
+    words += [
+        f"--{name} {getattr(parsed, name)}"
+        for name, value in usual.items()
+        if getattr(parsed, name) != value
+    ]
+    return " ".join(words)
+
+
+def _lean_workers() -> None:
+    """Let workers keep the memory of large blocks (a tenth of the time) and use one thread each."""
+    for name in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"):
+        os.environ.setdefault(name, str(1 << 30))  # of glibc; others do not care
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def _ending(results: CampaignResults, folder: Path) -> str:
+    lines = [
+        f"{len(results)} runs, {duration(sum(run.seconds for run in results))} of computing; "
+        f"report: {folder / 'report.html'}"
+    ]
+    if results.failed:
+        lines.append(
+            f"{len(results.failed)} runs failed, the first with {results.failed[0].error}; the "
+            "same command tries them again"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""The model as a dynhp trainer: state, epochs, metrics, hyperparameters."""

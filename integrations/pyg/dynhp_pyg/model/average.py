@@ -1,0 +1,29 @@
+"""Weights averaged over the last epochs, by which the recommended preset judges tries."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from dynhp_pyg.model.hyperparameters import whole
+
+__all__ = ["Average"]
+
+
+class Average:
+    """An exponential moving average of weights, over about so many epochs.
+
+    >>> average = Average(torch.zeros(1), over=2)
+    >>> average.update(torch.ones(1))
+    >>> average.weights.tolist()
+    [0.5]
+    """
+
+    def __init__(self, weights: Tensor, *, over: int) -> None:
+        self.weights = weights.detach().clone()
+        self._share = 1.0 / whole("averaged_over", over, least=1)
+
+    def update(self, weights: Tensor) -> None:
+        """Take in the weights of one more epoch."""
+        with torch.inference_mode():
+            self.weights.lerp_(weights, self._share)

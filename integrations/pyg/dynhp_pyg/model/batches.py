@@ -1,0 +1,104 @@
+"""What one training epoch works on, drawn from nothing but the seed, the epoch and the settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from dynhp_pyg.model.dropout import Dropout, RecentNoise
+from dynhp_pyg.model.engines.kernels import Integers
+from dynhp_pyg.model.engines.sparse import Mask
+from dynhp_pyg.model.hyperparameters import Settings
+from dynhp_pyg.splits.make import Split
+
+__all__ = ["Batch", "Stream", "draw", "entropy", "torch_seed"]
+
+
+class Stream(IntEnum):
+    """The independent random streams of an epoch: changing one setting leaves the others' alone."""
+
+    WEIGHTS = 0
+    MESSAGES = 1
+    NEGATIVES = 2
+    DROPOUT = 3
+    ENCODER = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """One epoch's message edges, objective pairs and noise."""
+
+    message: Mask
+    objective: Integers
+    positives: Integers
+    negatives: Integers
+    dropout: Dropout
+    rate: float
+    seed: int
+    epoch: int
+
+    def noise_seed(self) -> int:
+        """Give a seed for layers that draw noise of their own."""
+        return torch_seed(entropy(self.seed, self.epoch, Stream.ENCODER))
+
+
+def entropy(seed: int, epoch: int, stream: Stream) -> np.random.SeedSequence:
+    """Give the root of one random stream; the whole random state of a run is (seed, epoch).
+
+    >>> entropy(1, 0, Stream.WEIGHTS).entropy
+    [1, 0, 0]
+    """
+    return np.random.SeedSequence([seed, epoch, int(stream)])
+
+
+def torch_seed(root: np.random.SeedSequence) -> int:
+    """Give a seed that ``torch.manual_seed`` takes.
+
+    >>> torch_seed(entropy(1, 0, Stream.WEIGHTS)) == torch_seed(entropy(1, 0, Stream.WEIGHTS))
+    True
+    """
+    return int(root.generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def draw(
+    split: Split,
+    settings: Settings,
+    *,
+    seed: int,
+    epoch: int,
+    resample_every: int,
+    recent: RecentNoise,
+    device: str,
+) -> Batch:
+    """Draw one epoch's batch; equal arguments give equal batches, whatever is remembered.
+
+    Its noise is good until the same epoch is drawn again.
+    """
+    # Within a period the same draw is made again rather than carried along: so the mask needs
+    # no place in the state, and a changed ratio is in force at once.
+    period = epoch - epoch % resample_every
+    message = split.message_mask(
+        settings.edge_message_ratio, np.random.default_rng(entropy(seed, period, Stream.MESSAGES))
+    )
+    objective = np.flatnonzero(~message)
+    count = max(1, round(settings.negatives_per_positive * objective.size))
+    generator = np.random.default_rng(entropy(seed, epoch, Stream.NEGATIVES))
+    noise = recent.of(
+        settings.dropout,
+        seed=seed,
+        epoch=epoch,
+        bits=lambda: np.random.SFC64(entropy(seed, epoch, Stream.DROPOUT)),
+        device=device,
+    )
+    return Batch(
+        message=message,
+        objective=objective,
+        positives=split.train.take(objective, axis=1),
+        negatives=split.negatives.sample(count, generator),
+        dropout=noise,
+        rate=settings.dropout,
+        seed=seed,
+        epoch=epoch,
+    )

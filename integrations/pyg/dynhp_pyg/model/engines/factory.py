@@ -1,0 +1,71 @@
+"""Which engine trains a model: the fast path, its plain PyG reference, or a user's encoder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+import numpy as np
+import torch
+
+from dynhp.errors import SettingsError
+from dynhp_pyg.model.batches import Stream, entropy, torch_seed
+from dynhp_pyg.model.engines.encoders import Encoder, EncoderModel, Engine, ModuleEngine
+from dynhp_pyg.model.engines.fast import FastGcn
+from dynhp_pyg.model.engines.inputs import InputKind, SparseInput, input_of
+from dynhp_pyg.model.engines.reference import GcnShape, ReferenceGcn, initial_weights
+from dynhp_pyg.model.hyperparameters import Settings, whole
+from dynhp_pyg.splits.make import Split
+
+__all__ = ["Architecture", "Path", "make_engine"]
+
+Path = Literal["fast", "reference"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Architecture:
+    """What is trained, apart from the data."""
+
+    layers: int
+    width: int
+    inputs: InputKind
+    encoder: Encoder | None
+    path: Path
+
+    def __post_init__(self) -> None:
+        whole("layers", self.layers, least=1)
+        whole("width", self.width, least=1)
+        if self.path not in ("fast", "reference"):
+            raise SettingsError(f"path must be 'fast' or 'reference', got {self.path!r}")
+
+
+def make_engine(
+    split: Split, architecture: Architecture, seed: int, *, device: torch.device
+) -> tuple[Engine, frozenset[str]]:
+    """Build the engine with its initial weights; gives also which hyperparameters it can adapt."""
+    adaptable = frozenset(field.name for field in fields(Settings))
+    inputs = input_of(split, architecture.inputs, device)
+    if architecture.encoder is not None:
+        model = _encoder(architecture, architecture.encoder, inputs, split, seed)
+        known = adaptable if model.has_dropout else adaptable - {"dropout"}
+        return ModuleEngine(split, model, device), known
+    shape = GcnShape(
+        num_nodes=split.graph.num_nodes,
+        channels=None if inputs is None else inputs.channels,
+        width=architecture.width,
+        layers=architecture.layers,
+    )
+    weights = initial_weights(shape, np.random.default_rng(entropy(seed, 0, Stream.WEIGHTS)))
+    if architecture.path == "reference":
+        with torch.random.fork_rng():  # GCNConv draws weights, which are then replaced
+            return ModuleEngine(split, ReferenceGcn(inputs, weights), device), adaptable
+    return FastGcn(split, inputs, weights=weights, device=device), adaptable
+
+
+def _encoder(
+    architecture: Architecture, make: Encoder, inputs: SparseInput | None, split: Split, seed: int
+) -> EncoderModel:
+    # Modules draw their weights from torch's global generator: it is seeded and put back.
+    with torch.random.fork_rng():
+        torch.manual_seed(torch_seed(entropy(seed, 0, Stream.WEIGHTS)))
+        return EncoderModel(make, inputs, nodes=split.graph.num_nodes, width=architecture.width)

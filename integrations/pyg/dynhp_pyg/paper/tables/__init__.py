@@ -1,0 +1,1 @@
+"""The tables of the reproduction, a file for each kind."""

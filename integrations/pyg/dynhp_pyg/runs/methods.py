@@ -1,0 +1,119 @@
+"""The ways to choose hyperparameters, each of them one set of arguments of the same adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynhp import (
+    Candidate,
+    DynamicGridAdapter,
+    Float,
+    FullGrid,
+    Interpolation,
+    Known,
+    Neighbors,
+    OneAxis,
+    Ordered,
+    Placebo,
+    Proposer,
+    Space,
+    Trainer,
+    Waves,
+    highest,
+    paper,
+    recommended,
+)
+from dynhp.adapter import Callback
+from dynhp_pyg.runs.spec import LinkRun
+
+__all__ = ["Drawn", "adapter_for"]
+
+_BY_FACTORS = {"learning_rate_scale"}  # drawn evenly on a scale of factors, not of differences
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """One candidate drawn at random: with rounds of one epoch this is random search.
+
+    >>> known = Known(space=Space({"ratio": Float(0.1, 0.9)}), current=Candidate({"ratio": 0.5}))
+    >>> [round(each["ratio"], 3) for each in Drawn().propose(known, np.random.default_rng(0))]
+    [0.61]
+    """
+
+    def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
+        """One draw."""
+        return [] if known.tries else [known.space.draw(rng)]
+
+    def waves(self, space: Space, current: Candidate) -> Waves:
+        """One wave of one."""
+        return Waves((1,), (1,))
+
+
+def adapter_for(
+    settings: LinkRun, trainer: Trainer, *, callbacks: Sequence[Callback] = ()
+) -> DynamicGridAdapter:
+    """Make the adapter that carries out ``settings.method``.
+
+    - adagrid: the paper, the whole grid; neighbors, interpolation: its future work;
+    - one_axis: the whole grid of one hyperparameter after the other, where there are several;
+    - recommended: what research recommends for a learning rate: racing, by averaged weights;
+    - complete: one run per value from one start; the one whose best checkpoint validates best;
+    - random: a new value each epoch, uniform between the smallest and the largest of the grid;
+    - fixed: the initial values all along; placebo: as many tries as the grid, all of one value.
+
+    >>> from dynhp_pyg.runs.example import tiny_split
+    >>> from dynhp_pyg.model.trainer import LinkPredictionTrainer
+    >>> trainer = LinkPredictionTrainer(tiny_split(), width=4, epochs=20)
+    >>> adapter_for(LinkRun(method="placebo", epochs=20), trainer).proposer
+    Placebo(k=9)
+    """
+    grid = Space({name: Ordered(*values) for name, values in settings.space.items()})
+    arguments: dict[str, Any] = {
+        **paper(settings.adapt_every, settings.try_for, settings.criterion),
+        **_changes(settings, grid),
+    }
+    return DynamicGridAdapter(
+        trainer,
+        arguments.pop("space", grid),
+        initial=settings.initial,
+        epochs=settings.epochs,
+        seed=settings.seed,
+        callbacks=callbacks,
+        **arguments,
+    )
+
+
+def _changes(settings: LinkRun, grid: Space) -> dict[str, Any]:
+    """What a method changes in the paper's arguments."""
+    if settings.method == "complete":
+        best = highest("best_val_auc")
+        return {"adapt_every": settings.epochs, "try_for": settings.epochs, "criterion": best}
+    if settings.method == "random":
+        space = {name: _interval(name, values) for name, values in settings.space.items()}
+        return {"space": space, "proposer": Drawn(), "adapt_every": 1, "try_for": 1}
+    if settings.method == "fixed":
+        # One candidate: the adapter then trains exactly as the plain loop does.
+        return {"space": {name: Ordered(value) for name, value in settings.initial.items()}}
+    if settings.method == "recommended":
+        name = "learning_rate_scale"
+        advice = recommended("learning_rate", epochs=settings.epochs, default=1.0, name=name)
+        return {**advice, "space": grid}  # the values are the settings'; the way is the advice's
+    proposers: dict[str, Proposer] = {
+        "adagrid": FullGrid(),
+        "one_axis": OneAxis(),
+        "neighbors": Neighbors(),
+        "interpolation": Interpolation(),
+        "placebo": Placebo(len(grid.grid())),
+    }
+    return {"proposer": proposers[settings.method]}
+
+
+def _interval(name: str, values: Sequence[float]) -> Float | Ordered:
+    low, high = float(min(values)), float(max(values))
+    if low == high:
+        return Ordered(low)
+    return Float(low, high, log=name in _BY_FACTORS and low > 0)

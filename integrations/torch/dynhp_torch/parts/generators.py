@@ -1,0 +1,105 @@
+"""Random generators: torch's own, and those inside samplers and data loaders."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader
+
+from dynhp import Part, SettingsError
+from dynhp.loops.parts import HasStateDict, Parts, stateful_part
+
+__all__ = ["data_part", "generator_part", "torch_generators"]
+
+
+def generator_part(generator: torch.Generator) -> Part:
+    """A generator of torch.
+
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> part = generator_part(generator); state = part.get()
+    >>> first = torch.rand(1, generator=generator)
+    >>> part.set(state); bool(first == torch.rand(1, generator=generator))
+    True
+    """
+
+    def reseed(seed: int) -> None:
+        generator.manual_seed(seed)
+
+    def set_state(state: torch.Tensor) -> None:
+        generator.set_state(state)
+
+    return Part(get=generator.get_state, set=set_state, reseed=reseed)
+
+
+def torch_generators() -> tuple[Part, ...]:
+    """The global generators of the processor and of the accelerators that are there."""
+    parts = [generator_part(torch.default_generator)]
+    if torch.cuda.is_available():
+        parts.append(
+            Part(get=_cuda_states, set=_set_cuda_states, reseed=torch.cuda.manual_seed_all)
+        )
+    if torch.backends.mps.is_available():
+        parts.append(
+            Part(
+                get=torch.mps.get_rng_state,
+                set=torch.mps.set_rng_state,
+                reseed=torch.mps.manual_seed,
+            )
+        )
+    return tuple(parts)
+
+
+def _cuda_states() -> list[torch.Tensor]:
+    # Asking would start CUDA in a program that has not used it, so it is not asked before.
+    started = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return torch.cuda.get_rng_state_all() if started else []
+
+
+def _set_cuda_states(states: list[torch.Tensor]) -> None:
+    if states:
+        torch.cuda.set_rng_state_all(states)
+
+
+def data_part(thing: Any) -> Part:
+    """A sampler or a loader: its own state where it has one, and every generator inside it.
+
+    Without a generator of its own it draws from torch's global one, which is always taken care of.
+    """
+    if isinstance(thing, DataLoader) and thing.persistent_workers:
+        raise SettingsError(
+            "state: a DataLoader with persistent_workers=True keeps random numbers in processes "
+            "out of reach; make it with persistent_workers=False"
+        )
+    parts = [stateful_part(thing)] if isinstance(thing, HasStateDict) else []
+    for owner in _inside(thing):
+        parts += _parts_on(owner)
+    whole = Parts(parts)
+    return Part(get=whole.get_state, set=whole.set_state, reseed=whole.reseed)
+
+
+def _inside(thing: Any) -> Iterator[Any]:
+    """The thing, its samplers and their samplers, each once."""
+    found: list[Any] = [thing]
+    for owner in found:
+        for name in ("sampler", "batch_sampler"):
+            inner = getattr(owner, name, None)
+            if inner is not None and not any(inner is other for other in found):
+                found.append(inner)
+    return iter(found)
+
+
+def _parts_on(owner: Any) -> Iterator[Part]:
+    generator = getattr(owner, "generator", None)
+    if isinstance(generator, torch.Generator):
+        yield generator_part(generator)
+    elif isinstance(generator, np.random.Generator | random.Random):
+        yield stateful_part(generator)
+    if isinstance(getattr(owner, "epoch", None), int):  # DistributedSampler shuffles by it
+        yield Part(
+            get=lambda: owner.epoch,
+            set=lambda epoch: setattr(owner, "epoch", epoch),
+        )

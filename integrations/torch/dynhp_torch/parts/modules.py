@@ -1,0 +1,125 @@
+"""The state of a module: every tensor and every mode, copied out and written back in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from dynhp import ContractError, Part, SettingsError
+from dynhp_torch.parts.tensors import cloned, fits, set_grad
+
+__all__ = ["ModuleState", "module_part", "modes_part"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleState:
+    """All that a module's future depends on; plain attributes of its own making are not in it."""
+
+    parameters: dict[str, Tensor]
+    gradients: dict[str, Tensor | None]
+    trainable: dict[str, bool]
+    buffers: dict[str, Tensor]
+    modes: dict[str, bool]
+    extra: dict[str, Any]
+
+
+def module_part(module: nn.Module) -> Part:
+    """A module's parameters, gradients, buffers (all of them) and train/eval modes.
+
+    Writing back goes into the tensors that are there, so that optimisers keep their references.
+
+    >>> layer = nn.Linear(2, 1)
+    >>> part = module_part(layer)
+    >>> state = part.get()
+    >>> _ = nn.init.zeros_(layer.weight); _ = layer.eval()
+    >>> part.set(state); bool(layer.weight.any()), layer.training
+    (True, True)
+    """
+    for name, parameter in module.named_parameters():
+        if nn.parameter.is_lazy(parameter):
+            raise SettingsError(
+                f"state: the parameter {name!r} has no shape yet; run the model once on a batch "
+                "before its state is taken"
+            )
+    own = dict(module.named_buffers())  # safe to write into; what replaces them may be shared
+    return Part(get=lambda: _get(module), set=lambda state: _set(module, state, own))
+
+
+def modes_part(module: nn.Module) -> Part:
+    """The train/eval modes alone."""
+    return Part(get=lambda: _modes(module), set=lambda state: _set_modes(module, state))
+
+
+def _get(module: nn.Module) -> ModuleState:
+    parameters = dict(module.named_parameters())
+    return ModuleState(
+        parameters={name: cloned(parameter) for name, parameter in parameters.items()},
+        gradients={name: cloned(parameter.grad) for name, parameter in parameters.items()},
+        trainable={name: parameter.requires_grad for name, parameter in parameters.items()},
+        buffers={name: cloned(buffer) for name, buffer in module.named_buffers()},
+        modes=_modes(module),
+        extra={name: cloned(part.get_extra_state()) for name, part in _with_extra(module)},
+    )
+
+
+@torch.no_grad()
+def _set(module: nn.Module, state: ModuleState, own: dict[str, Tensor]) -> None:
+    parameters = dict(module.named_parameters())
+    _require_same(parameters, state.parameters)
+    for name, parameter in parameters.items():
+        parameter.copy_(state.parameters[name])
+        parameter.requires_grad_(state.trainable[name])
+        set_grad(parameter, state.gradients[name])
+    _set_buffers(module, state.buffers, own)
+    _set_modes(module, state.modes)
+    for name, part in _with_extra(module):
+        part.set_extra_state(cloned(state.extra[name]))
+
+
+def _set_buffers(module: nn.Module, saved: dict[str, Tensor], own: dict[str, Tensor]) -> None:
+    current = dict(module.named_buffers())
+    for name in current.keys() - saved.keys():
+        _assign(module, name, None)
+    for name, value in saved.items():
+        buffer = own.get(name)
+        if buffer is not None and fits(buffer, value):
+            buffer.copy_(value)
+        else:
+            buffer = own[name] = cloned(value)
+        if current.get(name) is not buffer:
+            _assign(module, name, buffer)
+
+
+def _assign(module: nn.Module, name: str, buffer: Tensor | None) -> None:
+    owner, _, last = name.rpartition(".")
+    setattr(module.get_submodule(owner), last, buffer)
+
+
+def _modes(module: nn.Module) -> dict[str, bool]:
+    return {name: part.training for name, part in module.named_modules()}
+
+
+def _set_modes(module: nn.Module, modes: dict[str, bool]) -> None:
+    for name, part in module.named_modules():
+        part.training = modes[name]
+
+
+def _with_extra(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    for name, part in module.named_modules():
+        if type(part).get_extra_state is not nn.Module.get_extra_state:
+            yield name, part
+
+
+def _require_same(here: dict[str, nn.Parameter], saved: dict[str, Tensor]) -> None:
+    ours = {name: tuple(parameter.shape) for name, parameter in here.items()}
+    theirs = {name: tuple(parameter.shape) for name, parameter in saved.items()}
+    if ours != theirs:
+        other = dict(ours.items() ^ theirs.items())
+        raise ContractError(
+            "a module must keep its parameters and their shapes while a run goes on; changed: "
+            f"{', '.join(sorted(other))}. Freeze layers with requires_grad instead"
+        )

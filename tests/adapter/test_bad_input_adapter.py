@@ -1,0 +1,353 @@
+"""Bad input: each call, its exception and its words; the trainer and the run stay unharmed."""
+
+from __future__ import annotations
+
+import copy
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynhp import (
+    Best,
+    Candidate,
+    DynamicGridAdapter,
+    FullGrid,
+    Interpolation,
+    OneAxis,
+    Placebo,
+    Racing,
+    Schedule,
+    Serial,
+    lowest,
+    phased,
+    plan,
+    plan_for,
+    replay,
+    smallest_gap,
+    trainer_from,
+)
+from dynhp.errors import ContractError, DynhpError, MetricError, SettingsError
+from dynhp.planning.schedule import Segment
+from tests.support.reference import Diary, Toy, bits, told
+
+
+def make(trainer: Any, **changes: Any) -> Any:
+    given: dict[str, Any] = {
+        "space": {"lr": [0.01, 0.1]},
+        "criterion": lowest("loss"),
+        "adapt_every": 4,
+        "try_for": 2,
+    }
+    return DynamicGridAdapter(trainer, **(given | changes))
+
+
+def bare() -> Any:
+    toy = Toy()
+    return trainer_from(
+        get_state=toy.get_state,
+        set_state=toy.set_state,
+        train_k=toy.train_k,
+        metrics=toy.metrics,
+    )
+
+
+class Measures(Toy):
+    """Measures whatever it is told to."""
+
+    def __init__(self, found: Any) -> None:
+        super().__init__()
+        self.found = found
+
+    def metrics(self) -> Any:
+        return self.found
+
+
+CONSTRUCTION: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"trainer": None}, SettingsError, "None lacks get_state, set_state, train_k, metrics"),
+    ({"trainer": Toy}, SettingsError, "a trainer, not its class, is needed, got <class"),
+    ({"trainer": "toy"}, SettingsError, "'toy' lacks get_state"),
+    ({"space": 3}, SettingsError, "a space is a mapping .*, got 3; write {'name'"),
+    ({"space": {}}, SettingsError, "at least one hyperparameter, got an empty mapping"),
+    ({"space": {"lr": 0.1}}, SettingsError, "lr: an axis must be .*, got 0.1"),
+    ({"space": {"lr": []}}, SettingsError, "lr: Ordered: at least one value is needed"),
+    ({"space": {"lr": [0.1, 0.1]}}, SettingsError, "lr: .* values must differ, got 0.1 twice"),
+    ({"space": {"lr": [math.nan]}}, SettingsError, "lr: .* values must be finite, got nan"),
+    ({"space": {3: [0.1]}}, SettingsError, "name must be a non-empty string, got 3"),
+    ({"criterion": "loss"}, SettingsError, "a criterion must be a callable .*, got 'loss'; for"),
+    ({"criterion": None}, SettingsError, "a criterion must be a callable .*, got None"),
+    ({"criterion": lowest("los")}, MetricError, "no metric 'los'; did you mean 'loss'. Known"),
+    ({"criterion": smallest_gap("loss", "val")}, MetricError, "no metric 'val'; Known: 'loss'"),
+    ({"criterion": phased(lowest("loss"), lowest("x"))}, MetricError, "no metric 'x'"),
+    ({"adapt_every": 0}, SettingsError, "adapt_every must be a whole number above 0, got 0"),
+    ({"adapt_every": 2.0}, SettingsError, "adapt_every must be a whole number above 0, got 2.0"),
+    ({"adapt_every": "4"}, SettingsError, "adapt_every must be .* above 0, got '4'"),
+    ({"adapt_every": True, "try_for": 1}, SettingsError, "adapt_every must be .*, got True"),
+    ({"try_for": 0}, SettingsError, "try_for must be a whole number above 0, got 0"),
+    ({"try_for": -1}, SettingsError, "try_for must be a whole number above 0, got -1"),
+    ({"try_for": None}, SettingsError, "try_for must be a whole number above 0, got None"),
+    ({"try_for": 5}, SettingsError, "at most adapt_every, got try_for=5, adapt_every=4"),
+    ({"epochs": 0}, SettingsError, "epochs must be a whole number above 0, got 0"),
+    ({"epochs": 1.5}, SettingsError, "epochs must be a whole number above 0, got 1.5"),
+    ({"proposer": "full"}, SettingsError, "proposer must be a Proposer such as FullGrid.., got 'f"),
+    ({"proposer": FullGrid}, SettingsError, "proposer must be a Proposer .*, got <class"),
+    ({"selection": 3}, SettingsError, "selection must be a Selection such as Best.., got 3"),
+    ({"selection": Best}, SettingsError, "selection must be a Selection .*, got <class"),
+    ({"executor": 8}, SettingsError, "executor must be a Executor such as Serial.., got 8"),
+    ({"executor": Serial}, SettingsError, "executor must be a Executor .*, got <class"),
+    ({"keep": "both"}, SettingsError, "keep must be 'winner' or 'value', got 'both'"),
+    ({"keep": None}, SettingsError, "keep must be 'winner' or 'value', got None"),
+    ({"randomness": "rare"}, SettingsError, "must be 'common' or 'independent', got 'rare'"),
+    (
+        {"proposer": Placebo(2), "randomness": "common"},
+        SettingsError,
+        "Placebo.k=2. makes sense only with randomness='independent', got 'common'; leave",
+    ),
+    (
+        {"trainer": bare(), "randomness": "independent"},
+        SettingsError,
+        "randomness='independent' needs a trainer with reseed.seed., got trainer_from.get_state",
+    ),
+    ({"trainer": bare(), "proposer": Placebo(2)}, SettingsError, "needs a trainer with reseed"),
+    ({"initial": 0.1}, SettingsError, "must be a mapping from names to values, got 0.1"),
+    ({"initial": {}}, SettingsError, "no value for hyperparameter 'lr'; it lies in Ordered"),
+    ({"initial": {"lr": 3.0}}, SettingsError, "lr must lie in Ordered.0.01, 0.1., got 3.0"),
+    ({"initial": {"lr": "0.1"}}, SettingsError, "lr must lie in .*, got '0.1'"),
+    ({"initial": {"lr": 0.1, "wd": 0}}, SettingsError, "unknown hyperparameter 'wd'"),
+    ({"initial": {"lr": 0.05}}, SettingsError, "initial value {'lr': 0.05} is not on the grid"),
+    ({"seed": -1}, SettingsError, "seed must be a whole number of 0 or more, got -1"),
+    ({"seed": None}, SettingsError, "seed must be a whole number of 0 or more, got None"),
+    ({"seed": 1.0}, SettingsError, "seed must be a whole number of 0 or more, got 1.0"),
+    ({"seed": True}, SettingsError, "seed must be a whole number of 0 or more, got True"),
+    (
+        {"callbacks": print},
+        SettingsError,
+        "callbacks must be a list of functions .*, got <built-in",
+    ),
+    ({"callbacks": [print, 3]}, SettingsError, "callbacks must be a list .*, got .*, 3]"),
+    ({"callbacks": None}, SettingsError, "callbacks must be a list of functions .*, got None"),
+    ({"trainer": Measures(0.5)}, MetricError, "metrics.. must return a mapping .*, got 0.5"),
+    ({"trainer": Measures({"loss": "1"})}, MetricError, "'loss' must be a number, got '1'"),
+    ({"trainer": Measures({"loss": np.ones(2)})}, MetricError, "'loss' must be a number, got arr"),
+    (
+        {"space": {"lr": ["a", "b"]}, "proposer": Interpolation()},
+        SettingsError,
+        "Interpolation: lr must be a range or a rising or falling list .*; use Neighbors",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "kind", "message"), CONSTRUCTION)
+def test_what_cannot_work_is_refused_before_anything_is_trained(
+    changes: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    trainer = changes.get("trainer", Toy())
+    before = bits(trainer.get_state()) if isinstance(trainer, Toy) else None
+    with pytest.raises(kind, match=message) as caught:
+        make(**({"trainer": trainer} | changes))
+    assert isinstance(caught.value, DynhpError)
+    assert before is None or bits(trainer.get_state()) == before
+    assert getattr(trainer, "trained", 0) == 0
+
+
+def test_an_empty_word_is_no_word() -> None:
+    with pytest.raises(SettingsError, match="keep must be 'winner' or 'value', got ''"):
+        make(Toy(), keep="")
+
+
+def test_arguments_after_the_second_have_names() -> None:
+    with pytest.raises(TypeError, match="positional"):
+        DynamicGridAdapter(Toy(), {"lr": [0.1]}, lowest("loss"), 4, 2)  # type: ignore[call-arg,misc]
+
+
+CALLS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
+    (lambda adapter: adapter.run(0), SettingsError, "epochs must be a whole number above 0, got 0"),
+    (lambda adapter: adapter.run(None), SettingsError, "epochs must be .*, got None"),
+    (lambda adapter: adapter.run(10.0), SettingsError, "epochs must be .*, got 10.0"),
+    (lambda adapter: next(adapter.rounds(-3)), SettingsError, "epochs must be .*, got -3"),
+    (lambda adapter: adapter.run(4) and adapter.step(), SettingsError, "has its 4 planned epochs"),
+    (lambda adapter: plan_for(adapter, 0), SettingsError, "epochs must be .*, got 0"),
+    (
+        lambda adapter: plan(epochs=8, adapt_every=2, try_for=3, candidates=3),
+        SettingsError,
+        "try_for must be at most adapt_every, got try_for=3, adapt_every=2",
+    ),
+    (
+        lambda adapter: replay("{}", adapter.trainer),
+        SettingsError,
+        "a Schedule is needed, got '{}'",
+    ),
+    (lambda adapter: replay([(1, {})], adapter.trainer), SettingsError, "Schedule.from_json.text."),
+    (lambda adapter: replay(Schedule(()), None), SettingsError, "None lacks get_state"),
+    (
+        lambda adapter: replay(
+            Schedule((Segment(epochs=1, values=Candidate({"x": 0}), seed=1),)), Diary({0: 1})
+        ),
+        SettingsError,
+        "needs a trainer with reseed",
+    ),
+    (lambda adapter: Schedule.from_json("nothing"), SettingsError, "a schedule must be JSON"),
+    (lambda adapter: OneAxis(FullGrid), SettingsError, "along must be a proposer"),
+    (lambda adapter: Racing(keep=1), SettingsError, "keep must lie between 0 and 1, got 1"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "message"), CALLS)
+def test_a_bad_call_is_refused_and_harms_nothing(
+    call: Any, kind: type[Exception], message: str
+) -> None:
+    trainer = Toy()
+    adapter = make(trainer)
+    adapter.run(4)
+    before, state = adapter.state_dict(), bits(trainer.get_state())
+    with pytest.raises(kind, match=message):
+        call(adapter)
+    assert adapter.state_dict() == before
+    assert bits(trainer.get_state()) == state
+
+
+def test_a_trainer_that_refuses_a_name_ends_the_run() -> None:
+    class Strict(Toy):
+        def train_k(self, k: int, values: Any) -> None:
+            raise SettingsError("unknown hyperparameter 'lr'")
+
+    trainer = Strict()
+    before = bits(trainer.get_state())
+    with pytest.raises(SettingsError, match="unknown hyperparameter 'lr'"):
+        make(trainer).run(4)
+    assert bits(trainer.get_state()) == before
+
+
+def test_metrics_that_turn_into_something_else_end_the_run() -> None:
+    trainer = Diary({0: 1, 1: 2})
+    adapter = make(trainer, space={"x": [0, 1]})
+    trainer.metrics = lambda: {"loss": "low"}  # type: ignore[method-assign,assignment,return-value]
+    with pytest.raises(MetricError, match="metric 'loss' must be a number, got 'low'"):
+        adapter.step()
+    assert trainer.diary == ()
+
+
+# Damaged states: each is the saved state with something done to it.
+
+
+def without(key: str) -> Callable[[Any], Any]:
+    return lambda state: {name: value for name, value in state.items() if name != key}
+
+
+def put(*way: Any, value: Any) -> Callable[[Any], Any]:
+    def change(state: Any) -> Any:
+        *path, last = way
+        part = state
+        for step in path:
+            part = part[step]
+        part[last] = value
+        return state
+
+    return change
+
+
+def drop(*way: Any) -> Callable[[Any], Any]:
+    def change(state: Any) -> Any:
+        *path, last = way
+        part = state
+        for step in path:
+            part = part[step]
+        del part[last]
+        return state
+
+    return change
+
+
+OTHER = "this state was saved with other settings; make the adapter with the same ones. "
+DAMAGED: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda state: None, "not a state of version 1 of this adapter, got 'None'"),
+    (lambda state: [], r"not a state of version 1 .*, got '\[\]'"),
+    (lambda state: "state", "not a state of version 1 .*, got 'state'"),
+    (lambda state: {}, "not a state of version 1 of this adapter, got '{}'"),
+    (put("version", value=2), "not a state of version 1 .*, got \"{'version': 2"),
+    (without("version"), "not a state of version 1 of this adapter"),
+    (without("settings"), f"{OTHER}space: saved None, here"),
+    (without("history"), "the saved state is damaged .KeyError: 'history'.; use another one$"),
+    (without("current"), "the saved state is damaged .KeyError: 'current'"),
+    (without("generator"), "the saved state is damaged .KeyError: 'generator'"),
+    (without("epochs"), "the saved state is damaged .KeyError: 'epochs'"),
+    (put("settings", value=None), f"{OTHER}space: saved None, here"),
+    (put("settings", value={}), f"{OTHER}space: saved None, here Space.lr=Ordered.0.01, 0.1"),
+    (put("settings", "keep", value="'value'"), f"{OTHER}keep: saved 'value', here 'winner'$"),
+    (put("settings", "try_for", value="3"), f"{OTHER}try_for: saved 3, here 2$"),
+    (put("epochs", value=0), "damaged .SettingsError: epochs must be .*, got 0"),
+    (put("epochs", value="8"), "damaged .SettingsError: epochs must be .*, got '8'"),
+    (put("current", value={"lr": 5.0}), "damaged .SettingsError: lr must lie in .*, got 5.0"),
+    (put("current", value={}), "damaged .SettingsError: no value for hyperparameter 'lr'"),
+    (put("current", value=None), "damaged .SettingsError: .* must be a mapping .*, got None"),
+    (put("current", value={"lr": 0.01}), "damaged .ValueError: the last round chose another val"),
+    (put("generator", value=None), "damaged .TypeError"),
+    (put("generator", value={}), "damaged .(KeyError|ValueError|TypeError)"),
+    (put("generator", "bit_generator", value="MT19937"), "damaged .ValueError"),
+    (put("generator", "state", "state", value=-1), "damaged .(OverflowError|ValueError)"),
+    (put("generator", "state", "state", value="x"), "damaged .(TypeError|ValueError)"),
+    (drop("generator", "state", "inc"), "damaged .KeyError"),
+    (put("history", value=None), "damaged .TypeError"),
+    (put("history", value={}), "damaged .TypeError: history must be a list, got {}"),
+    (put("history", value=[3]), "damaged .TypeError"),
+    (drop("history", 1, "tries"), "damaged .KeyError: 'tries'"),
+    (put("history", 1, "tries", value=[]), "damaged .ValueError: round 1 chose try 0 of 0"),
+    (put("history", 1, "chosen", value=2), "damaged .ValueError: round 1 chose try 2 of 2"),
+    (put("history", 1, "chosen", value=-1), "damaged .ValueError: round 1 chose try -1 of 2"),
+    (put("history", 1, "chosen", value=None), "damaged .TypeError"),
+    (put("history", 1, "index", value=0), "damaged .ValueError: round 1 does not follow on"),
+    (put("history", 1, "start", value=3), "damaged .ValueError: round 1 does not follow on"),
+    (put("history", 1, "epochs", value=-4), "damaged .ValueError: round 1 does not follow on"),
+    (put("history", 0, "epochs", value=5), "damaged .ValueError: round 1 does not follow on"),
+    (put("history", 1, "epochs", value="4"), "damaged .TypeError"),
+    (drop("history", 0), "damaged .ValueError: round 0 does not follow on"),
+    (put("history", 0, "metrics", value={"loss": "low"}), "damaged .ValueError"),
+    (put("history", 0, "tries", 0, "score", value=None), "damaged .TypeError"),
+    (
+        put("history", 0, "tries", 0, "candidate", value={"lr": 7.0}),
+        "damaged .ValueError: round 0 has a candidate that is not in Space.lr=Ordered",
+    ),
+    (
+        put("history", 0, "tries", 0, "candidate", value={}),
+        "damaged .ValueError: round 0 has a candidate that is not in Space",
+    ),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGED)
+def test_a_damaged_state_is_refused_and_changes_nothing(damage: Any, message: str) -> None:
+    trainer = Toy()
+    adapter = make(trainer)
+    adapter.run(8)
+    saved = copy.deepcopy(adapter.state_dict())
+    assert (saved["current"], saved["history"][1]["chosen"]) == ({"lr": 0.1}, 0)
+    other_trainer = Toy()
+    other = make(other_trainer, epochs=40)
+    other.run(4)
+    before, history = copy.deepcopy(other.state_dict()), told(other.history)
+    with pytest.raises(SettingsError, match=message):
+        other.load_state_dict(damage(copy.deepcopy(saved)))
+    assert other.state_dict() == before
+    assert told(other.history) == history
+    other.load_state_dict(saved)  # undamaged, it is taken
+    assert other.state_dict() == saved
+
+
+def test_all_other_settings_are_listed() -> None:
+    saved = make(Toy(), try_for=3, keep="value").state_dict()
+    with pytest.raises(SettingsError) as caught:
+        make(Toy(), selection=Racing()).load_state_dict(saved)
+    assert str(caught.value) == (
+        f"{OTHER}try_for: saved 3, here 2; selection: saved Best(), here "
+        "Racing(keep=0.5, every=1); keep: saved 'value', here 'winner'"
+    )
+    with pytest.raises(SettingsError, match=re.escape("criterion: saved lowest('loss'), here l")):
+        make(Toy(), criterion=lowest("norm")).load_state_dict(make(Toy()).state_dict())
+
+
+def test_contract_errors_are_not_settings_errors() -> None:
+    assert not issubclass(ContractError, SettingsError)
+    assert issubclass(SettingsError, ValueError)

@@ -1,0 +1,400 @@
+"""Workers that die, hang or are broken off: the try is repeated, and nothing is left behind."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynhp import Candidate, DynamicGridAdapter, Try, lowest
+from dynhp.errors import ContractError
+from dynhp.executors import Processes, Serial
+from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
+from dynhp.storage.recording import Done, Place, Recording
+from dynhp.testing import NoisyQuadratic, difference
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = Path("/dev/shm")
+RETRIES = 1
+
+
+class Doomed(NoisyQuadratic):
+    """Meets the fate that its hyperparameters say, as often as they say, in its second epoch."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        super().__init__(dimensions=6000, **settings)
+        self.folder = folder
+        self.pid = os.getpid()
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+        values = dict(hyperparameters)
+        fate, times = values.pop("fate", "none"), values.pop("times", 0)
+        super().train_k(k, values)
+        if fate != "none" and self.steps % 2 == 0 and len(list(self.folder.iterdir())) < times:
+            (self.folder / f"{self.pid}").touch()
+            meet(fate)
+
+    def hyperparameters(self) -> dict[str, Any]:
+        return {}
+
+
+def meet(fate: str) -> None:
+    if fate == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif fate == "hangs":
+        time.sleep(60)
+    elif fate == "exits":
+        os._exit(3)
+    elif fate == "leaves":
+        sys.exit(4)
+    elif fate == "interrupted":
+        os.kill(os.getpid(), signal.SIGINT)
+    elif fate == "memory":
+        raise MemoryError("no more")
+    else:
+        raise KeyboardInterrupt(fate)
+
+
+def segments(pid: int) -> set[str]:
+    """The shared memory that a process has made, on Linux."""
+    return {path.name for path in SHARED.glob(f"dynhp-{pid}-*")} if SHARED.exists() else set()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fates")
+
+
+@pytest.fixture(scope="module")
+def executor(folder: Path) -> Iterator[Processes]:
+    make = functools.partial(Doomed, folder)
+    with Processes(make, workers=2, retries=RETRIES) as processes:
+        yield processes
+
+
+@pytest.fixture(autouse=True)
+def clean(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+
+
+def jobs(trainer: Doomed, fate: str = "none", times: int = 0) -> list[Job]:
+    origin = trainer.get_state()
+    fates = [("none", 0), (fate, times), ("none", 0), ("none", 0)]
+    return [
+        Job(
+            origin=origin,
+            candidate=Candidate({"lr": 0.01 * place, "fate": what, "times": often}),
+            epochs=2,
+            watch=("loss",),
+        )
+        for place, (what, often) in enumerate(fates, start=1)
+    ]
+
+
+def carried_out(executor: Any, folder: Path, fate: str, times: int) -> list[Any]:
+    trainer = Doomed(folder)
+    asked = jobs(trainer, fate, times)
+    seen = []
+    for outcome in executor.run(trainer, asked, at=asked[0].origin):
+        state = None if outcome.error else outcome.keep()
+        seen.append((outcome.series, outcome.epochs, outcome.error, state))
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("fate", "why"),
+    [
+        ("killed", "it was killed by SIGKILL"),
+        ("hangs", "it took longer than time_limit=1.0 s"),
+        ("exits", "it ended with exit code 3"),
+        ("leaves", "it ended with exit code 4"),
+    ],
+)
+def test_a_lost_try_is_repeated_and_fails_in_the_end(
+    executor: Processes, folder: Path, monkeypatch: pytest.MonkeyPatch, fate: str, why: str
+) -> None:
+    if fate == "hangs":  # only here: on a busy machine any try may take a second
+        monkeypatch.setattr(executor._started(), "_time_limit", 1.0)
+    expected = carried_out(Serial(), folder, "none", 0)
+    if fate in ("killed", "hangs"):
+        once = carried_out(executor, folder, fate, 1)
+        assert len(list(folder.iterdir())) == 1
+        assert difference(expected, once) is None
+    always = carried_out(executor, folder, fate, 99)
+    assert always[1][1:3] == (
+        2,
+        f"WorkerLost: its worker was lost {RETRIES + 1} times, at last in epoch 2: {why}",
+    )
+    assert always[1][0] == ()
+    assert difference(expected[:1] + expected[2:], always[:1] + always[2:]) is None
+
+
+def test_what_the_trainer_raises_is_not_repeated(executor: Processes, folder: Path) -> None:
+    seen = carried_out(executor, folder, "memory", 99)
+    assert seen[1][1:3] == (2, "MemoryError: no more")
+    assert len(seen[1][0]) == 1
+    assert len(list(folder.iterdir())) == 1
+
+
+def test_workers_do_not_mind_an_interrupt(executor: Processes, folder: Path) -> None:
+    seen = carried_out(executor, folder, "interrupted", 99)
+    assert difference(carried_out(Serial(), folder, "none", 0), seen) is None
+    assert len(list(folder.iterdir())) == 1
+
+
+def test_an_interrupt_that_the_trainer_raises_ends_the_run(
+    executor: Processes, folder: Path
+) -> None:
+    with pytest.raises(KeyboardInterrupt, match="raised"):
+        carried_out(executor, folder, "raised", 99)
+    assert workers_of(executor) == []
+    assert segments(os.getpid()) == set()
+
+
+class Interrupted(Doomed):
+    """The main line's: Ctrl-C comes while it trains a stretch."""
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+        super().train_k(k, hyperparameters)
+        if k == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+class Blank:
+    """A notebook that keeps nothing."""
+
+    def find(self, place: Place) -> None:
+        return None
+
+    def note(self, place: Place, done: Done) -> None:
+        pass
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("where", ["the stretch", "a callback"])
+def test_an_interrupt_outside_of_the_tries_ends_the_workers_too(
+    executor: Processes, folder: Path, where: str, recorded: bool
+) -> None:
+    def callback(event: Any) -> None:
+        if where == "a callback" and isinstance(event, Try):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    trainer = (Interrupted if where == "the stretch" else Doomed)(folder)
+    origin = trainer.get_state()
+    adapter = DynamicGridAdapter(
+        trainer,
+        {"lr": [0.01, 0.05]},
+        criterion=lowest("loss"),
+        adapt_every=4,
+        try_for=1,
+        executor=Recording(executor, Blank()) if recorded else executor,
+        callbacks=[callback],
+    )
+    before = multiprocessing.active_children()
+    with pytest.raises(KeyboardInterrupt):
+        adapter.run(8)
+    assert workers_of(executor) == []
+    assert set(multiprocessing.active_children()) <= set(before)
+    assert segments(os.getpid()) == set()
+    assert difference(origin, trainer.get_state()) is None
+
+
+def workers_of(executor: Processes) -> list[int]:
+    assert executor._crew is not None
+    return [lane.process.pid or 0 for lane in executor._crew.lanes]
+
+
+def first(executor: Processes, folder: Path) -> tuple[Any, Outcome]:
+    trainer = Doomed(folder)
+    outcomes = executor.run(trainer, jobs(trainer), at=UNKNOWN_STATE)
+    return outcomes, next(outcomes)
+
+
+def test_a_state_that_died_with_its_worker_is_made_again(executor: Processes, folder: Path) -> None:
+    outcomes, outcome = first(executor, folder)
+    for pid in workers_of(executor):
+        os.kill(pid, signal.SIGKILL)
+    expected = carried_out(Serial(), folder, "none", 0)
+    assert difference(expected[0][3], outcome.keep()) is None
+    rest = [(each.series, each.epochs, each.error, each.keep()) for each in outcomes]
+    assert difference(expected[1:], rest) is None
+
+
+def test_a_state_that_is_lost_for_good_is_told(executor: Processes, folder: Path) -> None:
+    executor.retries = 0
+    try:
+        outcomes, outcome = first(executor, folder)
+        for pid in workers_of(executor):
+            os.kill(pid, signal.SIGKILL)
+        with pytest.raises(ContractError, match=r"^there is no state to keep: WorkerLost: "):
+            outcome.keep()
+        outcomes.close()
+    finally:
+        executor.retries = RETRIES
+
+
+def test_a_worker_killed_between_runs_is_replaced(executor: Processes, folder: Path) -> None:
+    expected = carried_out(Serial(), folder, "none", 0)
+    carried_out(executor, folder, "none", 0)
+    before = workers_of(executor)
+    os.kill(before[0], signal.SIGKILL)
+    assert difference(expected, carried_out(executor, folder, "none", 0)) is None
+    assert before[0] not in workers_of(executor)
+
+
+def test_a_run_broken_off_leaves_no_work_and_no_memory(executor: Processes, folder: Path) -> None:
+    outcomes, _ = first(executor, folder)
+    outcomes.close()
+    assert executor._crew is not None
+    assert [lane.asked for lane in executor._crew.lanes if lane.asked] == []
+    expected = carried_out(Serial(), folder, "none", 0)
+    assert difference(expected, carried_out(executor, folder, "none", 0)) is None
+
+
+def test_one_run_at_a_time(executor: Processes, folder: Path) -> None:
+    outcomes, _ = first(executor, folder)
+    carried_out(executor, folder, "none", 0)
+    with pytest.raises(ContractError, match="one run at a time, and another has begun"):
+        next(outcomes)
+
+
+def test_a_state_is_kept_in_time_or_not_at_all(executor: Processes, folder: Path) -> None:
+    outcomes, outcome = first(executor, folder)
+    next(outcomes)
+    with pytest.raises(ContractError, match="before the next outcome is asked for"):
+        outcome.keep()
+    outcomes.close()
+
+
+SCRIPT = """
+import os, time
+from dynhp import DynamicGridAdapter, lowest
+from dynhp.executors import Processes
+from dynhp.testing import NoisyQuadratic
+
+class Slow(NoisyQuadratic):
+    def __init__(self):
+        super().__init__(dimensions=100_000)
+    def train_k(self, k, hyperparameters):
+        super().train_k(k, hyperparameters)
+        if hyperparameters["lr"] > 0.1:
+            os.write(1, b"slow\\n")  # at one go: two workers share the pipe
+            time.sleep(60)
+
+if __name__ == "__main__":
+    executor = Processes(Slow, workers=2)
+    adapter = DynamicGridAdapter(
+        Slow(), {"lr": [0.01, 0.1, 0.2, 0.3]}, criterion=lowest("loss"), adapt_every=1, try_for=1,
+        executor=executor, initial={"lr": 0.01})
+    try:
+        adapter.run(2)
+    except KeyboardInterrupt:
+        print("interrupted", len(executor._crew.lanes), flush=True)
+        raise
+"""
+
+
+def children_of(pid: int) -> set[int]:
+    """The processes that a process has started, on Linux."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found.add(int(entry.parent.name))
+    return found
+
+
+def gone(pids: set[int], seconds: float = 10.0) -> bool:
+    """Whether the processes have ended, or end soon."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if not any(Path(f"/proc/{pid}").exists() for pid in pids):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+@pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGKILL])
+def test_a_program_that_is_broken_off_leaves_nothing(tmp_path: Path, blow: int) -> None:
+    (tmp_path / "slow.py").write_text(SCRIPT)
+    (tmp_path / "tmp").mkdir()
+    program = subprocess.Popen(
+        [sys.executable, "slow.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path / "tmp")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # so that the blow hits the whole group, as Ctrl-C does
+    )
+    assert program.stdout is not None
+    assert [program.stdout.readline() for _ in range(2)] == ["slow\n"] * 2
+    children = children_of(program.pid)
+    assert len(children) == 3  # two workers, and the tracker of shared memory
+    assert len(segments(program.pid)) > 0
+    if blow == signal.SIGINT:
+        os.killpg(program.pid, blow)
+    else:
+        program.send_signal(blow)
+    out, err = program.communicate(timeout=20)
+    assert gone(children)
+    assert segments(program.pid) == set()
+    assert list((tmp_path / "tmp").iterdir()) == []
+    if blow == signal.SIGINT:
+        assert out == "interrupted 0\n"
+        assert err.splitlines()[-1] == "KeyboardInterrupt"
+        assert "dynhp-worker" not in err  # the workers have nothing to say about it
+
+
+def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
+    script = SCRIPT.replace('if __name__ == "__main__":', "if True:")
+    (tmp_path / "unguarded.py").write_text(script)
+    done = subprocess.run(
+        [sys.executable, "unguarded.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith(
+        "dynhp.errors.SettingsError: Processes: a worker must be able to start, but it ended with "
+        "exit code 1"
+    )
+    assert last.endswith("if __name__ == '__main__':")
+
+
+def test_a_run_goes_on_with_a_value_that_kills_its_worker(folder: Path) -> None:
+    """As a whole: the value is recorded as failed in every round, and the others compete."""
+    make = functools.partial(Doomed, folder)
+    before = segments(os.getpid())
+    with Processes(make, workers=2, retries=0) as processes:
+        adapter = DynamicGridAdapter(
+            make(),
+            {"lr": [0.01, 0.05], "fate": ["none", "killed"], "times": [99]},
+            criterion=lowest("loss"),
+            adapt_every=2,
+            try_for=2,
+            executor=processes,
+            initial={"lr": 0.01, "fate": "none", "times": 99},
+        )
+        (round_,) = adapter.run(2)
+    assert sorted(bool(try_.error) for try_ in round_.tries) == [False, False, True, True]
+    assert round_.candidate["fate"] == "none"
+    assert segments(os.getpid()) == before

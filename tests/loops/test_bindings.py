@@ -1,0 +1,113 @@
+"""Bindings: values set where they live, read back from there, and errors that teach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dynhp import Binding, Candidate, SettingsError, Value, ValueNotInForce, attribute
+from dynhp.loops import bindings
+
+
+class Dropout:
+    def __init__(self) -> None:
+        self.p = 0.5
+
+    @property
+    def fixed(self) -> float:
+        return 0.5
+
+
+class Model:
+    def __init__(self) -> None:
+        self.dropout = Dropout()
+        self.layers = [Dropout(), Dropout()]
+        self.settings: dict[str, Any] = {"lr": 0.1, "betas": [0.9, 0.99], "items": 3}
+        self.pair = (1, 2)
+
+
+class Deaf:
+    """Takes any value and keeps its own."""
+
+    way_out = "Ask somebody else."
+
+    def set(self, value: Value) -> None:
+        pass
+
+    def get(self) -> Value:
+        return 0.5
+
+
+@pytest.mark.parametrize(
+    "path", ["dropout.p", "layers.1.p", "settings.lr", "settings.betas.0", "settings.items"]
+)
+def test_a_path_is_followed_to_its_end(path: str) -> None:
+    binding = attribute(Model(), path)
+    assert isinstance(binding, Binding)
+    binding.set(0.25)
+    assert binding.get() == 0.25
+
+
+def test_a_path_is_followed_afresh_each_time() -> None:
+    model = Model()
+    binding = attribute(model, "dropout.p")
+    model.dropout = Dropout()
+    binding.set(0.2)
+    assert model.dropout.p == 0.2
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern"),
+    [
+        ("dropuot.p", "no 'dropuot' on the way of 'dropuot.p' in Model; did you mean 'dropout'"),
+        ("dropout.q", "no 'q' on the way of 'dropout.q' in Dropout"),
+        ("layers.2.p", "no '2' on the way of 'layers.2.p' in list"),
+        ("layers.x", "no 'x' on the way"),
+        ("settings.rl", "no 'rl' on the way of 'settings.rl' in dict"),
+        ("", "must look like 'dropout.p', got ''"),
+        ("dropout..p", "must look like"),
+        (3, "must look like 'dropout.p', got 3"),
+    ],
+)
+def test_a_path_that_leads_nowhere(path: Any, pattern: str) -> None:
+    with pytest.raises(SettingsError, match=pattern):
+        attribute(Model(), path)
+
+
+@pytest.mark.parametrize("path", ["dropout.fixed", "pair.0"])
+def test_a_value_that_cannot_be_set(path: str) -> None:
+    with pytest.raises(SettingsError, match=f"'{path}' cannot be set to 0.1"):
+        attribute(Model(), path).set(0.1)
+
+
+def test_nothing_new_is_made() -> None:
+    model = Model()
+    binding = attribute(model, "dropout.p")
+    del model.dropout.p
+    with pytest.raises(SettingsError, match="no 'p'"):
+        binding.set(0.1)
+
+
+def test_values_are_applied_and_read_back() -> None:
+    model = Model()
+    bind = {"p": attribute(model, "dropout.p"), "lr": attribute(model, "settings.lr")}
+    bindings.apply(bind, Candidate({"p": 0.2, "lr": 0.3, "unbound": 1}))
+    assert bindings.read(bind) == {"p": 0.2, "lr": 0.3}
+    model.dropout.p = 0.9
+    with pytest.raises(ValueNotInForce, match=r"p should be 0\.2 but is 0\.9 now; something"):
+        bindings.verify(bind, Candidate({"p": 0.2, "lr": 0.3}), "now")
+
+
+def test_a_binding_may_know_the_way_out() -> None:
+    with pytest.raises(ValueNotInForce, match=r"but is 0\.5 right after .* Ask somebody else\."):
+        bindings.apply({"p": Deaf()}, Candidate({"p": 0.2}))
+
+
+def test_bindings_are_checked() -> None:
+    assert bindings.require_bindings(None) == {}
+    with pytest.raises(SettingsError, match="needs an object with set"):
+        bindings.require_bindings({"p": Deaf})
+    bindings.require_names(["p"], ["p", "q"])
+    with pytest.raises(SettingsError, match="no hyperparameter 'r'"):
+        bindings.require_names(["r"], ["p", "q"])

@@ -1,0 +1,325 @@
+"""Laws of proposers, in runs with all kinds of luck, and examples of each."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynhp import (
+    Best,
+    BestByMargin,
+    Candidate,
+    Categorical,
+    Float,
+    FullGrid,
+    Int,
+    Interpolation,
+    Neighbors,
+    OneAxis,
+    Ordered,
+    Placebo,
+    Racing,
+    Space,
+)
+from dynhp.errors import SettingsError
+from dynhp.proposers import Known, Proposer, Waves
+from dynhp.proposers.one_axis import wave_by_wave
+from dynhp.selection import Selection
+from tests.support.spaces import (
+    axes,
+    candidate_of,
+    categorical_axes,
+    int_axes,
+    kinds,
+    luck,
+    ordered_axes,
+    play,
+    scaled_axes,
+    spaces,
+)
+
+seeds = st.integers(0, 2**32)
+interpolations = st.builds(
+    Interpolation,
+    shrink=st.sampled_from([0.25, 0.5, 1.0]),
+    grow=st.sampled_from([1.0, 2.0, 8.0]),
+    smallest=st.sampled_from([1e-12, 1 / 64, 1.0]),
+)
+anywhere = st.builds(Neighbors, st.integers(1, 3)) | st.builds(Placebo, st.integers(1, 4))
+small_axes = int_axes().filter(lambda axis: axis.points < 8) | ordered_axes | categorical_axes
+
+
+@st.composite
+def games(draw: st.DrawFn) -> tuple[Proposer, Space, Candidate, int]:
+    """A proposer, a space that suits it, a value to start from and a seed for the luck."""
+    kind = draw(st.sampled_from(["anywhere", "grid", "peak"]))
+    proposer: Any = draw(
+        {"anywhere": anywhere, "grid": st.just(FullGrid()), "peak": interpolations}[kind]
+    )
+    of: Any = {"anywhere": axes, "grid": small_axes, "peak": scaled_axes}[kind]
+    space = draw(spaces(of, largest=2 if kind == "grid" else 3))
+    if draw(st.booleans()):
+        proposer = OneAxis(proposer)
+    seed = draw(seeds)
+    start = candidate_of(space, np.random.default_rng(seed), between=kind != "grid")
+    return proposer, space, start, seed
+
+
+def rounds_of(game: tuple[Proposer, Space, Candidate, int], rounds: int = 6) -> list[Any]:
+    proposer, space, start, seed = game
+    return list(play(proposer, space, start, luck(np.random.default_rng(seed)), rounds=rounds))
+
+
+def repeats(proposer: Proposer) -> bool:
+    return isinstance(getattr(proposer, "along", proposer), Placebo)
+
+
+@given(games())
+def test_proposals_lie_in_the_space_keep_their_types_and_never_repeat(game: Any) -> None:
+    proposer, space, start, _ = game
+    for played in rounds_of(game):
+        proposed = [candidate for wave in played.waves for candidate in wave]
+        assert proposed[0] == played.known.current
+        for candidate in proposed:
+            assert space.admits(candidate)
+            assert list(candidate) == list(space)
+            for name, axis in space.items():
+                if isinstance(axis, Categorical) or not getattr(axis, "scaled", False):
+                    assert any(candidate[name] is value for value in axis.grid())
+                else:
+                    assert type(candidate[name]) is type(start[name])
+        if not repeats(proposer):
+            assert len(set(proposed)) == len(proposed)
+
+
+@given(games())
+def test_the_waves_foretold_are_the_waves_that_come(game: Any) -> None:
+    proposer, space, start, _ = game
+    least, most = proposer.waves(space, start)
+    for played in rounds_of(game):
+        sizes = tuple(map(len, played.waves))
+        assert within(least, sizes)
+        assert within(sizes, most)
+        # What is foretold later in the run holds too.
+        later = proposer.waves(space, played.known.current)
+        assert within(later.least, sizes)
+        assert within(sizes, later.most)
+
+
+def within(few: tuple[int, ...], many: tuple[int, ...]) -> bool:
+    return len(few) <= len(many) and all(a <= b for a, b in zip(few, many, strict=False))
+
+
+def cost(sizes: tuple[int, ...], selection: Selection, epochs: int) -> int:
+    total = 0
+    for entrants in sizes:
+        for stage in selection.stages(entrants, epochs):
+            total += entrants * stage.epochs
+            entrants = min(entrants, stage.keep)
+    return total
+
+
+selections: st.SearchStrategy[Any] = st.just(Best()) | st.builds(Racing, st.floats(0.01, 0.99))
+
+
+@given(games(), selections, st.integers(1, 6))
+def test_the_cost_of_the_waves_foretold_bounds_the_cost(
+    game: Any, selection: Selection, epochs: int
+) -> None:
+    proposer, space, start, _ = game
+    waves = proposer.waves(space, start)
+    for played in rounds_of(game, rounds=4):
+        spent = cost(tuple(map(len, played.waves)), selection, epochs)
+        assert cost(waves.least, selection, epochs) <= spent <= cost(waves.most, selection, epochs)
+
+
+@given(selections | st.just(BestByMargin()), st.integers(1, 40), st.integers(1, 8))
+def test_a_larger_wave_never_costs_less(selection: Any, tries: int, epochs: int) -> None:
+    # What ``wave_by_wave`` and with it the bounds of the budget rest on.
+    assert cost((tries,), selection, epochs) <= cost((tries + 1,), selection, epochs)
+
+
+@settings(max_examples=25)
+@given(games())
+def test_the_same_past_gives_the_same_proposals(game: Any) -> None:
+    proposer = game[0]
+    for played in rounds_of(game):
+        for tries in ((), played.round.tries[:3], played.round.tries):
+            known = Known(
+                space=played.known.space,
+                current=played.known.current,
+                history=played.known.history,
+                tries=tries,
+            )
+            one, other = (
+                list(each.propose(known, np.random.default_rng(7)))
+                for each in (proposer, pickle.loads(pickle.dumps(proposer)))
+            )
+            assert one == other
+            assert list(map(kinds, one)) == list(map(kinds, other))
+
+
+@settings(max_examples=25)
+@given(games())
+def test_a_proposer_changes_nothing_that_it_is_shown(game: Any) -> None:
+    proposer, space, start, seed = game
+    known = Known(space=space, current=start)
+    before = pickle.dumps((dict(start), [repr(axis) for axis in space.values()]))
+    assert proposer.propose(known, np.random.default_rng(seed))
+    assert pickle.dumps((dict(start), [repr(axis) for axis in space.values()])) == before
+
+
+@settings(max_examples=25)
+@given(spaces(small_axes, largest=2), seeds)
+def test_the_full_grid_is_the_grid(space: Space, seed: int) -> None:
+    current = candidate_of(space, np.random.default_rng(seed), between=False)
+    found = FullGrid().propose(Known(space=space, current=current), np.random.default_rng(0))
+    assert found[0] == current
+    assert sorted(map(repr, found)) == sorted(map(repr, space.grid()))
+    assert FullGrid().waves(space, current) == Waves((len(found),), (len(found),))
+
+
+def neighbors_of(space: Space, current: dict[str, Any], radius: int = 1) -> list[Any]:
+    known = Known(space=space, current=Candidate(current))
+    found = Neighbors(radius).propose(known, np.random.default_rng(0))
+    return [tuple(candidate.values()) for candidate in found]
+
+
+def test_neighbours_of_every_axis_and_at_the_ends_only_what_exists() -> None:
+    space = Space({"lr": [1, 2, 4], "act": Categorical("a", "b", "c")})
+    assert neighbors_of(space, {"lr": 2, "act": "b"}) == [
+        (2, "b"),
+        (1, "b"),
+        (4, "b"),
+        (2, "a"),
+        (2, "c"),
+    ]
+    assert neighbors_of(space, {"lr": 4, "act": "a"})[:2] == [(4, "a"), (2, "a")]
+    assert neighbors_of(Space({"x": Ordered(1, 2, 3, 4)}), {"x": 1}, 2) == [(1,), (2,), (3,)]
+
+
+@pytest.mark.parametrize(
+    ("axis", "value", "radius", "least", "most"),
+    [
+        (Ordered(7), 7, 1, 1, 1),
+        (Ordered(1, 2), 1, 1, 2, 2),
+        (Ordered(1.0, 2.0), 1.5, 1, 2, 3),
+        (Ordered(1, 2, 3), 2, 1, 2, 3),
+        (Ordered(1, 2, 3), 1, 2, 3, 3),
+        (Ordered(1.0, 2.0, 3.0), 1.5, 2, 3, 4),
+        (Ordered(1, 2, 3, 4, 5), 2, 2, 3, 5),
+        (Categorical("a", "b", "c"), "a", 1, 3, 3),
+        (Float(0, 1, points=2), 0.0, 1, 2, 2),
+        (Float(0, 1, points=2), 0.3, 1, 2, 3),
+        (Float(0, 1, points=3), 0.3, 2, 3, 4),
+        (Int(0, 100, points=2), 50, 3, 2, 3),
+    ],
+)
+def test_the_bounds_of_neighbours_are_met(
+    axis: Any, value: Any, radius: int, least: int, most: int
+) -> None:
+    space = Space({"x": axis})
+    assert Neighbors(radius).waves(space, Candidate({"x": value})) == Waves((least,), (most,))
+    reachable = [*axis.grid(), value]
+    sizes = {len(neighbors_of(space, {"x": each}, radius)) for each in reachable}
+    assert min(sizes) == least
+    assert max(sizes) == most
+
+
+def test_one_axis_takes_turns_and_shows_each_axis_its_own_past() -> None:
+    seen: list[Known] = []
+
+    class Spy:
+        def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
+            seen.append(known)
+            return FullGrid().propose(known, rng)
+
+        def waves(self, space: Space, current: Candidate) -> Waves:
+            return FullGrid().waves(space, current)
+
+    space = Space({"a": [1, 2], "b": ["x", "y", "z"]})
+    start = Candidate({"a": 1, "b": "x"})
+    luck_ = luck(np.random.default_rng(3))
+    rounds = list(play(OneAxis(Spy()), space, start, luck_, rounds=5))
+    assert [len(played.waves[0]) for played in rounds] == [2, 3, 2, 3, 2]
+    first = [known for known in seen if not known.tries]
+    assert [list(known.space) for known in first] == [["a"], ["b"], ["a"], ["b"], ["a"]]
+    assert [[r.index for r in known.history] for known in first] == [[], [], [0], [1], [0, 2]]
+    for known in seen:
+        (name,) = known.space
+        for round_ in known.history:
+            assert list(round_.previous) == [name]
+            assert [list(try_.candidate) for try_ in round_.tries] == [[name]] * len(round_.tries)
+            assert round_.tries[0].score is rounds[round_.index].round.tries[0].score
+    assert OneAxis(Spy()).waves(space, start) == Waves((2,), (3,))
+
+
+def test_with_racing_one_more_wave_can_cost_more_than_a_larger_one() -> None:
+    # By their sums, (5,) would pass for the most: 5 candidates against 4.
+    assert cost((3, 1), Racing(), 5) > cost((5,), Racing(), 5)
+
+    class Uneven:
+        def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
+            raise NotImplementedError
+
+        def waves(self, space: Space, current: Candidate) -> Waves:
+            sizes = (5,) if "a" in space else (3, 1)
+            return Waves(sizes, sizes)
+
+    space = Space({"a": [1], "b": [1]})
+    waves = OneAxis(Uneven()).waves(space, space.start())
+    assert waves == Waves((3,), (5, 1))
+    for sizes in ((5,), (3, 1)):
+        assert cost(waves.least, Racing(), 5) <= cost(sizes, Racing(), 5)
+        assert cost(sizes, Racing(), 5) <= cost(waves.most, Racing(), 5)
+
+
+@given(st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple), min_size=1))
+def test_wave_by_wave_bounds_each(sizes: list[tuple[int, ...]]) -> None:
+    for each in sizes:
+        assert within(wave_by_wave(min, sizes), each)
+        assert within(each, wave_by_wave(max, sizes))
+
+
+def test_a_placebo_is_the_value_in_force_again_and_again() -> None:
+    space = Space({"x": [1, 2]})
+    known = Known(space=space, current=Candidate({"x": 2}))
+    assert Placebo(3).propose(known, np.random.default_rng(0)) == [Candidate({"x": 2})] * 3
+    assert Placebo(3).waves(space, space.start()) == Waves((3,), (3,))
+    assert Placebo(3).randomness == "independent"
+
+
+def test_the_full_grid_refuses_to_start_off_the_grid() -> None:
+    space = Space({"x": Float(0, 1, points=3)})
+    with pytest.raises(SettingsError, match=r"\{'x': 0\.3\} is not on the grid.*Interpolation"):
+        FullGrid().waves(space, Candidate({"x": 0.3}))
+
+
+@pytest.mark.parametrize(
+    "proposer", [FullGrid(), Neighbors(), OneAxis(), Interpolation(), Placebo(2)]
+)
+def test_each_is_a_proposer(proposer: object) -> None:
+    assert isinstance(proposer, Proposer)
+
+
+@settings(max_examples=20)
+@given(spaces(scaled_axes, largest=3), seeds)
+def test_the_bounds_hold_hard_between_grid_points(space: Space, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(5):
+        here = candidate_of(space, rng, between=True)
+        for radius in (1, 2, 5):
+            proposer = Neighbors(radius)
+            least, most = proposer.waves(space, here)
+            size = len(proposer.propose(Known(space=space, current=here), rng))
+            assert least[0] <= size <= most[0]
+
+
+def test_one_axis_asks_for_the_randomness_its_inner_proposer_needs() -> None:
+    assert OneAxis(Placebo(3)).randomness == "independent"
+    assert not hasattr(OneAxis(FullGrid()), "randomness")

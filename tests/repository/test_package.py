@@ -1,0 +1,179 @@
+"""The package as its users meet it: its names, its documentation, what importing it does."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import inspect
+import os
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+import dynhp
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Made by dynhp and handed to users; what they are for stands in their docstrings.
+RECORDS = {"Delivery", "Plan", "Segment", "Try", "Round", "RoundStarted", "Known", "Stage", "Waves"}
+RECORDS |= {"Loop", "Part"}
+ALIASES = {"Event", "Value"}
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh interpreter that sees this very package, in a folder of no interest."""
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env={**clean, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+def is_contract(thing: Any) -> bool:
+    return bool(getattr(thing, "_is_protocol", False))
+
+
+def is_error(thing: Any) -> bool:
+    return isinstance(thing, type) and issubclass(thing, BaseException)
+
+
+def test_all_is_exactly_what_is_public() -> None:
+    public = {
+        name
+        for name, thing in vars(dynhp).items()
+        if not name.startswith("_") and not isinstance(thing, types.ModuleType)
+    }
+    assert public == set(dynhp.__all__)
+    assert len(dynhp.__all__) == len(set(dynhp.__all__))
+
+
+@pytest.mark.parametrize("name", [name for name in dynhp.__all__ if name not in ALIASES])
+def test_every_public_name_says_what_it_is(name: str) -> None:
+    thing = getattr(dynhp, name)
+    first = (vars(thing).get("__doc__") or thing.__doc__ or "").strip().splitlines()[0]
+    assert first[0].isupper(), first
+    assert not first.startswith(f"{name}("), "a signature that dataclass made up"
+    assert thing.__module__.startswith("dynhp.")
+
+
+@pytest.mark.parametrize("name", sorted(ALIASES))
+def test_aliases_stand_for_types(name: str) -> None:
+    assert all(isinstance(kind, type) for kind in get_args(getattr(dynhp, name)))
+    assert len(get_args(getattr(dynhp, name))) > 1
+
+
+USED = [
+    name
+    for name in dynhp.__all__
+    if not (
+        name in ALIASES | RECORDS
+        or is_contract(getattr(dynhp, name))
+        or is_error(getattr(dynhp, name))
+    )
+]
+
+
+@pytest.mark.parametrize("name", USED)
+def test_what_users_make_or_call_has_an_example(name: str) -> None:
+    """All but contracts, errors and records; the examples themselves run with the doctests."""
+    docstring = inspect.getdoc(getattr(dynhp, name)) or ""
+    assert doctest.DocTestParser().get_examples(docstring), docstring
+
+
+@pytest.mark.parametrize("name", sorted(RECORDS))
+def test_records_are_exempt_only_as_long_as_they_have_no_example(name: str) -> None:
+    thing = getattr(dynhp, name)
+    assert isinstance(thing, type)
+    assert not doctest.DocTestParser().get_examples(inspect.getdoc(thing) or "")
+
+
+def test_every_error_is_a_dynhp_error_in_the_tree_of_its_docstring() -> None:
+    errors = [name for name in dynhp.__all__ if is_error(getattr(dynhp, name))]
+    tree = inspect.getmodule(dynhp.DynhpError).__doc__ or ""  # type: ignore[union-attr]
+    assert len(errors) > 5
+    for name in errors:
+        assert issubclass(getattr(dynhp, name), dynhp.DynhpError)
+        assert f" {name}" in tree, name
+
+
+def test_importing_needs_numpy_and_the_standard_library_only() -> None:
+    code = """
+import numpy, sys
+before = set(sys.modules)
+import dynhp
+print(sorted({name.partition('.')[0] for name in set(sys.modules) - before}))
+"""
+    added = set(ast.literal_eval(run(code).stdout))
+    assert "dynhp" in added
+    assert added - {"dynhp"} <= sys.stdlib_module_names
+
+
+def test_importing_imports_no_more_of_dynhp_than_the_core() -> None:
+    code = "import dynhp, sys; print([n for n in sys.modules if n.startswith('dynhp')])"
+    loaded = ast.literal_eval(run(code).stdout)
+    assert not {"dynhp.cli.main", "dynhp.testing", "dynhp.report"} & set(loaded)
+
+
+def test_importing_prints_nothing_and_writes_nothing(tmp_path: Path) -> None:
+    code = f"""
+import os, sys
+os.chdir({str(tmp_path)!r})
+import numpy
+def hook(event, arguments):
+    if event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+"):
+        raise AssertionError(arguments)
+    if event in ("os.mkdir", "os.rename", "os.remove", "socket.connect", "subprocess.Popen"):
+        raise AssertionError(event)
+sys.addaudithook(hook)
+import dynhp
+"""
+    done = run(code, PYTHONDONTWRITEBYTECODE="1")
+    assert (done.stdout, done.stderr) == ("", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_importing_leaves_generators_logging_and_warnings_as_they_are() -> None:
+    code = """
+import logging, random, warnings, numpy as np
+def now():
+    return (random.getstate(), np.random.get_state()[1].tolist(), np.geterr(), warnings.filters[:],
+            logging.root.level, logging.root.handlers[:])
+before = now()
+import dynhp
+assert now() == before
+assert [type(h) for h in logging.getLogger("dynhp").handlers] == [logging.NullHandler]
+"""
+    assert run(code).returncode == 0
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
+    assert f'version = "{dynhp.__version__}"' in lines
+
+
+def test_the_type_marker_is_there() -> None:
+    assert (ROOT / "dynhp" / "py.typed").exists()
+
+
+SCHEDULE = """
+from dynhp import DynamicGridAdapter, Neighbors, lowest, schedule_of
+from dynhp.testing.toys.quadratic import NoisyQuadratic
+adapter = DynamicGridAdapter(
+    NoisyQuadratic(noise=0.5, seed=3), {"lr": [0.01, 0.03, 0.1, 0.3]}, criterion=lowest("loss"),
+    adapt_every=3, try_for=1, proposer=Neighbors(), randomness="independent", seed=11)
+print(schedule_of(adapter.run(20)).to_json())
+"""
+
+
+def test_a_run_is_the_same_in_every_process() -> None:
+    first, *others = (run(SCHEDULE, **extra).stdout for extra in ({}, {}, {"PYTHONHASHSEED": "7"}))
+    assert others == [first, first]
+    assert len(dynhp.Schedule.from_json(first).segments) == 7
+    assert len({segment.values for segment in dynhp.Schedule.from_json(first).segments}) > 1

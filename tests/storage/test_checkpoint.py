@@ -1,0 +1,549 @@
+"""Checkpoints: what is kept, what is refused, and a disk that does not play along."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dynhp.storage.files
+from dynhp import DynamicGridAdapter, Processes, lowest
+from dynhp.errors import CheckpointError, CodecError, DamagedFile, SettingsError
+from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
+from dynhp.storage.codecs import decode, encode
+from dynhp.storage.folder import CheckpointFolder
+from dynhp.storage.journal import Journal, history_from_journal
+from dynhp.testing import NoisyQuadratic
+from tests.support.resuming import Killed, adapter_of, mortal
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def _fast_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+def fresh(**settings: Any) -> DynamicGridAdapter:
+    return adapter_of(mortal({}), settings)
+
+
+def saved(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("checkpoint-*.zip"))
+
+
+@pytest.mark.usefixtures("_fast_disk")
+@pytest.mark.parametrize(
+    ("every", "keep", "expected"),
+    [(1, 2, [4, 5]), (2, 2, [4, 5]), (3, 9, [0, 3, 5]), (9, 2, [0, 5]), (1, 1, [5])],
+)
+def test_the_newest_are_kept(every: int, keep: int, expected: list[int], tmp_path: Path) -> None:
+    run_with_checkpoints(fresh(), 20, checkpoint=tmp_path, every=every, keep=keep)
+    assert saved(tmp_path) == [f"checkpoint-{number:08}.zip" for number in expected]
+    assert {path.name for path in tmp_path.iterdir()} == {*saved(tmp_path), "lock"}
+
+
+@pytest.mark.usefixtures("_fast_disk")
+def test_what_a_checkpoint_holds(tmp_path: Path) -> None:
+    adapter = fresh()
+    run_with_checkpoints(adapter, 8, checkpoint=tmp_path, journal=tmp_path / "journal")
+    content = decode((tmp_path / "checkpoint-00000002.zip").read_bytes())
+    assert set(content) == {"adapter", "history", "trainer", "outputs"}
+    assert encode(content["trainer"]) == encode(adapter.trainer.get_state())
+    assert content["adapter"]["settings"] == adapter.state_dict()["settings"]
+    assert len(content["history"].splitlines()) == 2
+    assert content["outputs"][0]["bytes"] == (tmp_path / "journal").stat().st_size
+
+
+def test_a_checkpoint_is_on_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = []
+    replace, fsync = os.replace, os.fsync
+
+    def noted_sync(descriptor: int) -> None:
+        steps.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")).name)
+        fsync(descriptor)
+
+    def noted_replace(source: Any, target: Any) -> None:
+        steps.append(f"{Path(source).name} -> {Path(target).name}")
+        replace(source, target)
+
+    if not os.path.exists("/proc/self/fd"):
+        pytest.skip("names of open files are not known here")
+    monkeypatch.setattr(os, "fsync", noted_sync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    shelf = CheckpointFolder(tmp_path)
+    shelf.save(3, {"a": 1})
+    name = "checkpoint-00000003.zip"
+    assert steps == [f"{name}.part", f"{name}.part -> {name}", tmp_path.name]
+
+
+@pytest.mark.usefixtures("_fast_disk")
+@pytest.mark.parametrize("damage", ["torn", "flipped", "emptied", "a state of something else"])
+def test_a_damaged_checkpoint_is_put_aside_and_the_one_before_it_used(
+    damage: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run_with_checkpoints(fresh(), 12, checkpoint=tmp_path)
+    newest = tmp_path / "checkpoint-00000003.zip"
+    data = bytearray(newest.read_bytes())
+    data[len(data) // 2] ^= 1
+    newest.write_bytes(
+        {
+            "torn": newest.read_bytes()[:-10],
+            "flipped": bytes(data),
+            "emptied": b"",
+            "a state of something else": encode({"a": 1}),
+        }[damage]
+    )
+    adapter = fresh()
+    with caplog.at_level(logging.WARNING, "dynhp"):
+        history = run_with_checkpoints(adapter, 16, checkpoint=tmp_path)
+    assert "checkpoint-00000003.zip is damaged" in caplog.text
+    assert history == fresh_history(12, 16)
+    assert (tmp_path / "checkpoint-00000003.damaged").exists()
+    assert saved(tmp_path) == ["checkpoint-00000003.zip", "checkpoint-00000004.zip"]
+
+
+def fresh_history(*epochs: int) -> Any:
+    adapter = fresh()
+    return [adapter.run(until) for until in epochs][-1]
+
+
+@pytest.mark.usefixtures("_fast_disk")
+def test_where_all_are_damaged_nothing_is_started_anew(tmp_path: Path) -> None:
+    run_with_checkpoints(fresh(), 8, checkpoint=tmp_path)
+    for name in saved(tmp_path):
+        (tmp_path / name).write_bytes(b"gone")
+    with pytest.raises(CheckpointError, match=r"no checkpoint in .* can be used: checkpoint-0.*2"):
+        run_with_checkpoints(fresh(), 8, checkpoint=tmp_path)
+
+
+@pytest.mark.usefixtures("_fast_disk")
+def test_a_checkpoint_that_cannot_be_read_is_not_called_damaged(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint-00000001.zip").mkdir()
+    with pytest.raises(CheckpointError, match="cannot be read") as caught:
+        run_with_checkpoints(fresh(), 8, checkpoint=tmp_path)
+    assert not isinstance(caught.value, DamagedFile)
+
+
+@pytest.mark.usefixtures("_fast_disk")
+def test_other_settings_are_refused_and_the_difference_shown(tmp_path: Path) -> None:
+    run_with_checkpoints(fresh(), 4, checkpoint=tmp_path)
+    with pytest.raises(SettingsError, match="keep: saved 'winner', here 'value'"):
+        run_with_checkpoints(fresh(keep="value"), 8, checkpoint=tmp_path)
+
+
+@pytest.mark.usefixtures("_fast_disk")
+@pytest.mark.parametrize(
+    ("ours", "message"),
+    [
+        ({"seed": 1}, "seed: saved 0, here 1$"),
+        ({"initial": {"lr": 0.3}}, "initial: saved {'lr': 0.03}, here {'lr': 0.3}$"),
+    ],
+)
+def test_another_seed_or_start_is_another_run(ours: Any, message: str, tmp_path: Path) -> None:
+    run_with_checkpoints(fresh(), 4, checkpoint=tmp_path)
+    with pytest.raises(SettingsError, match=message):
+        run_with_checkpoints(fresh(**ours), 8, checkpoint=tmp_path)
+    same = fresh(seed=0, initial={"lr": 0.03})
+    assert run_with_checkpoints(same, 8, checkpoint=tmp_path) == fresh_history(4, 8)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A proposer whose text says all."""
+
+    count: int
+
+    def propose(self, known: Any, rng: Any) -> Any:
+        return [] if known.tries else list(known.space.grid())[: self.count]
+
+    def waves(self, space: Any, current: Any) -> tuple[int, ...]:
+        return (self.count,)
+
+
+class Untold(Told):
+    """One whose text is an address, and which counts how often it is asked."""
+
+    __repr__ = object.__repr__
+
+    def propose(self, known: Any, rng: Any) -> Any:
+        vars(self)["_asked"] = vars(self).get("_asked", 0) + 1
+        return super().propose(known, rng)
+
+
+@pytest.mark.usefixtures("_fast_disk")
+@pytest.mark.parametrize("kind", [Told, Untold])
+def test_parts_of_ones_own_are_compared_by_their_text_or_their_attributes(
+    kind: Any, tmp_path: Path
+) -> None:
+    run_with_checkpoints(fresh(proposer=kind(2)), 4, checkpoint=tmp_path)
+    with pytest.raises(SettingsError, match=r"proposer: .*count.*2.*, here .*count.*3"):
+        run_with_checkpoints(fresh(proposer=kind(3)), 8, checkpoint=tmp_path)
+    assert run_with_checkpoints(fresh(proposer=kind(2)), 8, checkpoint=tmp_path).epochs == 8
+
+
+@pytest.mark.usefixtures("_fast_disk")
+def test_fewer_epochs_than_are_done_are_refused_and_a_shorter_plan_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with checkpoints(tmp_path, fresh()) as begun:
+        next(begun.rounds(40))
+    before = (tmp_path / "checkpoint-00000001.zip").read_bytes()
+    with pytest.raises(SettingsError, match=r"epochs must be at least 4, .* got 2; ask for more"):
+        run_with_checkpoints(fresh(), 2, checkpoint=tmp_path)
+    assert (tmp_path / "checkpoint-00000001.zip").read_bytes() == before
+    with caplog.at_level(logging.WARNING, "dynhp"):
+        assert run_with_checkpoints(fresh(), 8, checkpoint=tmp_path).epochs == 8
+    assert "was planned for 40 epochs; from now on it is for 8" in caplog.text
+
+
+def test_a_trainer_that_was_put_back_already_tells_where_the_run_goes_on() -> None:
+    trainer, space = NoisyQuadratic(), {"lr": [0.02, 0.1, 0.3]}
+    settings: Any = {"criterion": lowest("loss"), "adapt_every": 2, "try_for": 1}
+    first = DynamicGridAdapter(trainer, space, **settings)
+    first.run(4)
+    assert first.current != first.history[0].previous
+    again = DynamicGridAdapter(trainer, space, **settings)  # on the same, which reads back
+    again.load_state_dict(first.state_dict())
+    assert again.history == first.history
+    other = DynamicGridAdapter(NoisyQuadratic(), space, initial=first.current, **settings)
+    with pytest.raises(SettingsError, match="initial: saved"):
+        other.load_state_dict(first.state_dict())
+
+
+@pytest.mark.usefixtures("_fast_disk")
+def test_whether_to_resume(tmp_path: Path) -> None:
+    nowhere = tmp_path / "nowhere"
+    with pytest.raises(CheckpointError, match="holds no checkpoint to go on from"):
+        resume(nowhere, fresh())
+    assert not nowhere.exists()
+    nowhere.mkdir()
+    with pytest.raises(CheckpointError, match="holds no checkpoint to go on from"):
+        resume(nowhere, fresh())
+    run_with_checkpoints(fresh(), 4, checkpoint=nowhere, resume="never")
+    with pytest.raises(CheckpointError, match="holds a run of 1 rounds already"):
+        run_with_checkpoints(fresh(), 4, checkpoint=nowhere, resume="never")
+    assert run_with_checkpoints(fresh(), 8, checkpoint=nowhere, resume="must").epochs == 8
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"every": 0}, "every must be a whole number above 0, got 0"),
+        ({"keep": 0}, "keep must be a whole number above 0, got 0"),
+        ({"resume": True}, "resume must be 'allow' or 'must' or 'never', got True"),
+        ({"on_checkpoint_error": "ignore"}, "on_error must be 'stop' or 'warn', got 'ignore'"),
+    ],
+)
+def test_settings_that_cannot_work(settings: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=message):
+        run_with_checkpoints(fresh(), 4, checkpoint=tmp_path / "new", **settings)
+    with pytest.raises(SettingsError, match="epochs"):
+        run_with_checkpoints(fresh(), 0, checkpoint=tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+class Unstorable(NoisyQuadratic):
+    def get_state(self) -> dict[str, Any]:
+        return {**super().get_state(), "optimizer": {"hook": print}}
+
+
+@pytest.mark.parametrize("on_error", ["stop", "warn"])
+def test_a_state_that_cannot_be_stored_is_said_before_anything_is_trained(
+    on_error: Any, tmp_path: Path
+) -> None:
+    trainer = Unstorable()
+    adapter = DynamicGridAdapter(
+        trainer, {"lr": [0.1, 0.2]}, criterion=lowest("loss"), adapt_every=2, try_for=1
+    )
+    with pytest.raises(CodecError, match=r"\['optimizer'\]\['hook'\].*register_codec"):
+        run_with_checkpoints(adapter, 4, checkpoint=tmp_path, on_checkpoint_error=on_error)
+    assert trainer.steps == 0
+    assert saved(tmp_path) == []
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from dynhp.storage.folder import CheckpointFolder
+with CheckpointFolder(Path(sys.argv[1])).locked():
+    print("mine", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="nothing is locked there")
+@pytest.mark.parametrize("on_error", ["stop", "warn"])
+def test_two_processes_cannot_save_into_one_folder(on_error: Any, tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"mine\n"
+        with pytest.raises(CheckpointError, match="another process is using"):
+            run_with_checkpoints(fresh(), 4, checkpoint=tmp_path, on_checkpoint_error=on_error)
+        other.kill()
+    assert run_with_checkpoints(fresh(), 4, checkpoint=tmp_path).epochs == 4
+
+
+# The disk does not play along: a folder that cannot be, that goes away, that is full.
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    place = tmp_path / "file" / "saved"
+    adapter = fresh()
+    with pytest.raises(CheckpointError, match=r"the lock could not be written to .*file.*'warn'"):
+        run_with_checkpoints(adapter, 4, checkpoint=place)
+    assert adapter.trainer.asked == []
+    with pytest.warns(RuntimeWarning, match="could not be written") as caught:
+        history = run_with_checkpoints(adapter, 8, checkpoint=place, on_checkpoint_error="warn")
+    assert len(caught) > 2
+    assert history == fresh().run(8)
+
+
+def readonly(folder: Path) -> bool:
+    """Whether files cannot be made here, even by those who may do anything."""
+    try:
+        (folder / "probe").touch()
+    except OSError:
+        return True
+    (folder / "probe").unlink()
+    return False
+
+
+@contextlib.contextmanager
+def mounted(*options: str) -> Iterator[Path]:
+    """A small disk of its own, where the system lets us have one."""
+    folder = Path(tempfile.mkdtemp())
+    command = ["mount", "-t", "tmpfs", "-o", ",".join(options), "tmpfs", str(folder)]
+    try:
+        done = subprocess.run(command, capture_output=True) if shutil.which("mount") else None
+        if done is None or done.returncode:
+            pytest.skip("no disk may be mounted here")
+        try:
+            yield folder
+        finally:
+            subprocess.run(["umount", str(folder)], check=True)
+    finally:
+        folder.rmdir()
+
+
+def test_a_disk_that_becomes_read_only() -> None:
+    with mounted("size=1m") as folder:
+        run_with_checkpoints(fresh(), 8, checkpoint=folder)
+        before = {path.name: path.read_bytes() for path in folder.iterdir()}
+        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+        assert readonly(folder)
+        with pytest.raises(CheckpointError, match="Read-only file system"):
+            run_with_checkpoints(fresh(), 12, checkpoint=folder)
+        with pytest.warns(RuntimeWarning, match="Read-only file system"):
+            history = run_with_checkpoints(
+                fresh(), 12, checkpoint=folder, on_checkpoint_error="warn"
+            )
+        assert history == fresh_history(8, 12)
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+class Growing(NoisyQuadratic):
+    """A trainer whose state grows until no disk can hold it."""
+
+    def get_state(self) -> dict[str, Any]:
+        return {**super().get_state(), "ballast": np.zeros(self.steps * 10_000)}
+
+
+def growing() -> DynamicGridAdapter:
+    return DynamicGridAdapter(
+        Growing(), {"lr": [0.1, 0.2]}, criterion=lowest("loss"), adapt_every=2, try_for=1
+    )
+
+
+def test_a_full_disk() -> None:
+    with mounted("size=1m") as folder:
+        adapter = growing()
+        with pytest.raises(CheckpointError, match=r"No space left on device.*make room"):
+            run_with_checkpoints(adapter, 20, checkpoint=folder, journal=folder / "journal")
+        reached = adapter.epoch
+        assert 0 < reached < 20
+        assert adapter.trainer.get_state()["steps"] == reached  # back at the round's start
+        assert not list(folder.glob("*.part"))
+        with contextlib.suppress(ZeroDivisionError), checkpoints(folder, growing()) as resumed:
+            assert resumed.epoch in (reached, reached - 2)  # what was saved before is intact
+            raise ZeroDivisionError  # nothing is to be saved now
+        again = growing()
+        with pytest.warns(RuntimeWarning, match="No space left on device"):
+            history = run_with_checkpoints(
+                again,
+                20,
+                checkpoint=folder,
+                journal=folder / "journal",
+                on_checkpoint_error="warn",
+            )
+        assert history == growing().run(20)
+        assert history_from_journal(folder / "journal") == history
+
+
+FULL = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+from tests.storage.test_checkpoint import growing
+from dynhp.storage.checkpoint import run_with_checkpoints
+from dynhp.errors import CheckpointError
+try:
+    run_with_checkpoints(growing(), 20, checkpoint=sys.argv[1])
+except CheckpointError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of file sizes work on Linux")
+def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "File too large" in done.stdout
+    assert "Those before it are as they were" in done.stdout
+    assert not list(tmp_path.glob("*.part"))
+    assert run_with_checkpoints(growing(), 20, checkpoint=tmp_path) == growing().run(20)
+
+
+@pytest.mark.usefixtures("_fast_disk")
+@pytest.mark.parametrize("when", [0, 2])
+def test_a_folder_that_is_removed_in_mid_run(when: int, tmp_path: Path) -> None:
+    folder = tmp_path / "saved"
+
+    def sweep(event: Any) -> None:
+        if getattr(event, "index", None) == when and not hasattr(event, "tries"):
+            shutil.rmtree(folder)
+
+    adapter = adapter_of(mortal({}), {}, (sweep,))
+    with pytest.raises(CheckpointError, match=r"a try of round .*No such file or directory"):
+        run_with_checkpoints(adapter, 20, checkpoint=folder)
+    assert adapter.epoch == 4 * when
+    adapter = adapter_of(mortal({}), {}, (sweep,))
+    with pytest.warns(RuntimeWarning, match="No such file or directory"):
+        history = run_with_checkpoints(adapter, 20, checkpoint=folder, on_checkpoint_error="warn")
+    assert history == fresh().run(20)
+    assert not folder.exists()  # it may be a disk that was taken out: nothing is put in its place
+
+
+@pytest.mark.usefixtures("_fast_disk")
+def test_a_first_checkpoint_that_fails_leaves_no_tries_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = dynhp.storage.files.write_atomically
+
+    def no_checkpoints(path: Path, write: Any, *, durable: bool) -> Any:
+        if durable:
+            raise OSError("no")
+        return real(path, write, durable=durable)
+
+    monkeypatch.setattr("dynhp.storage.folder.write_atomically", no_checkpoints)
+    with pytest.warns(RuntimeWarning, match=r"the checkpoint after round \d could not be"):
+        run_with_checkpoints(fresh(), 4, checkpoint=tmp_path, on_checkpoint_error="warn")
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+
+
+@pytest.mark.usefixtures("_fast_disk")
+def test_a_journal_that_is_new_or_no_longer_wanted(tmp_path: Path) -> None:
+    run_with_checkpoints(fresh(), 4, checkpoint=tmp_path / "a", journal=tmp_path / "journal")
+    assert run_with_checkpoints(fresh(), 8, checkpoint=tmp_path / "a").epochs == 8
+    run_with_checkpoints(fresh(), 12, checkpoint=tmp_path / "a", journal=tmp_path / "late")
+    assert [round_.start for round_ in history_from_journal(tmp_path / "late")] == [8]
+    journal = Journal(tmp_path / "journal")
+    with pytest.raises(CheckpointError, match="is not the journal of this run"):
+        run_with_checkpoints(adapter_of(mortal({}), {}, (journal,)), 16, checkpoint=tmp_path / "a")
+
+
+@pytest.mark.usefixtures("_fast_disk")
+def test_a_run_goes_on_and_is_saved_when_its_journal_is_lost(tmp_path: Path) -> None:
+    folder, journal = tmp_path / "saved", tmp_path / "journal"
+
+    def sweep(event: Any) -> None:
+        if getattr(event, "index", None) == 1 and hasattr(event, "tries"):
+            journal.unlink()
+
+    settings: Any = {"checkpoint": folder, "journal": journal}
+    adapter = adapter_of(mortal({}), {}, (sweep,))
+    with pytest.warns(RuntimeWarning, match="somebody has removed or cut it"):
+        run_with_checkpoints(adapter, 16, on_checkpoint_error="warn", **settings)
+    assert saved(folder)[-1] == "checkpoint-00000004.zip"
+    assert not journal.exists()
+    longer = run_with_checkpoints(fresh(), 20, **settings)  # with a journal of its own
+    assert longer == fresh_history(16, 20)
+    assert history_from_journal(journal).rounds == longer.rounds[4:]
+    shutil.rmtree(folder)
+    journal.unlink()
+    adapter = adapter_of(mortal({}), {}, (sweep,))
+    with pytest.raises(CheckpointError, match=r"^of the journal .* are left: .* put the file back"):
+        run_with_checkpoints(adapter, 16, **settings)
+
+
+@pytest.mark.usefixtures("_fast_disk")
+def test_two_runs_of_one_process_cannot_save_into_one_folder(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "saved")
+    (tmp_path / "saved").mkdir()
+    with checkpoints(tmp_path / "saved", fresh()) as adapter:
+        with pytest.raises(CheckpointError, match="another run of this process is using"):
+            run_with_checkpoints(fresh(), 4, checkpoint=tmp_path / "link")
+        adapter.run(4)
+    assert run_with_checkpoints(fresh(), 8, checkpoint=tmp_path / "link").epochs == 8
+
+
+class Undefined(NoisyQuadratic):
+    """A trainer with a metric that is a nan of its own every time."""
+
+    def metrics(self) -> dict[str, float]:
+        return {**super().metrics(), "auc": float("nan")}
+
+
+def undefined(**settings: Any) -> DynamicGridAdapter:
+    return DynamicGridAdapter(
+        Undefined(seed=1),
+        {"lr": [0.01, 0.1]},
+        criterion=lowest("loss"),
+        adapt_every=4,
+        try_for=1,
+        **settings,
+    )
+
+
+@pytest.mark.usefixtures("_fast_disk")
+def test_equal_runs_are_equal_where_a_metric_is_nan(tmp_path: Path) -> None:
+    expected = undefined(callbacks=[Journal(tmp_path / "journal")]).run(8)
+    assert undefined().run(8) == expected
+    assert history_from_journal(tmp_path / "journal") == expected
+    seen: list[Any] = []
+
+    def kill(event: Any) -> None:
+        seen.append(event)
+        if len(seen) == 7:  # at the second try of the second round
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_with_checkpoints(undefined(callbacks=[kill]), 8, checkpoint=tmp_path / "saved")
+    assert list((tmp_path / "saved").glob("try-00000001-*"))
+    assert resume(tmp_path / "saved", undefined()) == expected
+    with Processes(Undefined, workers=1) as executor:
+        assert undefined(executor=executor).run(8) == expected

@@ -1,0 +1,331 @@
+"""Killed at any moment and resumed, a run ends bit for bit as if nothing had happened."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dynhp.storage.files
+from dynhp import adapt, lowest
+from dynhp.errors import CheckpointError, SettingsError
+from dynhp.executors import Serial
+from dynhp.records import Candidate
+from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
+from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
+from dynhp.storage.codecs import encode
+from dynhp.storage.journal import Journal, history_from_journal
+from dynhp.storage.recording import Asked, Done, Place, Recording
+from dynhp.testing import NoisyQuadratic, Quadratic
+from tests.support.resuming import CASES, EPOCHS, Killed, adapter_of, left_by, live, mortal, told
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _fast_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_saving_changes_nothing(name: str, tmp_path: Path) -> None:
+    trainer, history = live(tmp_path, CASES[name])
+    plain = mortal(CASES[name])
+    expected = adapter_of(plain, CASES[name]).run(EPOCHS)
+    assert told(history) == told(expected)
+    assert encode(trainer.get_state()) == encode(plain.get_state())
+    assert trainer.asked == plain.asked
+    assert told(history_from_journal(tmp_path / "journal")) == told(expected)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("life", [3, 4, 7, 12])
+def test_a_run_that_dies_again_and_again_ends_the_same(
+    name: str, life: int, tmp_path: Path
+) -> None:
+    case = CASES[name]
+    calm, lives = tmp_path / "calm", 0
+    calm.mkdir()
+    trainer, expected = live(calm, case)
+    life += case.get("every", 1) - 1  # the stretches that are done anew in every life
+    while True:
+        lives += 1
+        try:
+            survivor, history = live(tmp_path, case, life)
+            break
+        except Killed:
+            assert lives < 50
+    assert lives > 1
+    assert told(history) == told(expected)
+    assert left_by(tmp_path, survivor) == left_by(calm, trainer)
+
+
+def lives_and_io(folder: Path, case: Any, fatal: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Die at the n-th step of writing files, as a kill does: nothing is cleaned up. Count them."""
+    steps = 0
+
+    def step(real: Any, *arguments: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        if steps == fatal:
+            raise Killed
+        return real(*arguments)
+
+    with monkeypatch.context() as patch:
+        for name in ("replace", "truncate", "fsync"):
+            real = getattr(os, name)
+            patch.setattr(os, name, lambda *arguments, real=real: step(real, *arguments))
+        patch.setattr(dynhp.storage.files, "remove", lambda path: None)
+        write = dynhp.storage.codecs.archive.write
+
+        def torn(file: Any, members: Any) -> Any:
+            step(lambda: None)
+            file.write(b"PK\3\4 torn") if steps + 1 == fatal else None
+            return step(write, file, members)
+
+        patch.setattr("dynhp.storage.codecs.archive.write", torn)
+        live(folder, case, epochs=6)
+    return steps
+
+
+def test_death_at_every_step_of_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = CASES["racing"]
+    calm = tmp_path / "calm"
+    calm.mkdir()
+    trainer, expected = live(calm, case, epochs=6)
+    counted = tmp_path / "counted"
+    counted.mkdir()
+    total = lives_and_io(counted, case, -1, monkeypatch)
+    assert total > 40
+    for fatal in range(1, total + 1):
+        folder = tmp_path / str(fatal)
+        folder.mkdir()
+        with pytest.raises(Killed):
+            lives_and_io(folder, case, fatal, monkeypatch)
+        survivor, history = live(folder, case, epochs=6)
+        assert told(history) == told(expected)
+        assert left_by(folder, survivor) == left_by(calm, trainer)
+        assert not list(folder.rglob("*.part"))
+
+
+def test_tries_that_were_done_are_not_trained_again(tmp_path: Path) -> None:
+    case = CASES["grid"]
+    (tmp_path / "calm").mkdir()
+    calm, _ = live(tmp_path / "calm", case)
+    per_round = 4 * 2 + 1  # four tries of two epochs, and the stretch in one go
+    for trained in range(per_round, 2 * per_round):  # in the second round
+        folder = tmp_path / str(trained)
+        folder.mkdir()
+        with pytest.raises(Killed):
+            live(folder, case, trained)
+        second, _ = live(folder, case)
+        done = (trained - per_round) // 2 * 2  # whole tries
+        assert second.asked == calm.asked[per_round + done :]
+
+
+def test_a_torn_try_is_trained_again_and_so_are_those_after_it(tmp_path: Path) -> None:
+    case = CASES["grid"]
+    with pytest.raises(Killed):
+        live(tmp_path, case, 8)  # all tries of the first round
+    files = sorted((tmp_path / "saved").glob("try-*.zip"))
+    assert len(files) == 4
+    files[1].write_bytes(files[1].read_bytes()[:-1])
+    second, history = live(tmp_path, case)
+    assert [k for k, _ in second.asked[:7]] == [1] * 6 + [2]
+    assert history == adapter_of(mortal(case), case).run(EPOCHS)
+
+
+def test_tries_of_another_checkpoint_or_another_plan_are_not_used(tmp_path: Path) -> None:
+    case = CASES["grid"]
+    with pytest.raises(Killed):
+        live(tmp_path, case, 8)
+    trainer = mortal(case)
+    run_with_checkpoints(adapter_of(trainer, case), 2, checkpoint=tmp_path / "saved", journal=None)
+    assert [k for k, _ in trainer.asked] == [1] * 8  # two epochs are all there are
+    assert not list((tmp_path / "saved").glob("try-*.zip"))
+
+
+def test_tries_of_another_plan_are_not_used_where_the_checkpoint_is_the_same(
+    tmp_path: Path,
+) -> None:
+    case = CASES["grid"]
+    live(tmp_path, case, epochs=4, every=2)
+    with pytest.raises(Killed):
+        live(tmp_path, case, 4, epochs=12, every=2)
+    assert len(list((tmp_path / "saved").glob("try-00000001-*.zip"))) == 2
+    third, history = live(tmp_path, case, epochs=5, every=2)
+    assert [k for k, _ in third.asked] == [1] * 4
+    expected = adapter_of(mortal(case), case)
+    assert [told(expected.run(4)), told(expected.run(5))][-1] == told(history)
+
+
+def test_tries_that_build_on_a_checkpoint_that_is_lost_are_trained_again(tmp_path: Path) -> None:
+    case = CASES["grid"]
+    (tmp_path / "calm").mkdir()
+    calm, expected = live(tmp_path / "calm", case)
+    with pytest.raises(Killed):
+        live(tmp_path, case, 9 + 9 + 8)  # all tries of the third round
+    (tmp_path / "saved" / "checkpoint-00000002.zip").write_bytes(b"lost")
+    second, history = live(tmp_path, case)
+    assert second.asked == calm.asked[9:]
+    assert told(history) == told(expected)
+    assert left_by(tmp_path, second) == left_by(tmp_path / "calm", calm)
+
+
+def test_more_epochs_can_be_added(tmp_path: Path) -> None:
+    case = CASES["margin"]
+    first = run_with_checkpoints(adapter_of(mortal(case), case), 8, checkpoint=tmp_path)
+    both = run_with_checkpoints(adapter_of(mortal(case), case), 16, checkpoint=tmp_path)
+    expected = adapter_of(mortal(case), case)
+    assert (expected.run(8), expected.run(16)) == (first, both)
+
+
+def test_resume_goes_on_to_the_end_that_was_planned(tmp_path: Path) -> None:
+    case = CASES["value"]
+    with pytest.raises(Killed):
+        live(tmp_path, case, 20)
+    trainer = mortal(case)
+    journal = Journal(tmp_path / "journal", seconds=False)
+    history = resume(tmp_path / "saved", adapter_of(trainer, case, (journal,)))
+    calm = tmp_path / "calm"
+    calm.mkdir()
+    undisturbed, expected = live(calm, case)
+    assert told(history) == told(expected)
+    assert left_by(tmp_path, trainer) == left_by(calm, undisturbed)
+
+
+def test_a_finished_run_is_simply_given_back(tmp_path: Path) -> None:
+    _, history = live(tmp_path, CASES["grid"])
+    trainer, again = live(tmp_path, CASES["grid"])
+    assert (again, trainer.asked) == (history, [])
+
+
+def test_runs_by_hand_and_runs_in_loops_resume_too(tmp_path: Path) -> None:
+    def epochs(planned: int, until: int) -> tuple[Quadratic, Any]:
+        model = Quadratic()
+        loop = adapt(
+            planned,
+            state=[model],
+            space={"lr": [0.1, 0.5]},
+            criterion=lowest("loss"),
+            adapt_every=5,
+            try_for=1,
+        )
+        with checkpoints(tmp_path, loop.adapter):
+            for count, epoch in enumerate(loop):
+                if count == until:
+                    raise Killed
+                model.train_k(1, epoch.values)
+                epoch.report(loss=model.metrics()["loss"])
+        return model, loop.history
+
+    with pytest.raises(Killed):
+        epochs(12, 9)  # in the second round
+    model, history = epochs(12, 99)
+    assert history.epochs == 12
+    assert [round_.start for round_ in history] == [0, 5, 10]
+    assert model.x == 0.5**12
+    assert epochs(17, 99)[1].epochs == 17
+
+
+def test_a_resumed_adapter_steps_on(tmp_path: Path) -> None:
+    case = CASES["grid"]
+    for _ in range(2):
+        with checkpoints(tmp_path, adapter_of(mortal(case), case)) as adapter:
+            last = adapter.step()
+    assert (last.index, last.start) == (1, 4)
+    with pytest.raises(CheckpointError, match="was not planned for a number of epochs"):
+        resume(tmp_path, adapter_of(mortal(case), case))
+
+
+def test_executor_and_callbacks_are_put_back(tmp_path: Path) -> None:
+    seen: list[Any] = []
+    adapter = adapter_of(mortal({}), {}, (seen.append,))
+    before = adapter.executor, adapter.callbacks
+    run_with_checkpoints(adapter, 4, checkpoint=tmp_path / "a", journal=tmp_path / "j")
+    assert (adapter.executor, adapter.callbacks) == before
+    assert history_from_journal(tmp_path / "j") == adapter.history
+    with pytest.raises(Killed), checkpoints(tmp_path / "b", adapter):
+        raise Killed
+    assert (adapter.executor, adapter.callbacks) == before
+    assert len(seen) == 6
+
+
+class Notes(dict[Place, Done]):
+    """A notebook in memory."""
+
+    def find(self, place: Place) -> Done | None:
+        return self.get(place)
+
+    def note(self, place: Place, done: Done) -> None:
+        self[place] = done
+
+
+def outcomes(notes: Notes, *rates: float, keep: bool = True) -> list[Outcome]:
+    trainer = NoisyQuadratic()
+    jobs = [
+        Job(origin=trainer.get_state(), candidate=Candidate({"lr": rate}), epochs=1)
+        for rate in rates
+    ]
+    recording = Recording(Serial(), notes)
+    recording.begin(7)
+    found = []
+    for outcome in recording.run(trainer, jobs, at=UNKNOWN_STATE):
+        assert not outcome.in_place
+        if keep:
+            outcome.keep()
+        found.append(outcome)
+    return found
+
+
+def test_another_job_than_the_one_noted_is_refused() -> None:
+    notes = Notes()
+    outcomes(notes, 0.1, 0.2)
+    assert list(notes) == [Place(7, 0, 0), Place(7, 0, 1)]
+    assert notes[Place(7, 0, 1)].asked == Asked(
+        candidate=Candidate({"lr": 0.2}), epochs=1, seed=None
+    )
+    with pytest.raises(CheckpointError, match=r"try 1 in heat 0 of round 7 was .*0\.2.*0\.3"):
+        outcomes(notes, 0.1, 0.3)
+
+
+def test_a_state_that_was_not_kept_is_never_made_up() -> None:
+    notes = Notes()
+    outcomes(notes, 0.1, keep=False)
+    assert notes[Place(7, 0, 0)].kept is False
+    assert outcomes(notes, 0.1, keep=False)[0].series == notes[Place(7, 0, 0)].series
+    with pytest.raises(CheckpointError, match="was behind when it was made and leads now"):
+        outcomes(notes, 0.1, keep=True)
+
+
+def test_an_adapter_that_has_trained_is_not_overwritten(tmp_path: Path) -> None:
+    live(tmp_path, CASES["grid"])
+    adapter = adapter_of(mortal({}), {})
+    adapter.run(4)
+    with pytest.raises(SettingsError, match="has trained 4 epochs of its own"):
+        run_with_checkpoints(adapter, 8, checkpoint=tmp_path / "saved")
+
+
+def test_an_adapter_that_has_trained_can_be_saved_from_there_on(tmp_path: Path) -> None:
+    adapter = adapter_of(mortal({}), {})
+    adapter.run(4)
+    run_with_checkpoints(adapter, 8, checkpoint=tmp_path, every=5)
+    again = run_with_checkpoints(adapter_of(mortal({}), {}), 12, checkpoint=tmp_path)
+    expected = adapter_of(mortal({}), {})
+    assert [expected.run(epochs) for epochs in (4, 8, 12)][-1] == again
+
+
+def test_killed_for_real() -> None:
+    """The short version of ``make torture``."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(ROOT / "benchmarks" / "torture.py"), "--runs", "4"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("4 of 4 final states and journals are bit-identical")

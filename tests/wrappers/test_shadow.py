@@ -1,0 +1,297 @@
+"""A shadow: the better of two lines is delivered, and both are paid for."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from dynhp import (
+    AllTriesFailed,
+    Delivery,
+    DynamicGridAdapter,
+    MetricError,
+    SettingsError,
+    Shadow,
+    ValueNotInForce,
+    highest,
+    lowest,
+    plan_for,
+)
+from dynhp.testing.toys.quadratic import NoisyQuadratic, Quadratic
+
+
+class Scripted:
+    """Tries see one score, the end another: a promising value can disappoint, or break."""
+
+    def __init__(self, ends: Mapping[float, float]) -> None:
+        self.ends = ends
+        self.epochs = 0
+        self.values: tuple[float, ...] = ()
+        self.fails_at: int | None = None
+
+    def get_state(self) -> tuple[Any, ...]:
+        return self.epochs, self.values
+
+    def set_state(self, state: tuple[Any, ...]) -> None:
+        self.epochs, self.values = state
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+        if self.epochs == self.fails_at:
+            raise KeyboardInterrupt
+        self.epochs += k
+        self.values += (hyperparameters["x"],) * k
+
+    def metrics(self) -> dict[str, float]:
+        last = self.values[-1] if self.values else 0.0
+        return {"promise": last, "end": self.ends.get(last, 0.0)}
+
+
+def shadowed(ends: Mapping[float, float]) -> Shadow:
+    adapter = DynamicGridAdapter(
+        Scripted(ends),
+        {"x": [1.0, 2.0]},
+        criterion=highest("promise"),
+        adapt_every=3,
+        try_for=1,
+        initial={"x": 1.0},
+    )
+    return Shadow(adapter, criterion=highest("end"))
+
+
+@pytest.mark.parametrize(
+    ("adapted", "shadow", "delivered"),
+    [
+        (0.9, 0.8, "adapted"),
+        (0.8, 0.9, "shadow"),
+        (0.8, 0.8, "shadow"),  # a tie is no reason to have adapted
+        (math.nan, 0.1, "shadow"),
+        (math.inf, 0.1, "shadow"),
+        (0.1, math.nan, "adapted"),
+        (0.1, math.inf, "adapted"),
+        (math.nan, math.nan, "adapted"),  # nothing to choose by: what was asked for
+    ],
+)
+def test_the_better_line_is_delivered(adapted: float, shadow: float, delivered: str) -> None:
+    run = shadowed({2.0: adapted, 1.0: shadow})
+    delivery = run.run(9)
+    assert delivery.delivered == delivered
+    assert repr((delivery.adapted_score, delivery.shadow_score)) == repr((adapted, shadow))
+    value = 2.0 if delivered == "adapted" else 1.0
+    assert run.adapter.trainer.get_state() == (9, (value,) * 9)
+
+
+def test_both_histories_are_there() -> None:
+    delivery = shadowed({2.0: 1.0}).run(9)
+    assert [round_.candidate["x"] for round_ in delivery.adapted] == [2.0, 2.0, 2.0]
+    assert [(round_.candidate["x"], round_.epochs) for round_ in delivery.shadow] == [(1.0, 9)]
+
+
+@pytest.mark.parametrize("ends", [{2.0: 1.0}, {1.0: 1.0}])
+def test_the_cost_is_the_adapters_and_one_run(ends: Mapping[float, float]) -> None:
+    run = shadowed(ends)
+    planned = plan_for(run.adapter, 10).most
+    cost = run.run(10).cost
+    assert (cost.main_line, cost.overhead) == (10, planned.overhead + 10)
+    assert cost.total == planned.total + 10
+
+
+def test_the_lines_are_those_trained_alone() -> None:
+    def adapter() -> DynamicGridAdapter:
+        return DynamicGridAdapter(
+            NoisyQuadratic(seed=4),
+            {"lr": [0.01, 0.1, 0.5]},
+            criterion=lowest("loss"),
+            adapt_every=4,
+            try_for=1,
+        )
+
+    alone = adapter()
+    alone.run(10)
+    plain = NoisyQuadratic(seed=4)
+    plain.train_k(10, {"lr": 0.1})
+    run = Shadow(adapter(), criterion=lowest("loss"))
+    delivery = run.run(10)
+    assert delivery.adapted == alone.history
+    assert delivery.shadow_score == -plain.metrics()["loss"]
+    assert delivery.adapted_score == -alone.trainer.metrics()["loss"]
+    best = alone.trainer if delivery.delivered == "adapted" else plain
+    assert repr(run.adapter.trainer.get_state()) == repr(best.get_state())
+
+
+def test_a_criterion_sees_the_end_of_the_run() -> None:
+    seen = []
+    run = shadowed({})
+    run.criterion = lambda series, progress: seen.append((len(series), progress.share)) or 0.0
+    run.run(9)
+    assert seen == [(1, 1.0), (1, 1.0)]
+
+
+def test_an_adapter_that_has_trained_is_refused() -> None:
+    run = shadowed({})
+    run.adapter.step()
+    with pytest.raises(SettingsError, match="has trained 3 epochs already; make a new adapter"):
+        run.run(9)
+    assert run.adapter.trainer.epochs == 3  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("epochs", [0, 2.5, True])
+def test_no_epochs_are_refused(epochs: Any) -> None:
+    with pytest.raises(SettingsError, match="epochs must be a whole number above 0"):
+        shadowed({}).run(epochs)
+
+
+def test_a_criterion_that_is_none_is_refused() -> None:
+    adapter = shadowed({}).adapter
+    with pytest.raises(SettingsError, match="a criterion must be a callable"):
+        Shadow(adapter, criterion="loss")  # type: ignore[arg-type]
+
+
+def test_interrupted_in_the_shadow_everything_is_at_the_start() -> None:
+    run = shadowed({2.0: 1.0})
+    trainer: Any = run.adapter.trainer
+    trainer.fails_at = 0
+    with pytest.raises(KeyboardInterrupt):
+        run.run(9)
+    assert trainer.get_state() == (0, ())
+    assert run.adapter.epoch == 0
+    trainer.fails_at = None
+    assert run.run(9).delivered == "adapted"
+
+
+def test_a_missing_metric_is_found_before_anything_is_adapted() -> None:
+    run = shadowed({})
+    run.criterion = highest("edn")
+    with pytest.raises(MetricError, match="there is no metric 'edn'; did you mean 'end'"):
+        run.run(9)
+    assert run.adapter.trainer.get_state() == (0, ())
+    assert run.adapter.epoch == 0
+
+
+def test_interrupted_while_adapting_the_round_is_undone() -> None:
+    run = shadowed({})
+    trainer: Any = run.adapter.trainer
+    run.adapter.callbacks = (lambda event: setattr(trainer, "fails_at", 3),)
+    with pytest.raises(KeyboardInterrupt):
+        run.run(9)
+    assert trainer.epochs == run.adapter.epoch == 3
+
+
+def test_the_start_is_let_go_before_the_adapter_runs() -> None:
+    """Alive at once while adapting: the shadow's end, the origin, the best; not the start."""
+
+    class State:
+        def __init__(self, x: float) -> None:
+            self.x = x
+
+    class Counted(Quadratic):
+        handed: list[weakref.ref[State]]
+
+        def get_state(self) -> Any:
+            state = State(self.x)
+            self.handed.append(weakref.ref(state))
+            return state
+
+        def set_state(self, state: Any) -> None:
+            self.x = state.x
+
+    trainer = Counted()
+    trainer.handed = []
+    alive = []
+
+    def count(event: object) -> None:
+        alive.append(sum(state() is not None for state in trainer.handed))
+
+    adapter = DynamicGridAdapter(
+        trainer,
+        {"lr": [0.1, 0.5]},
+        criterion=lowest("loss"),
+        adapt_every=2,
+        try_for=1,
+        callbacks=[count],
+    )
+    Shadow(adapter, criterion=lowest("loss")).run(4)
+    assert len(trainer.handed) >= 5
+    assert max(alive) == 3
+
+
+class Frail(Quadratic):
+    """Cannot train with some learning rates once it has trained for so many epochs."""
+
+    def __init__(self, *failing: float, after: int = 0) -> None:
+        super().__init__()
+        self.failing, self.after, self.epochs = failing, after, 0
+
+    def get_state(self) -> Any:
+        return self.x, self.epochs
+
+    def set_state(self, state: Any) -> None:
+        self.x, self.epochs = state
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+        for _ in range(k):
+            if hyperparameters["lr"] in self.failing and self.epochs >= self.after:
+                raise ArithmeticError(f"no more with {hyperparameters['lr']}")
+            super().train_k(1, hyperparameters)
+            self.epochs += 1
+
+
+def frail_run(trainer: Frail) -> Delivery:
+    adapter = DynamicGridAdapter(
+        trainer,
+        {"lr": [0.1, 0.5]},
+        criterion=lowest("loss"),
+        adapt_every=5,
+        try_for=1,
+        initial={"lr": 0.1},
+    )
+    return Shadow(adapter, criterion=lowest("loss")).run(10)
+
+
+def test_an_adapted_line_that_fails_leaves_the_shadow() -> None:
+    trainer = Frail(0.5, after=3)  # chosen, and then it breaks in the stretch
+    delivery = frail_run(trainer)
+    assert delivery.delivered == "shadow"
+    assert delivery.adapted_error == "ArithmeticError: no more with 0.5"
+    assert delivery.shadow_error is None
+    assert trainer.metrics() == delivery.shadow[-1].metrics
+    assert delivery.cost.main_line == 10
+
+
+def test_a_shadow_that_fails_leaves_the_adapted_line() -> None:
+    trainer = Frail(0.1)
+    delivery = frail_run(trainer)
+    assert delivery.delivered == "adapted"
+    assert delivery.shadow_error == "ArithmeticError: no more with 0.1"
+    assert len(delivery.shadow) == 0
+    assert trainer.metrics() == delivery.adapted[-1].metrics
+
+
+def test_where_both_fail_the_error_is_raised() -> None:
+    with pytest.raises(AllTriesFailed, match=r"\{'lr': 0.5\}: ArithmeticError"):
+        frail_run(Frail(0.1, 0.5))
+
+
+def test_a_broken_contract_is_nobodys_bad_luck() -> None:
+    class Overwritten(Quadratic):
+        told = 0.1
+
+        def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+            super().train_k(k, hyperparameters)
+
+        def hyperparameters(self) -> dict[str, Any]:
+            return {"lr": self.told}
+
+    adapter = DynamicGridAdapter(
+        Overwritten(),
+        {"lr": [0.1, 0.5]},
+        criterion=lowest("loss"),
+        adapt_every=5,
+        try_for=1,
+        initial={"lr": 0.1},
+    )
+    with pytest.raises(ValueNotInForce, match=r"lr should be 0\.5 but is 0\.1"):
+        Shadow(adapter, criterion=lowest("loss")).run(10)
