@@ -21,7 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
-from dynhp import History, KeepBest, Value, lowest
+from dynhp import History, KeepBest, lowest
+from dynhp.records import Value
 from dynhp.storage.checkpoint import run_with_checkpoints
 from dynhp.storage.codecs import encode
 from dynhp.storage.journal import Journal, history_from_journal

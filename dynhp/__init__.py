@@ -2,52 +2,35 @@
 
 Start with ``DynamicGridAdapter`` (a trainer), ``adapt`` (a loop of your own) or ``trainer_from``
 (functions); ``plan`` tells the cost beforehand and ``dynhp.testing.check_trainer`` proves that a
-trainer is sound.
+trainer is sound. Contracts, records and errors are imported from their modules: ``dynhp.errors``,
+``dynhp.records``, ``dynhp.proposers`` and so on.
 """
 
 import logging
 
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.criteria import Criterion, highest, lowest, phased, smallest_gap, smoothed
-from dynhp.errors import (
-    AllTriesFailed,
-    CheckpointError,
-    CodecError,
-    ContractError,
-    DamagedFile,
-    DynhpError,
-    LawBroken,
-    LeaveItAlone,
-    LoopError,
-    MetricError,
-    SettingsError,
-    ValueNotInForce,
+from dynhp.criteria import highest, lowest, phased, smallest_gap, smoothed
+from dynhp.errors import DynhpError
+from dynhp.executors import Batched, Processes, Serial
+from dynhp.loops import adapt, attribute
+from dynhp.planning import (
+    complete_search,
+    fixed,
+    paper,
+    plan,
+    plan_for,
+    random_search,
+    recommended,
+    replay,
+    schedule_of,
+    spent,
 )
-from dynhp.executors import Batched, Executor, Processes, Serial
-from dynhp.loops.adapt import Epoch, Loop, adapt
-from dynhp.loops.bindings import Binding, attribute
-from dynhp.loops.parts import Part
-from dynhp.planning.baselines import complete_search, fixed, random_search
-from dynhp.planning.budget import Cost, Plan, plan, plan_for, spent
-from dynhp.planning.presets import paper, recommended
-from dynhp.planning.schedule import Schedule, Segment, replay, schedule_of
-from dynhp.proposers import FullGrid, Known, Neighbors, OneAxis, Placebo, Proposer, Waves
-from dynhp.proposers.interpolation import Interpolation
-from dynhp.records import (
-    Candidate,
-    Event,
-    History,
-    Progress,
-    Round,
-    RoundStarted,
-    Try,
-    Value,
-)
-from dynhp.selection import Best, BestByMargin, Racing, Selection, Stage
-from dynhp.spaces import Axis, Categorical, Float, Int, Ordered, Space
-from dynhp.trainer import ReadsBack, Reseeds, Trainer, TriesBatches, trainer_from
-from dynhp.wrappers.keep_best import KeepBest
-from dynhp.wrappers.shadow import Delivery, Shadow
+from dynhp.proposers import FullGrid, Interpolation, Neighbors, OneAxis, Placebo
+from dynhp.records import History
+from dynhp.selection import Best, BestByMargin, Racing
+from dynhp.spaces import Categorical, Float, Int, Ordered, Space
+from dynhp.trainer import Trainer, trainer_from
+from dynhp.wrappers import KeepBest, Shadow
 
 __version__ = "0.1.0"
 
@@ -55,7 +38,9 @@ __all__ = [
     # ways in
     "DynamicGridAdapter",
     "adapt",
+    "attribute",
     "trainer_from",
+    "Trainer",
     "paper",
     "recommended",
     # spaces
@@ -82,66 +67,23 @@ __all__ = [
     "Racing",
     "KeepBest",
     "Shadow",
-    "Delivery",
     # who carries it out
     "Serial",
     "Processes",
     "Batched",
-    # what it costs, and what it found
+    # what it costs, and what came of it
     "plan",
     "plan_for",
     "spent",
-    "Cost",
-    "Plan",
-    "Schedule",
-    "Segment",
+    "History",
     "schedule_of",
     "replay",
     # what to compare with
     "complete_search",
     "random_search",
     "fixed",
-    # records
-    "Candidate",
-    "Try",
-    "Round",
-    "RoundStarted",
-    "Event",
-    "History",
-    "Progress",
-    "Value",
-    # loops
-    "Loop",
-    "Epoch",
-    "Part",
-    "Binding",
-    "attribute",
-    # contracts
-    "Trainer",
-    "ReadsBack",
-    "Reseeds",
-    "TriesBatches",
-    "Axis",
-    "Criterion",
-    "Executor",
-    "Known",
-    "Proposer",
-    "Selection",
-    "Stage",
-    "Waves",
-    # errors
+    # whatever goes wrong
     "DynhpError",
-    "SettingsError",
-    "LeaveItAlone",
-    "ContractError",
-    "ValueNotInForce",
-    "MetricError",
-    "AllTriesFailed",
-    "LoopError",
-    "LawBroken",
-    "CheckpointError",
-    "CodecError",
-    "DamagedFile",
 ]
 
 # Nothing is printed unless the program asks for it.

@@ -133,9 +133,9 @@ class DynamicGridAdapter:
 
     def step(self) -> Round:
         """Carry out one round; whatever goes wrong in it, the trainer is back at its origin."""
-        game = self.play()
+        steps = self.round_steps()
         try:
-            for work in game:
+            for work in steps:
                 if isinstance(work, Tries):
                     for outcome in self.executor.run(self.trainer, work.heat.jobs(), at=work.at):
                         work.heat.tell(outcome)
@@ -145,11 +145,11 @@ class DynamicGridAdapter:
             close(self.executor)  # wherever it came, in the tries or outside: no worker stays
             raise
         finally:
-            game.close()  # a game broken off puts everything back
+            steps.close()  # a steps broken off puts everything back
         return self._rounds[-1]
 
     # fmt: off
-    def play(self) -> Generator[Work, None, None]:
+    def round_steps(self) -> Generator[Work, None, None]:
         """One round of Algorithm 1 as work for a driver: ``step``, or the loop of ``adapt``."""
         began = time.perf_counter()
         alpha, beta = settings.lengths_of(self)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynhp import Progress, highest, lowest, phased, smallest_gap, smoothed
+from dynhp import highest, lowest, phased, smallest_gap, smoothed
 from dynhp.criteria import Criterion, metrics_of, score
 from dynhp.errors import ContractError, MetricError, SettingsError
-from dynhp.records import Metrics
+from dynhp.records import Metrics, Progress
 
 START = Progress(0, 100)
 numbers = st.floats(-1e6, 1e6)

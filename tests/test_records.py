@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynhp import Candidate, History, Progress, Round, Try
-from dynhp.records import RoundStarted
+from dynhp import History
+from dynhp.records import Candidate, Progress, Round, RoundStarted, Try
 from dynhp.rounds.plain import (
     history_from_plain,
     history_to_plain,

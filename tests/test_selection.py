@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynhp import Best, BestByMargin, Candidate, Racing, Round, Try
+from dynhp import Best, BestByMargin, Racing
+from dynhp.records import Candidate, Round, Try
 from dynhp.selection import Selection, Stage, by_score, paired_noise, reason
 
 

@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import TextIO
 
-__all__ = ["Progress", "Watch", "duration", "shown"]
+__all__ = ["CampaignProgress", "Watch", "duration", "shown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class CampaignProgress:
     """How many runs are done, failed and wanted; the share of the work done; seconds left.
 
-    >>> print(Progress(done=3, failed=1, total=12, share=0.25, left=5400.0))
+    >>> print(CampaignProgress(done=3, failed=1, total=12, share=0.25, left=5400.0))
     3 of 12 runs, 25 % of the work, 1 failed, about 1 h 30 min left
     """
 
@@ -52,7 +52,7 @@ class Watch:
         self,
         costs: Mapping[str, float],
         done: Set[str],
-        tell: Callable[[Progress], None] | None,
+        tell: Callable[[CampaignProgress], None] | None,
     ) -> None:
         self._costs = costs
         self._tell = tell
@@ -73,11 +73,11 @@ class Watch:
         self._now += self._costs[key]
         self.look()
 
-    def _progress(self) -> Progress:
+    def _progress(self) -> CampaignProgress:
         over = self._done + self._failed == len(self._costs)
         spent, worked = time.monotonic() - self._began, self._now - self._before
         left = 0.0 if over else self._total - self._now  # sums of floats are only nearly equal
-        return Progress(
+        return CampaignProgress(
             done=self._done,
             failed=self._failed,
             total=len(self._costs),
@@ -100,17 +100,17 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def shown(stream: TextIO | None = None) -> Callable[[Progress], None]:
+def shown(stream: TextIO | None = None) -> Callable[[CampaignProgress], None]:
     """Give a callback that shows progress: in one line of a terminal, else a line per percent.
 
     >>> show = shown(sys.stdout)
-    >>> show(Progress(done=1, failed=0, total=2, share=0.5, left=None))
+    >>> show(CampaignProgress(done=1, failed=0, total=2, share=0.5, left=None))
     1 of 2 runs, 50 % of the work
     """
     out = sys.stderr if stream is None else stream
     last = -1
 
-    def show(progress: Progress) -> None:
+    def show(progress: CampaignProgress) -> None:
         nonlocal last
         if out.isatty():
             end = "\n" if progress.over else ""

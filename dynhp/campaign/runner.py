@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from dynhp.campaign.ledger import Ledger, ended_in
-from dynhp.campaign.progress import Progress, Watch
+from dynhp.campaign.progress import CampaignProgress, Watch
 from dynhp.campaign.request import Function, Settings, costs_of, name_of, runs_of
 from dynhp.campaign.results import CampaignResults, Finished
 from dynhp.campaign.task import Runs, finished
@@ -35,7 +35,7 @@ def run_campaign(
     workers: int | None = None,
     executor: MakeExecutor | None = None,
     cost: Callable[[Settings], float] | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[CampaignProgress], None] | None = None,
 ) -> CampaignResults:
     """Call ``function(**settings)`` for every run that ``folder`` has no result of.
 

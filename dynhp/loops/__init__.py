@@ -1,1 +1,8 @@
 """Adaptation inside a loop of your own: its epochs, the parts of its state, bound values."""
+
+from dynhp.loops.adapt import Loop, adapt
+from dynhp.loops.bindings import Binding, attribute
+from dynhp.loops.epoch import Epoch
+from dynhp.loops.parts import Part
+
+__all__ = ["Binding", "Epoch", "Loop", "Part", "adapt", "attribute"]

@@ -141,10 +141,10 @@ class Loop:
 
     def _round(self) -> Generator[Epoch, None, None]:
         alpha, done = min(self.adapter.adapt_every, self._left()), 0
-        game = self.adapter.play()
+        steps = self.adapter.round_steps()
         work: Tries | Stretch | None = None
         try:
-            for work in game:
+            for work in steps:
                 if isinstance(work, Tries):
                     yield from self._tries(work)
                 else:
@@ -152,10 +152,10 @@ class Loop:
                     yield from self._stretch(work, start=self.adapter.epoch + done)
         except GeneratorExit:
             if isinstance(work, Stretch) and done + work.epochs:
-                next(game, None)  # the main line ends here: record it as it is
+                next(steps, None)  # the main line ends here: record it as it is
             raise
         finally:
-            game.close()  # a game broken off puts everything back
+            steps.close()  # a steps broken off puts everything back
 
     def _tries(self, work: Tries) -> Generator[Epoch, None, None]:
         at, left = work.at, deque(work.heat.jobs())

@@ -1,1 +1,9 @@
 """Before and after a run: its cost, its schedule, presets, and what to compare it with."""
+
+from dynhp.planning.baselines import complete_search, fixed, random_search
+from dynhp.planning.budget import Cost, Plan, plan, plan_for, spent
+from dynhp.planning.presets import paper, recommended
+from dynhp.planning.schedule import Schedule, Segment, replay, schedule_of
+
+__all__ = ["Cost", "Plan", "Schedule", "Segment", "complete_search", "fixed", "paper", "plan"]
+__all__ += ["plan_for", "random_search", "recommended", "replay", "schedule_of", "spent"]

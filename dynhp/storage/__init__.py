@@ -1,1 +1,8 @@
 """Runs on disk: checkpoints, journals, and the files they are written to."""
+
+from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
+from dynhp.storage.journal import Journal
+from dynhp.storage.journal_reader import history_from_journal, read_journal
+
+__all__ = ["Journal", "checkpoints", "history_from_journal", "read_journal", "resume"]
+__all__ += ["run_with_checkpoints"]

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from dynhp import (
     Best,
     BestByMargin,
-    Candidate,
     Categorical,
     DynamicGridAdapter,
     Float,
@@ -25,10 +24,8 @@ from dynhp import (
     Neighbors,
     Placebo,
     Racing,
-    Round,
     Serial,
     Space,
-    Try,
     highest,
     lowest,
     phased,
@@ -39,11 +36,11 @@ from dynhp import (
 from dynhp.criteria import score
 from dynhp.errors import ContractError, MetricError, SettingsError
 from dynhp.proposers import Known
-from dynhp.records import Progress, RoundStarted
+from dynhp.records import Candidate, Progress, Round, RoundStarted, Try
 from dynhp.rounds.read_back import same_value
 from dynhp.rounds.tries import Stretch, Tries
 from dynhp.testing import NoisyQuadratic
-from tests.support.reference import Diary, Settings, Toy, bits, told
+from tests.support.reference import Diary, Settings, Toy, bits, without_times
 
 SPACE = Space({"lr": [0.01, 0.05, 0.2, 0.6], "momentum": [0.0, 0.5]})
 
@@ -116,7 +113,7 @@ def test_step_rounds_and_run_are_one() -> None:
     history = adapters[0].run(20)
     listed = list(adapters[1].rounds(20))
     stepped = [adapters[2].step() for _ in range(4)]
-    assert told(history) == told(listed) == told(stepped)
+    assert without_times(history) == without_times(listed) == without_times(stepped)
     assert isinstance(history, History)
     assert history == adapters[0].history
     assert history.epochs == adapters[0].epoch == 20
@@ -268,7 +265,7 @@ def test_results_do_not_depend_on_callbacks(selection: Any, proposer: Any) -> No
     quiet, loud = Toy(1), Toy(1)
     first = chosen.adapter(quiet).run(22)
     second = chosen.adapter(loud, callbacks=[lambda event: None, repr]).run(22)
-    assert told(first) == told(second)
+    assert without_times(first) == without_times(second)
     assert bits(quiet.get_state()) == bits(loud.get_state())
     assert quiet.trained == loud.trained
 
@@ -311,7 +308,7 @@ def test_under_common_random_numbers_value_and_winner_are_the_same_trajectory(
     chosen = {"selection": selection, "proposer": proposer}
     first = toy_settings(keep="winner", **chosen).adapter(winner).run(epochs)
     second = toy_settings(keep="value", **chosen).adapter(value).run(epochs)
-    assert told(first) == told(second)
+    assert without_times(first) == without_times(second)
     assert bits(winner.get_state()) == bits(value.get_state())
     assert winner.trained == value.trained == spent(second).total
     assert not any(round_.restarted for round_ in second)
@@ -453,7 +450,7 @@ def test_a_proposer_must_stay_inside_the_space(waves: Any, message: str) -> None
 def test_another_driver_may_carry_out_the_work_and_stop_early() -> None:
     trainer = Diary({0: 3, 1: 2})
     adapter = diary_adapter(trainer, initial={"x": 0})
-    for work in adapter.play():
+    for work in adapter.round_steps():
         if isinstance(work, Tries):
             for outcome in Serial().run(trainer, work.heat.jobs(), at=work.at):
                 work.heat.tell(outcome)
@@ -540,13 +537,13 @@ def test_failed_tries_are_saved_too() -> None:
     adapter.run(8)
     resumed = diary_adapter(Diary(trainer.losses))
     resumed.load_state_dict(json.loads(json.dumps(adapter.state_dict(), allow_nan=False)))
-    assert told(resumed.history) == told(adapter.history)
+    assert without_times(resumed.history) == without_times(adapter.history)
     assert resumed.history[0].tries[1].error == "loss is nan after epoch 1"
 
 
 def test_a_round_cut_off_before_its_first_epoch_can_be_saved() -> None:
     adapter = toy_settings(keep="value", randomness="independent").adapter(Toy(1))
-    for work in adapter.play():
+    for work in adapter.round_steps():
         if isinstance(work, Tries):
             for outcome in Serial().run(adapter.trainer, work.heat.jobs(), at=work.at):
                 work.heat.tell(outcome)

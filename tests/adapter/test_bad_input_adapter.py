@@ -13,14 +13,12 @@ import pytest
 
 from dynhp import (
     Best,
-    Candidate,
     DynamicGridAdapter,
     FullGrid,
     Interpolation,
     OneAxis,
     Placebo,
     Racing,
-    Schedule,
     Serial,
     lowest,
     phased,
@@ -31,8 +29,10 @@ from dynhp import (
     trainer_from,
 )
 from dynhp.errors import ContractError, DynhpError, MetricError, SettingsError
+from dynhp.planning import Schedule
 from dynhp.planning.schedule import Segment
-from tests.support.reference import Diary, Toy, bits, told
+from dynhp.records import Candidate
+from tests.support.reference import Diary, Toy, bits, without_times
 
 
 def make(trainer: Any, **changes: Any) -> Any:
@@ -327,11 +327,11 @@ def test_a_damaged_state_is_refused_and_changes_nothing(damage: Any, message: st
     other_trainer = Toy()
     other = make(other_trainer, epochs=40)
     other.run(4)
-    before, history = copy.deepcopy(other.state_dict()), told(other.history)
+    before, history = copy.deepcopy(other.state_dict()), without_times(other.history)
     with pytest.raises(SettingsError, match=message):
         other.load_state_dict(damage(copy.deepcopy(saved)))
     assert other.state_dict() == before
-    assert told(other.history) == history
+    assert without_times(other.history) == history
     other.load_state_dict(saved)  # undamaged, it is taken
     assert other.state_dict() == saved
 

@@ -17,7 +17,6 @@ from dynhp import (
     Neighbors,
     OneAxis,
     Placebo,
-    Plan,
     Racing,
     Space,
     highest,
@@ -28,7 +27,8 @@ from dynhp import (
     smoothed,
     spent,
 )
-from tests.support.reference import Settings, Toy, bits, reference, told
+from dynhp.planning import Plan
+from tests.support.reference import Settings, Toy, bits, reference, without_times
 
 LR = [0.01, 0.05, 0.2, 0.6, 1.5]
 PROPOSERS = [
@@ -113,7 +113,7 @@ def test_adapter_equals_reference(
         assert adapter.epoch == epochs
         assert_counted(adapter, trainer, failures=any(bad))
     ours = [dataclasses.replace(round_, reason="") for round_ in adapter.history]
-    assert told(ours) == told(expected)
+    assert without_times(ours) == without_times(expected)
     assert bits(trainer.get_state()) == bits(plain.get_state())
     if plain.error is None:
         again = sum(r.winner.epochs for r in expected) if saves_the_way_back(problem) else 0
@@ -162,7 +162,7 @@ def test_every_proposer_with_every_selection(proposer: Any, selection: Any) -> N
     expected = reference(plain, problem, 33)
     adapter = problem.adapter(trainer)
     ours = [dataclasses.replace(round_, reason="") for round_ in adapter.run(33)]
-    assert told(ours) == told(expected)
+    assert without_times(ours) == without_times(expected)
     assert len(ours) == 7
     assert_counted(adapter, trainer, failures=False)
     if not isinstance(proposer, Placebo):

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from dynhp.campaign import Progress, product, run_campaign, shown
+from dynhp.campaign import CampaignProgress, product, run_campaign, shown
 from dynhp.campaign.progress import Watch, duration
 from tests.support.campaigning import picky, serial
 
 
-def told(folder: Path, runs: Any, **more: Any) -> list[Progress]:
-    seen: list[Progress] = []
+def told(folder: Path, runs: Any, **more: Any) -> list[CampaignProgress]:
+    seen: list[CampaignProgress] = []
     run_campaign(picky, runs, folder=folder, executor=serial, progress=seen.append, **more)
     return seen
 
@@ -29,7 +29,7 @@ def test_progress_never_goes_back_and_ends_at_all(tmp_path: Path) -> None:
     assert (shares[0], shares[-1]) == (0.0, 1.0)
     assert [progress.done + progress.failed for progress in seen] == list(range(11))
     assert shares[1] == pytest.approx(10 / 55)  # the longest comes first
-    assert seen[0] == Progress(done=0, failed=0, total=10, share=0.0, left=None)
+    assert seen[0] == CampaignProgress(done=0, failed=0, total=10, share=0.0, left=None)
     assert (seen[-1].done, seen[-1].failed, seen[-1].left) == (9, 1, 0.0)
     assert [progress.over for progress in seen] == [False] * 10 + [True]
     assert all(progress.left for progress in seen[1:-1])
@@ -55,7 +55,7 @@ def test_nothing_to_do_is_all_done(tmp_path: Path) -> None:
 def test_the_time_left_follows_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    seen: list[Progress] = []
+    seen: list[CampaignProgress] = []
     watch = Watch({"long": 6.0, "short": 2.0, "before": 2.0}, {"before", "foreign"}, seen.append)
     now = 160.0
     watch.ended("long", failed=False)
@@ -67,7 +67,7 @@ def test_the_time_left_follows_the_work(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_the_end_is_all_whatever_the_sums_are() -> None:
     costs = {str(place): 0.1 for place in range(10)}
-    seen: list[Progress] = []
+    seen: list[CampaignProgress] = []
     watch = Watch(costs, set(), seen.append)
     for key in costs:
         watch.ended(key, failed=False)
@@ -89,8 +89,12 @@ def test_times_in_words(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
-def progress(done: int, failed: int = 0, total: int = 100, left: float | None = None) -> Progress:
-    return Progress(done=done, failed=failed, total=total, share=(done + failed) / total, left=left)
+def progress(
+    done: int, failed: int = 0, total: int = 100, left: float | None = None
+) -> CampaignProgress:
+    return CampaignProgress(
+        done=done, failed=failed, total=total, share=(done + failed) / total, left=left
+    )
 
 
 def test_progress_in_words() -> None:

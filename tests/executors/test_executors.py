@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynhp import Candidate, DynamicGridAdapter, Racing, lowest
+from dynhp import DynamicGridAdapter, Racing, lowest
 from dynhp.errors import ContractError, MetricError, SettingsError
 from dynhp.executors import Processes, Serial
 from dynhp.executors.pool import handle, reducers, worker
 from dynhp.executors.pool.crew import Crew
-from dynhp.executors.pool.dispatcher import Schedule
+from dynhp.executors.pool.dispatcher import Dispatcher
 from dynhp.executors.pool.handle import Lane, interrupts_held, told
 from dynhp.executors.pool.messages import (
     Began,
@@ -44,6 +44,7 @@ from dynhp.executors.pool.packing import PackedState, fill, load, pack, pieces_o
 from dynhp.executors.pool.reducers import register_reducer
 from dynhp.executors.pool.segments import SPARE, Openings, Segments
 from dynhp.executors.pool.shift import Shift
+from dynhp.records import Candidate
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.testing import NoisyQuadratic, difference
 
@@ -628,11 +629,11 @@ def interrupted(*args: Any) -> Any:
     raise KeyboardInterrupt
 
 
-def scheduled(crew: Crew, jobs: list[Job], **settings: Any) -> Schedule:
-    return Schedule(Shift(crew, jobs), jobs, **({"retries": 0} | settings))
+def scheduled(crew: Crew, jobs: list[Job], **settings: Any) -> Dispatcher:
+    return Dispatcher(Shift(crew, jobs), jobs, **({"retries": 0} | settings))
 
 
-def outcomes_of(schedule: Schedule) -> Iterator[Outcome]:
+def outcomes_of(schedule: Dispatcher) -> Iterator[Outcome]:
     return (outcome for _, outcome in schedule.outcomes())
 
 
@@ -640,7 +641,7 @@ def asked_of(lane: Lane) -> list[type]:
     return [type(request) for request in lane.connection.asked]  # type: ignore[attr-defined]
 
 
-def begun_and_told(crew: Crew, schedule: Schedule) -> None:
+def begun_and_told(crew: Crew, schedule: Dispatcher) -> None:
     """Two workers have begun, and the second has told all."""
     crew.muster(2)
     schedule._assign(ahead=False)
@@ -682,7 +683,7 @@ def test_a_worker_waits_as_long_as_packing_takes(crew: Any) -> None:
     crew.script += [silent, prompt]
     jobs = [job(0) for _ in range(9)]
     shift = Shift(crew, jobs)
-    begun_and_told(crew, Schedule(shift, jobs, retries=0))
+    begun_and_told(crew, Dispatcher(shift, jobs, retries=0))
     crew.pace = 100.0
     assert not shift.begin(2, jobs[2], ahead=True)
     assert 99.0 < shift._patience <= 100.0

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from dynhp import Candidate, DynamicGridAdapter, lowest
+from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import ContractError, SettingsError
 from dynhp.executors import Batched, Serial
+from dynhp.records import Candidate
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job
 from dynhp.testing import Fragile, NoisyQuadratic, difference
 from dynhp.testing.executors.chameleon import Chameleon

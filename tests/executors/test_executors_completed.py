@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from dynhp import Candidate
 from dynhp.errors import ContractError, MetricError
 from dynhp.executors import Processes, Serial
 from dynhp.executors.pool.handle import Lane
 from dynhp.executors.pool.messages import Packed
+from dynhp.records import Candidate
 from dynhp.rounds.jobs import UNKNOWN_STATE, CompletesAnyOrder, Job, Outcome
 from dynhp.testing import NoisyQuadratic, difference
 

@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from dynhp import Candidate, DynamicGridAdapter, Try, lowest
+from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import ContractError
 from dynhp.executors import Processes, Serial
+from dynhp.records import Candidate, Try
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.storage.recording import Done, Place, Recording
 from dynhp.testing import NoisyQuadratic, difference

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from dynhp import Binding, Candidate, SettingsError, Value, ValueNotInForce, attribute
-from dynhp.loops import bindings
+from dynhp import attribute
+from dynhp.errors import SettingsError, ValueNotInForce
+from dynhp.loops import Binding, bindings
+from dynhp.records import Candidate, Value
 
 
 class Dropout:

@@ -8,21 +8,9 @@ from typing import Any
 
 import pytest
 
-from dynhp import (
-    AllTriesFailed,
-    Epoch,
-    Loop,
-    LoopError,
-    MetricError,
-    Part,
-    SettingsError,
-    ValueNotInForce,
-    adapt,
-    attribute,
-    lowest,
-    replay,
-    schedule_of,
-)
+from dynhp import adapt, attribute, lowest, replay, schedule_of
+from dynhp.errors import AllTriesFailed, LoopError, MetricError, SettingsError, ValueNotInForce
+from dynhp.loops import Epoch, Loop, Part
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 
 LRS = [0.01, 0.1, 0.3]

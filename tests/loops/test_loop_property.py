@@ -16,7 +16,6 @@ from dynhp import (
     FullGrid,
     Interpolation,
     Neighbors,
-    Part,
     Placebo,
     Racing,
     adapt,
@@ -26,6 +25,7 @@ from dynhp import (
     smoothed,
     trainer_from,
 )
+from dynhp.loops import Part
 from dynhp.loops.parts import Parts, global_generators, part_of
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 

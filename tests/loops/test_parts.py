@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynhp import Part, SettingsError
+from dynhp.errors import SettingsError
+from dynhp.loops import Part
 from dynhp.loops.parts import Parts, global_generators, part_of, parts_of
 
 

@@ -10,16 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynhp import (
-    Float,
-    SettingsError,
-    complete_search,
-    fixed,
-    lowest,
-    random_search,
-    schedule_of,
-    spent,
-)
+from dynhp import Float, complete_search, fixed, lowest, random_search, schedule_of, spent
+from dynhp.errors import SettingsError
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 
 VALUES = [0.001, 0.01, 0.1, 0.3, 1.0]

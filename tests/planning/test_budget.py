@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from dynhp import (
     Best,
     BestByMargin,
-    Cost,
     DynamicGridAdapter,
     Float,
     FullGrid,
@@ -20,7 +19,6 @@ from dynhp import (
     Neighbors,
     OneAxis,
     Placebo,
-    Plan,
     Racing,
     lowest,
     plan,
@@ -28,6 +26,7 @@ from dynhp import (
     spent,
 )
 from dynhp.errors import SettingsError
+from dynhp.planning import Cost, Plan
 from tests.support.reference import Diary, Toy
 
 

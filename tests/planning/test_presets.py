@@ -15,11 +15,8 @@ from dynhp import (
     BestByMargin,
     DynamicGridAdapter,
     FullGrid,
-    LeaveItAlone,
     Neighbors,
-    Progress,
     Racing,
-    SettingsError,
     highest,
     lowest,
     paper,
@@ -32,6 +29,8 @@ from dynhp import (
     trainer_from,
 )
 from dynhp.advice import LEAVE_ALONE
+from dynhp.errors import LeaveItAlone, SettingsError
+from dynhp.records import Progress
 
 
 def flat_trainer(*metrics: str) -> Any:

@@ -10,7 +10,6 @@ import pytest
 from dynhp import (
     Best,
     BestByMargin,
-    Candidate,
     DynamicGridAdapter,
     FullGrid,
     Interpolation,
@@ -18,14 +17,15 @@ from dynhp import (
     OneAxis,
     Placebo,
     Racing,
-    Schedule,
     lowest,
     replay,
     schedule_of,
     spent,
 )
 from dynhp.errors import SettingsError
+from dynhp.planning import Schedule
 from dynhp.planning.schedule import Segment
+from dynhp.records import Candidate
 from tests.support.reference import Diary, Toy, bits
 
 SPACE = {"lr": [0.01, 0.05, 0.2, 0.6], "momentum": [0.0, 0.5]}

@@ -11,7 +11,6 @@ import pytest
 
 from dynhp import (
     BestByMargin,
-    Candidate,
     Categorical,
     Float,
     FullGrid,
@@ -21,7 +20,6 @@ from dynhp import (
     OneAxis,
     Ordered,
     Placebo,
-    Progress,
     Racing,
     Space,
     highest,
@@ -32,6 +30,7 @@ from dynhp import (
 )
 from dynhp.criteria import metrics_of, score
 from dynhp.errors import ContractError, MetricError, SettingsError
+from dynhp.records import Candidate, Progress
 
 Call = Callable[[], object]
 

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynhp import Candidate, Categorical, Float, Int, Interpolation, Ordered, Space, Try
+from dynhp import Categorical, Float, Int, Interpolation, Ordered, Space
 from dynhp.errors import SettingsError
 from dynhp.proposers import Known, Waves
 from dynhp.proposers.interpolation import peak_of, scaled_axis, sides_of
+from dynhp.records import Candidate, Try
 from tests.support.spaces import Played, generators, play, scaled_axes, values_of
 
 RNG = np.random.default_rng(0)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from dynhp import (
     Best,
     BestByMargin,
-    Candidate,
     Categorical,
     Float,
     FullGrid,
@@ -29,6 +28,7 @@ from dynhp import (
 from dynhp.errors import SettingsError
 from dynhp.proposers import Known, Proposer, Waves
 from dynhp.proposers.one_axis import wave_by_wave
+from dynhp.records import Candidate
 from dynhp.selection import Selection
 from tests.support.spaces import (
     axes,

@@ -7,20 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynhp import (
-    BestByMargin,
-    Candidate,
-    Cost,
-    DynamicGridAdapter,
-    Float,
-    Known,
-    Round,
-    Space,
-    Try,
-    Waves,
-    lowest,
-    spent,
-)
+from dynhp import BestByMargin, DynamicGridAdapter, Float, Space, lowest, spent
+from dynhp.planning import Cost
+from dynhp.proposers import Known, Waves
+from dynhp.records import Candidate, Round, Try
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 
 

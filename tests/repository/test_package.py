@@ -175,5 +175,7 @@ print(schedule_of(adapter.run(20)).to_json())
 def test_a_run_is_the_same_in_every_process() -> None:
     first, *others = (run(SCHEDULE, **extra).stdout for extra in ({}, {}, {"PYTHONHASHSEED": "7"}))
     assert others == [first, first]
-    assert len(dynhp.Schedule.from_json(first).segments) == 7
-    assert len({segment.values for segment in dynhp.Schedule.from_json(first).segments}) > 1
+    assert len(dynhp.planning.Schedule.from_json(first).segments) == 7
+    assert (
+        len({segment.values for segment in dynhp.planning.Schedule.from_json(first).segments}) > 1
+    )

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynhp import Candidate, DynamicGridAdapter, Serial, lowest, trainer_from
+from dynhp import DynamicGridAdapter, Serial, lowest, trainer_from
 from dynhp.errors import ContractError, MetricError, SettingsError, ValueNotInForce
+from dynhp.records import Candidate
 from dynhp.rounds.attempt import attempt, reseed
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job
 from dynhp.rounds.read_back import check_in_force, check_value, plain_metrics, read_metrics

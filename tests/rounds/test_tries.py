@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from dynhp import Candidate, DynamicGridAdapter, Interpolation, Racing, lowest, plan_for
+from dynhp import DynamicGridAdapter, Interpolation, Racing, lowest, plan_for
 from dynhp.adapter import Tries
 from dynhp.errors import ContractError
 from dynhp.proposers import Waves
+from dynhp.records import Candidate
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.selection import Stage, by_score
 from tests.support.reference import Diary
@@ -302,7 +303,7 @@ def test_an_outcome_that_is_elsewhere_is_taken_even_if_it_is_the_last() -> None:
 
 def test_work_starts_at_the_origin_only_once() -> None:
     trainer = Diary({0: 3, 1: 2})
-    game = adapter_of(trainer, selection=Racing()).play()
+    game = adapter_of(trainer, selection=Racing()).round_steps()
     first = next(game)
     assert isinstance(first, Tries)
     assert first.at == ()

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynhp import Candidate, Categorical, Float, Int, Ordered, Space
+from dynhp import Categorical, Float, Int, Ordered, Space
 from dynhp.errors import SettingsError
+from dynhp.records import Candidate
 from dynhp.spaces import Axis, ScaledAxis
 from dynhp.spaces.axis import dusted, value_at
 from tests.support.spaces import (

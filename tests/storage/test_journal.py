@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynhp import Candidate, History, Round, RoundStarted, Try
+from dynhp import History
 from dynhp.cli.main import journal as command
 from dynhp.errors import AllTriesFailed, CheckpointError, DamagedFile, SettingsError
+from dynhp.records import Candidate, Round, RoundStarted, Try
 from dynhp.storage.journal import Journal, history_from_journal, read_journal
-from tests.support.resuming import CASES, EPOCHS, adapter_of, mortal, told
+from tests.support.resuming import CASES, EPOCHS, adapter_of, mortal, without_times
 
 
 def journaled(path: Path, case: Any, epochs: int = EPOCHS, **settings: Any) -> History:
@@ -32,7 +33,7 @@ def test_the_history_comes_back_exactly(name: str, seconds: bool, tmp_path: Path
     history = journaled(tmp_path / "journal", CASES[name], seconds=seconds)
     found = history_from_journal(tmp_path / "journal")
     assert found == history
-    assert told(found) == told(history)
+    assert without_times(found) == without_times(history)
     times = [try_.seconds for round_ in history for try_ in (round_, *round_.tries)]
     back = [try_.seconds for round_ in found for try_ in (round_, *round_.tries)]
     assert back == (times if seconds else [0.0] * len(times))
@@ -141,7 +142,9 @@ def test_how_scores_compare(
     journal(round_)  # of a driver that does not tell of tries
     line = lines_of(tmp_path / "journal")[-1]
     assert (line["spread"], line["margin"], line["gain"]) == (spread, margin, gain)
-    assert told(history_from_journal(tmp_path / "journal")) == told(History((round_,)))
+    assert without_times(history_from_journal(tmp_path / "journal")) == without_times(
+        History((round_,))
+    )
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
@@ -192,7 +195,7 @@ def test_any_history_comes_back(tmp_path_factory: Any, data: st.DataObject) -> N
         rounds.append(round_)
         start += epochs
     if rounds:
-        assert told(history_from_journal(path)) == told(History(tuple(rounds)))
+        assert without_times(history_from_journal(path)) == without_times(History(tuple(rounds)))
     else:
         assert not path.exists()
 
@@ -204,7 +207,7 @@ def test_every_truncation_reads_as_a_shorter_run(tmp_path: Path) -> None:
     for length in range(0, len(data), 31):
         (tmp_path / "part").write_bytes(data[:length])
         found = read_journal(tmp_path / "part")
-        assert told(found.history) == told(history)[: len(found.history)]
+        assert without_times(found.history) == without_times(history)[: len(found.history)]
         assert found.torn == (data[:length][-1:] not in (b"", b"\n"))
         lengths.add((len(found.history), len(found.unfinished)))
     assert {(0, 0), (0, 2), (1, 3)} <= lengths

@@ -21,7 +21,16 @@ from dynhp.storage.codecs import encode
 from dynhp.storage.journal import Journal, history_from_journal
 from dynhp.storage.recording import Asked, Done, Place, Recording
 from dynhp.testing import NoisyQuadratic, Quadratic
-from tests.support.resuming import CASES, EPOCHS, Killed, adapter_of, left_by, live, mortal, told
+from tests.support.resuming import (
+    CASES,
+    EPOCHS,
+    Killed,
+    adapter_of,
+    left_by,
+    live,
+    mortal,
+    without_times,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,10 +45,10 @@ def test_saving_changes_nothing(name: str, tmp_path: Path) -> None:
     trainer, history = live(tmp_path, CASES[name])
     plain = mortal(CASES[name])
     expected = adapter_of(plain, CASES[name]).run(EPOCHS)
-    assert told(history) == told(expected)
+    assert without_times(history) == without_times(expected)
     assert encode(trainer.get_state()) == encode(plain.get_state())
     assert trainer.asked == plain.asked
-    assert told(history_from_journal(tmp_path / "journal")) == told(expected)
+    assert without_times(history_from_journal(tmp_path / "journal")) == without_times(expected)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -60,7 +69,7 @@ def test_a_run_that_dies_again_and_again_ends_the_same(
         except Killed:
             assert lives < 50
     assert lives > 1
-    assert told(history) == told(expected)
+    assert without_times(history) == without_times(expected)
     assert left_by(tmp_path, survivor) == left_by(calm, trainer)
 
 
@@ -107,7 +116,7 @@ def test_death_at_every_step_of_writing(tmp_path: Path, monkeypatch: pytest.Monk
         with pytest.raises(Killed):
             lives_and_io(folder, case, fatal, monkeypatch)
         survivor, history = live(folder, case, epochs=6)
-        assert told(history) == told(expected)
+        assert without_times(history) == without_times(expected)
         assert left_by(folder, survivor) == left_by(calm, trainer)
         assert not list(folder.rglob("*.part"))
 
@@ -160,7 +169,9 @@ def test_tries_of_another_plan_are_not_used_where_the_checkpoint_is_the_same(
     third, history = live(tmp_path, case, epochs=5, every=2)
     assert [k for k, _ in third.asked] == [1] * 4
     expected = adapter_of(mortal(case), case)
-    assert [told(expected.run(4)), told(expected.run(5))][-1] == told(history)
+    assert [without_times(expected.run(4)), without_times(expected.run(5))][-1] == without_times(
+        history
+    )
 
 
 def test_tries_that_build_on_a_checkpoint_that_is_lost_are_trained_again(tmp_path: Path) -> None:
@@ -172,7 +183,7 @@ def test_tries_that_build_on_a_checkpoint_that_is_lost_are_trained_again(tmp_pat
     (tmp_path / "saved" / "checkpoint-00000002.zip").write_bytes(b"lost")
     second, history = live(tmp_path, case)
     assert second.asked == calm.asked[9:]
-    assert told(history) == told(expected)
+    assert without_times(history) == without_times(expected)
     assert left_by(tmp_path, second) == left_by(tmp_path / "calm", calm)
 
 
@@ -194,7 +205,7 @@ def test_resume_goes_on_to_the_end_that_was_planned(tmp_path: Path) -> None:
     calm = tmp_path / "calm"
     calm.mkdir()
     undisturbed, expected = live(calm, case)
-    assert told(history) == told(expected)
+    assert without_times(history) == without_times(expected)
     assert left_by(tmp_path, trainer) == left_by(calm, undisturbed)
 
 

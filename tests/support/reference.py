@@ -238,7 +238,7 @@ class Toy:
         self.rng = np.random.default_rng(seed)
 
 
-def told(rounds: Sequence[Round]) -> list[dict[str, Any]]:
+def without_times(rounds: Sequence[Round]) -> list[dict[str, Any]]:
     """What rounds say, as plain data that compares (nan equals nan), but for the clock."""
     plain = [round_to_plain(round_) for round_ in rounds]
     for round_ in plain:

@@ -20,9 +20,9 @@ from dynhp import (
     Neighbors,
     Placebo,
     Racing,
-    Value,
     lowest,
 )
+from dynhp.records import Value
 from dynhp.rounds.plain import history_to_plain
 from dynhp.storage.checkpoint import run_with_checkpoints
 from dynhp.storage.codecs import encode
@@ -116,7 +116,7 @@ def live(
     return trainer, run_with_checkpoints(adapter, epochs, checkpoint=folder / "saved", **settings)
 
 
-def told(history: History) -> list[dict[str, Any]]:
+def without_times(history: History) -> list[dict[str, Any]]:
     """The history without times, and with nan as a word, so that equal means equal."""
     plain = history_to_plain(history)
     for record in [*plain, *(try_ for round_ in plain for try_ in round_["tries"])]:

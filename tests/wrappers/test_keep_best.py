@@ -10,20 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynhp import (
-    DynamicGridAdapter,
-    KeepBest,
-    MetricError,
-    Progress,
-    ReadsBack,
-    Reseeds,
-    SettingsError,
-    Trainer,
-    highest,
-    lowest,
-)
-from dynhp.records import Metrics
+from dynhp import DynamicGridAdapter, KeepBest, Trainer, highest, lowest
+from dynhp.errors import MetricError, SettingsError
+from dynhp.records import Metrics, Progress
 from dynhp.testing.toys.quadratic import NoisyQuadratic, Quadratic
+from dynhp.trainer import ReadsBack, Reseeds
 
 
 class Path:

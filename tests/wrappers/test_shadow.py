@@ -9,19 +9,10 @@ from typing import Any
 
 import pytest
 
-from dynhp import (
-    AllTriesFailed,
-    Delivery,
-    DynamicGridAdapter,
-    MetricError,
-    SettingsError,
-    Shadow,
-    ValueNotInForce,
-    highest,
-    lowest,
-    plan_for,
-)
+from dynhp import DynamicGridAdapter, Shadow, highest, lowest, plan_for
+from dynhp.errors import AllTriesFailed, MetricError, SettingsError, ValueNotInForce
 from dynhp.testing.toys.quadratic import NoisyQuadratic, Quadratic
+from dynhp.wrappers import Delivery
 
 
 class Scripted:

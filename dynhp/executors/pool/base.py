@@ -74,11 +74,13 @@ class PooledExecutor(ABC):
     def _outcomes(self, jobs: Sequence[Job], *, in_order: bool) -> _Outcomes:
         if not jobs:
             return
-        from dynhp.executors.pool.dispatcher import Schedule  # multiprocessing takes long to import
+        from dynhp.executors.pool.dispatcher import (
+            Dispatcher,  # multiprocessing takes long to import
+        )
 
         mine = self._begin()
         try:
-            schedule = Schedule(self._shift(jobs), jobs, retries=self.retries, in_order=in_order)
+            schedule = Dispatcher(self._shift(jobs), jobs, retries=self.retries, in_order=in_order)
             del jobs
             for number, outcome in schedule.outcomes():
                 yield number, replace(outcome, keep=partial(self._kept, mine, outcome.keep))

@@ -13,7 +13,7 @@ from dynhp.executors.pool.messages import Heard, Lost, Packed, Raised, Report
 from dynhp.rounds.jobs import Job, Outcome
 from dynhp.trainer import State
 
-__all__ = ["Schedule", "Workers"]
+__all__ = ["Dispatcher", "Workers"]
 
 
 class Workers(Protocol):
@@ -52,7 +52,7 @@ class Workers(Protocol):
         ...
 
 
-class Schedule:
+class Dispatcher:
     """Who does what: jobs have numbers, and ``turn`` is the one whose outcome is dealt with.
 
     With ``in_order`` outcomes come in the order of the jobs, else as soon as they are there.

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dynhp import Schedule
 from dynhp.cli.main import main
+from dynhp.planning import Schedule
 from dynhp_pyg import load_graph
 from dynhp_pyg.cli import files as folder
 from dynhp_pyg.cli import register as cli

@@ -12,12 +12,9 @@ from scipy import stats
 
 from dynhp import (
     DynamicGridAdapter,
-    Event,
     Float,
     Interpolation,
     Neighbors,
-    Round,
-    Try,
     highest,
     paper,
     random_search,
@@ -25,6 +22,7 @@ from dynhp import (
     smoothed,
 )
 from dynhp.errors import DynhpError, SettingsError
+from dynhp.records import Event, Round, Try
 from dynhp_pyg import DataError, graph_from_edges, make_split
 from dynhp_pyg.model.engines.fast import FastGcn
 from dynhp_pyg.model.trainer import LinkPredictionTrainer

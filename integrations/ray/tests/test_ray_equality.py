@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import ray
 
-from dynhp import ContractError, DynamicGridAdapter, SettingsError, lowest
+from dynhp import DynamicGridAdapter, lowest
+from dynhp.errors import ContractError, SettingsError
 from dynhp.executors import Serial
 from dynhp.records import Candidate
 from dynhp.rounds.jobs import Job

@@ -12,9 +12,9 @@ from typing import Any, Literal
 import pytest
 import ray
 
-from dynhp import DynamicGridAdapter, History, Try, lowest
+from dynhp import DynamicGridAdapter, History, lowest
 from dynhp.errors import ContractError
-from dynhp.records import Candidate
+from dynhp.records import Candidate, Try
 from dynhp.rounds.jobs import Job
 from dynhp.testing import NoisyQuadratic, difference
 from dynhp_ray import RayExecutor

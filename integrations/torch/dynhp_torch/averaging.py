@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from dynhp import SettingsError
+from dynhp.errors import SettingsError
 
 __all__ = ["AveragedWeights"]
 

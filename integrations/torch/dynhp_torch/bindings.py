@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from dynhp import Binding, SettingsError, Value, ValueNotInForce
-from dynhp.errors import nearest
+from dynhp.errors import SettingsError, ValueNotInForce, nearest
+from dynhp.loops import Binding
+from dynhp.records import Value
 
 __all__ = ["OptimizerParam", "groups_of", "optimizer_param"]
 

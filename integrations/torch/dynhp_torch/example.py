@@ -9,7 +9,8 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
-from dynhp import Ordered, Trainer, Value, attribute
+from dynhp import Ordered, Trainer, attribute
+from dynhp.records import Value
 from dynhp_torch.averaging import AveragedWeights
 from dynhp_torch.scale import schedule_scale
 from dynhp_torch.trainer import torch_trainer

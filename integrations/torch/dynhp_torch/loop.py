@@ -6,9 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import dynhp
-from dynhp import Binding, Criterion, Loop, Part, Proposer, Selection, Value
 from dynhp.adapter import Callback
+from dynhp.criteria import Criterion
+from dynhp.loops import Binding, Loop, Part
 from dynhp.loops.parts import parts_of
+from dynhp.proposers import Proposer
+from dynhp.records import Value
+from dynhp.selection import Selection
 from dynhp.spaces import SpaceLike
 from dynhp_torch.parts.generators import torch_generators
 from dynhp_torch.parts.torch_part import require_whole, torch_part

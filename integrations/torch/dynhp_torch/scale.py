@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from dynhp import SettingsError, Value, ValueNotInForce
+from dynhp.errors import SettingsError, ValueNotInForce
+from dynhp.records import Value
 from dynhp_torch.bindings import OptimizerParam, groups_of, optimizer_param
 
 __all__ = ["ScheduleScale", "schedule_scale"]

@@ -7,19 +7,11 @@ from typing import Any
 
 from torch import nn
 
-from dynhp import (
-    Binding,
-    MetricError,
-    Part,
-    SettingsError,
-    Trainer,
-    Value,
-    trainer_from,
-)
-from dynhp.errors import nearest
-from dynhp.loops import bindings
+from dynhp import Trainer, trainer_from
+from dynhp.errors import MetricError, SettingsError, nearest
+from dynhp.loops import Binding, Part, bindings
 from dynhp.loops.parts import Parts, global_generators, parts_of
-from dynhp.records import Candidate, Metrics
+from dynhp.records import Candidate, Metrics, Value
 from dynhp.rounds.read_back import plain_metrics
 from dynhp_torch.parts.generators import torch_generators
 from dynhp_torch.parts.modules import modes_part

@@ -9,7 +9,8 @@ import torch
 from torch import nn
 from torch.nn.functional import mse_loss
 
-from dynhp import SettingsError, recommended
+from dynhp import recommended
+from dynhp.errors import SettingsError
 from dynhp_torch import AveragedWeights, adapt, optimizer_param
 
 

@@ -8,7 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from dynhp import SettingsError, Value, ValueNotInForce, lowest
+from dynhp import lowest
+from dynhp.errors import SettingsError, ValueNotInForce
+from dynhp.records import Value
 from dynhp_torch import adapt, attribute, optimizer_param, schedule_scale
 
 

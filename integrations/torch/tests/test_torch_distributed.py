@@ -14,7 +14,7 @@ import torch.distributed as dist
 
 import dynhp
 import dynhp_torch
-from dynhp import SettingsError
+from dynhp.errors import SettingsError
 from dynhp.testing import NoisyQuadratic
 from dynhp_torch.distributed import Distributed
 

@@ -12,7 +12,9 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, TensorDataset
 
 import dynhp
-from dynhp import ContractError, Part, SettingsError, lowest
+from dynhp import lowest
+from dynhp.errors import ContractError, SettingsError
+from dynhp.loops import Part
 from dynhp_torch import adapt, optimizer_param, schedule_scale, torch_part
 from dynhp_torch.parts import generators
 from dynhp_torch.parts.tensors import cloned

@@ -10,15 +10,8 @@ import pytest
 import torch
 from torch import nn
 
-from dynhp import (
-    DynamicGridAdapter,
-    MetricError,
-    SettingsError,
-    ValueNotInForce,
-    lowest,
-    replay,
-    schedule_of,
-)
+from dynhp import DynamicGridAdapter, lowest, replay, schedule_of
+from dynhp.errors import MetricError, SettingsError, ValueNotInForce
 from dynhp.testing import check_trainer
 from dynhp_torch import optimizer_param, torch_trainer
 from dynhp_torch.example import example

@@ -9,10 +9,11 @@ import pytest
 import torch
 from torch import nn
 
-from dynhp import Trainer, Value
+from dynhp import Trainer
 from dynhp.executors import Processes
 from dynhp.executors.pool.packing import load, pack, pieces_of
 from dynhp.executors.pool.segments import Segments
+from dynhp.records import Value
 from dynhp.testing.executors.check import check_executor
 from dynhp_torch import optimizer_param, torch_trainer
 

@@ -12,7 +12,8 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from dynhp import ContractError, DynamicGridAdapter, lowest, trainer_from
+from dynhp import DynamicGridAdapter, lowest, trainer_from
+from dynhp.errors import ContractError
 from dynhp.testing import Fragile, NoisyQuadratic
 from dynhp_torch.distributed import Distributed, together
 

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dynhp import Candidate
 from dynhp.errors import CodecError, SettingsError
+from dynhp.records import Candidate
 from dynhp.storage.codecs import decode, encode, register_codec, register_dataclass, write_state
 from dynhp.storage.codecs import state_file as module
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TextIO
 
-from dynhp import Event, Round, RoundStarted, Try
 from dynhp.adapter import Callback
+from dynhp.records import Event, Round, RoundStarted, Try
 
 __all__ = ["live"]
 

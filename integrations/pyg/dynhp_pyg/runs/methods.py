@@ -9,25 +9,23 @@ from typing import Any
 import numpy as np
 
 from dynhp import (
-    Candidate,
     DynamicGridAdapter,
     Float,
     FullGrid,
     Interpolation,
-    Known,
     Neighbors,
     OneAxis,
     Ordered,
     Placebo,
-    Proposer,
     Space,
     Trainer,
-    Waves,
     highest,
     paper,
     recommended,
 )
 from dynhp.adapter import Callback
+from dynhp.proposers import Known, Proposer, Waves
+from dynhp.records import Candidate
 from dynhp_pyg.runs.spec import LinkRun
 
 __all__ = ["Drawn", "adapter_for"]

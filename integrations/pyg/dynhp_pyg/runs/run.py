@@ -9,10 +9,12 @@ from typing import Any
 
 import torch
 
-from dynhp import Cost, History, Plan, Schedule, Value, plan_for, schedule_of, spent
+from dynhp import History, plan_for, schedule_of, spent
 from dynhp.adapter import Callback
 from dynhp.criteria import metrics_of
 from dynhp.errors import SettingsError
+from dynhp.planning import Cost, Plan, Schedule
+from dynhp.records import Value
 from dynhp_pyg.graphs.bundled import load_dataset
 from dynhp_pyg.graphs.graph import Graph
 from dynhp_pyg.model.trainer import LinkPredictionTrainer

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
-from dynhp import Part, SettingsError
+from dynhp.errors import SettingsError
+from dynhp.loops import Part
 from dynhp.loops.parts import HasStateDict, Parts, stateful_part
 
 __all__ = ["data_part", "generator_part", "torch_generators"]

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dynhp import ContractError, Part, SettingsError
+from dynhp.errors import ContractError, SettingsError
+from dynhp.loops import Part
 from dynhp_torch.parts.tensors import cloned, fits, set_grad
 
 __all__ = ["ModuleState", "module_part", "modes_part"]

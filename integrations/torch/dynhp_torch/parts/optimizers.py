@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from dynhp import ContractError, Part
+from dynhp.errors import ContractError
+from dynhp.loops import Part
 from dynhp.loops.parts import stateful_part
 from dynhp_torch.parts.tensors import cloned, filled
 

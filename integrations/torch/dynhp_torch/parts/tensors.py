@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dynhp import Part
+from dynhp.loops import Part
 
 __all__ = ["cloned", "filled", "tensor_part"]
 

@@ -13,7 +13,8 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Sampler
 
-from dynhp import Part, SettingsError
+from dynhp.errors import SettingsError
+from dynhp.loops import Part
 from dynhp.loops.parts import stateful_part
 from dynhp_torch.averaging import AveragedWeights
 from dynhp_torch.parts.generators import data_part, generator_part
