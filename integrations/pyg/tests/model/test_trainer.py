@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -22,15 +21,6 @@ from dynhp_pyg.model.schedule import Schedule
 from dynhp_pyg.model.trainer import LinkPredictionTrainer
 from dynhp_pyg.runs.example import example, tiny_graph, tiny_split
 from dynhp_pyg.splits.make import make_split
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small work on busy cores: two threads would mostly wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def _batch(settings: Settings, epoch: int = 0, resample_every: int = 1) -> Batch:

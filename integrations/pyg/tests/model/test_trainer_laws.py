@@ -8,7 +8,7 @@ import pickle
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -78,15 +78,6 @@ def make(kind: str) -> LinkPredictionTrainer:
     return LinkPredictionTrainer(
         make_split(tiny_graph(), (0.6, 0.2, 0.2), **splitting), **arguments
     )
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small work on busy cores: two threads would mostly wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(params=KINDS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -19,15 +18,6 @@ from dynhp_pyg.runs.example import tiny_graph
 from dynhp_pyg.splits.make import Split, make_split
 
 Weights = dict[str, np.ndarray]
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small work on busy cores: two threads would mostly wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def _named_as_fast(weights: Weights) -> Weights:

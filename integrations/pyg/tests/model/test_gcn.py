@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -25,15 +24,6 @@ with warnings.catch_warnings():
     from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 CPU = torch.device("cpu")
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small work on busy cores: two threads would mostly wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def _dense(matrix: Csr) -> Tensor:

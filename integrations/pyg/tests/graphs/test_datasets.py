@@ -19,7 +19,7 @@ from dynhp_pyg import DataError, Graph, load_dataset, load_planetoid
 from dynhp_pyg.graphs.planetoid import read_planetoid
 from dynhp_pyg.graphs.unpickle import read_pickle
 
-SCRIPT = Path(__file__).parents[3] / "scripts" / "make_citation_graphs.py"
+SCRIPT = Path(__file__).parents[4] / "scripts" / "make_citation_graphs.py"
 
 
 def statistics(graph: Graph) -> tuple[int, ...]:
@@ -199,7 +199,7 @@ def test_the_script_writes_the_same_bytes_each_time_and_nothing_is_lost(tmp_path
     assert raw == maker.packed(maker.arrays_of(cora))
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-    bundled = np.load(Path(__file__).parents[1] / "dynhp_pyg" / "data" / "cora.npz")
+    bundled = np.load(Path(__file__).parents[2] / "dynhp_pyg" / "data" / "cora.npz")
     for name, array in maker.arrays_of(cora).items():
         assert np.array_equal(bundled[name], array)
         assert bundled[name].dtype == array.dtype
