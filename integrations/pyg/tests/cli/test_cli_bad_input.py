@@ -40,7 +40,7 @@ CORA = ["--dataset", "cora"]
 FEATURES = {"x_indices": [0], "x_indptr": [0, 1] + [1] * 59, "x_shape": [60, 2]}
 
 BAD: list[tuple[list[object], str]] = [
-    (["--dataset", "coar"], "unknown dataset 'coar'; did you mean 'cora'?"),
+    (["--dataset", "coar"], "dataset must be one of the known ones, got 'coar'; did you mean 'cora'?"),
     ([], "one of the arguments --dataset --graph --planetoid is required"),
     ([*CORA, "--graph", "x.npz"], "not allowed with argument --dataset"),
     ([*CORA, "--split", "80/10"], "a split is three numbers, like '80/10/10', got '80/10'"),
