@@ -25,7 +25,7 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def starts_of(counts: Ints) -> Ints:
+def starts_of(counts: Ints | NDArray[np.bool_]) -> Ints:
     """Where each of several runs of entries starts, given their lengths, and where the last ends.
 
     >>> starts_of(np.array([2, 0, 3])).tolist()

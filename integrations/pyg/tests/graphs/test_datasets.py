@@ -42,7 +42,7 @@ def test_bundled_graphs_have_the_published_statistics(name: str, expected: tuple
 
 
 def test_an_unknown_name_gets_the_nearest_known_one() -> None:
-    with pytest.raises(DataError, match="dataset must be .*, got 'citeser'; did you mean 'citeseer'"):
+    with pytest.raises(DataError, match=r"dataset must be .*'citeser'; did you mean 'citeseer'"):
         load_dataset("citeser")
 
 

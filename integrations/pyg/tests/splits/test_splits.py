@@ -76,7 +76,7 @@ def test_messages_pass_on_training_edges_and_at_the_test_on_validation_edges_too
     assert columns(split.message_edges("validation")) == columns(split.train)
     expected = columns(split.train) + columns(split.validation)
     assert columns(split.message_edges("test")) == expected
-    with pytest.raises(DataError, match="stage must be .*, got 'tset'; did you mean 'test'"):
+    with pytest.raises(DataError, match=r"stage must be .*, got 'tset'; did you mean 'test'"):
         split.message_edges("tset")  # type: ignore[arg-type]
 
 
@@ -155,7 +155,11 @@ def test_text_becomes_ratios() -> None:
         ((0.99, 0.005, 0.005), {}, "got 10, 0 and 0 for ratios"),
         ((0.8, 0.1, 0.1), {"protocol": "undirect"}, "did you mean 'undirected'"),
         ((0.8, 0.1, 0.1), {"negatives": "comunity"}, "did you mean 'community'"),
-        ((0.8, 0.1, 0.1), {"negatives": "community", "communities": "x"}, "community method must be .*, got 'x'"),
+        (
+            (0.8, 0.1, 0.1),
+            {"negatives": "community", "communities": "x"},
+            "community method must be .*, got 'x'",
+        ),
         ((0.8, 0.1, 0.1), {"seed": -1}, "at least 0, got -1"),
         ((0.8, 0.1, 0.1), {"seed": 1.5}, "got 1.5"),
     ],
