@@ -16,7 +16,7 @@ from dynhp_pyg.model.average import Average
 from dynhp_pyg.model.batches import draw
 from dynhp_pyg.model.dropout import RecentNoise
 from dynhp_pyg.model.engines.encoders import Encoder
-from dynhp_pyg.model.engines.factory import Architecture, Path, make_engine
+from dynhp_pyg.model.engines.factory import Architecture, PathName, make_engine
 from dynhp_pyg.model.engines.inputs import InputKind
 from dynhp_pyg.model.engines.kernels import Rates
 from dynhp_pyg.model.hyperparameters import HyperparameterValues, changed
@@ -97,7 +97,7 @@ class LinkPredictionTrainer:
         resample_every: int = 1,
         inputs: InputKind = "auto",
         encoder: Encoder | None = None,
-        path: Path = "fast",
+        path: PathName = "fast",
         seed: int = 0,
         device: str = "cpu",
         with_average_precision: bool = False,

@@ -10,7 +10,7 @@ from dynhp.errors import SettingsError, nearest
 from dynhp_pyg.checks import one_of, whole
 from dynhp_pyg.model.hyperparameters import HyperparameterValues
 from dynhp_pyg.model.schedule import ScheduleName
-from dynhp_pyg.splits.communities import Method as CommunityMethod
+from dynhp_pyg.splits.communities import CommunityMethod
 from dynhp_pyg.splits.ratios import Ratios, checked_ratios
 from dynhp_pyg.splits.split import SplitProtocol
 

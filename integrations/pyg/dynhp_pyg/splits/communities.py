@@ -15,7 +15,7 @@ from dynhp_pyg.checks import one_of
 from dynhp_pyg.graphs.arrays import Ints
 from dynhp_pyg.graphs.errors import DataError
 
-Method = Literal["auto", "igraph", "networkx", "leiden"]
+CommunityMethod = Literal["auto", "igraph", "networkx", "leiden"]
 _INSTALL = {"igraph": "'dynhp[igraph]'", "networkx": "'dynhp[pyg]'"}
 
 
@@ -41,7 +41,9 @@ class Communities:
         return _share_within(self.membership[edges])
 
 
-def detect_communities(num_nodes: int, edges: Ints, *, method: Method = "auto") -> Communities:
+def detect_communities(
+    num_nodes: int, edges: Ints, *, method: CommunityMethod = "auto"
+) -> Communities:
     """Communities of an undirected graph.
 
     Args:
@@ -56,7 +58,7 @@ def detect_communities(num_nodes: int, edges: Ints, *, method: Method = "auto") 
     >>> detect_communities(6, two_triangles).membership.tolist()
     [0, 0, 0, 1, 1, 1]
     """
-    one_of("community method", method, get_args(Method), error=DataError)
+    one_of("community method", method, get_args(CommunityMethod), error=DataError)
     if not edges.shape[1]:
         raise DataError("communities need at least one edge, got 0; take negatives='uniform'")
     name = _installed() if method == "auto" else method

@@ -14,7 +14,7 @@ from dynhp_pyg.graphs.arrays import Ints, distinct_pairs
 from dynhp_pyg.graphs.errors import DataError
 from dynhp_pyg.graphs.features import features_from_csr
 from dynhp_pyg.graphs.graph import Graph, log
-from dynhp_pyg.splits.communities import Communities, Method, detect_communities
+from dynhp_pyg.splits.communities import Communities, CommunityMethod, detect_communities
 from dynhp_pyg.splits.negatives import (
     CommunityNegatives,
     UniformNegatives,
@@ -46,7 +46,7 @@ def make_split(
     protocol: SplitProtocol = "undirected",
     negatives: Negatives = "uniform",
     seed: int = 0,
-    communities: Method = "auto",
+    communities: CommunityMethod = "auto",
 ) -> Split:
     """Split a graph's edges into training, validation and test, with as many negatives as edges.
 

@@ -20,9 +20,9 @@ from dynhp_pyg.model.engines.reference import GcnShape, ReferenceGcn, initial_we
 from dynhp_pyg.model.hyperparameters import HyperparameterValues
 from dynhp_pyg.splits.make import Split
 
-__all__ = ["Architecture", "Engine", "Path", "make_engine"]
+__all__ = ["Architecture", "Engine", "PathName", "make_engine"]
 
-Path = Literal["fast", "reference"]
+PathName = Literal["fast", "reference"]
 
 
 class Engine(Protocol):
@@ -53,12 +53,12 @@ class Architecture:
     width: int
     inputs: InputKind
     encoder: Encoder | None
-    path: Path
+    path: PathName
 
     def __post_init__(self) -> None:
         whole("layers", self.layers, least=1)
         whole("width", self.width, least=1)
-        one_of("path", self.path, get_args(Path))
+        one_of("path", self.path, get_args(PathName))
 
 
 def make_engine(
