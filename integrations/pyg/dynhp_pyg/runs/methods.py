@@ -43,11 +43,11 @@ class Drawn:
     """
 
     def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
-        """Propose one draw."""
+        """One draw."""
         return [] if known.tries else [known.space.draw(rng)]
 
     def waves(self, space: Space, current: Candidate) -> Waves:
-        """Announce one wave of one candidate."""
+        """One wave of one."""
         return Waves((1,), (1,))
 
 
