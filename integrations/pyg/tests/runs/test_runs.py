@@ -156,9 +156,9 @@ def test_every_run_is_repeatable_and_costs_what_was_planned(method: str) -> None
 
 
 def test_another_seed_is_another_run() -> None:
-    one, other = (ran(method="fixed", seed=seed) for seed in (0, 1))
-    assert one.val_auc != other.val_auc
-    assert one.test_auc != other.test_auc
+    first, second = (ran(method="fixed", seed=seed) for seed in (0, 1))
+    assert first.val_auc != second.val_auc
+    assert first.test_auc != second.test_auc
 
 
 @pytest.mark.parametrize("method", ["adagrid", "placebo", "complete", "random"])
@@ -254,10 +254,10 @@ def test_student_agrees_with_scipy(degrees: int) -> None:
 def test_the_interval_is_students() -> None:
     values = [0.93, 0.941, 0.937, 0.95]
     low, high = stats.t.interval(0.95, 3, loc=np.mean(values), scale=stats.sem(values))
-    found = mean_of(values)
-    assert found.half_width is not None
-    assert found.mean - found.half_width == pytest.approx(low)
-    assert found.mean + found.half_width == pytest.approx(high)
+    mean = mean_of(values)
+    assert mean.half_width is not None
+    assert mean.mean - mean.half_width == pytest.approx(low)
+    assert mean.mean + mean.half_width == pytest.approx(high)
     assert mean_of([0.5]).half_width is None
 
 
@@ -307,13 +307,13 @@ def test_recommended_adapts_the_learning_rate_and_nothing_else() -> None:
 
 
 def test_a_schedule_of_the_learning_rate_can_be_chosen() -> None:
-    found = {
+    results = {
         schedule: run(
             LinkRun(method="fixed", epochs=6, width=4, schedule=schedule), graph=tiny_graph()
         )
         for schedule in ("cosine", "constant")
     }
-    assert found["cosine"].history != found["constant"].history
+    assert results["cosine"].history != results["constant"].history
     with pytest.raises(SettingsError, match="schedule must be one of the known ones"):
         LinkRun(schedule="linear")  # type: ignore[arg-type]
 

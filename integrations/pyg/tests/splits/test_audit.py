@@ -42,8 +42,8 @@ def test_no_undirected_split_leaks(graph: Graph, ratios: Any, negatives: Any, se
         split = make_split(graph, ratios, negatives=negatives, seed=seed)
     except DataError:  # too small, too dense or of one community
         return
-    found = audit(split, sample=200)
-    assert found.leaks == 0, str(found)
+    counted = audit(split, sample=200)
+    assert counted.leaks == 0, str(counted)
 
 
 @settings(max_examples=50, deadline=None)
@@ -55,12 +55,12 @@ def test_the_papers_protocol_leaks_by_reverse_arcs_only(
         split = make_split(graph, ratios, protocol="paper", seed=seed)
     except DataError:
         return
-    found = audit(split, sample=200)
+    counted = audit(split, sample=200)
     parts = [set(zip(*part.tolist(), strict=True)) for part in (split.train, split.validation)]
     reverse = sum((v, u) in parts[0] | parts[1] for u, v in split.test.T.tolist())
-    assert found.reverse_test == reverse
+    assert counted.reverse_test == reverse
     clean = ("false", "self", "repeated", "shared_neg")
-    assert not any(count for name, count in found.counts.items() if name.startswith(clean))
+    assert not any(count for name, count in counted.counts.items() if name.startswith(clean))
 
 
 @pytest.mark.parametrize("name", ["cora", "citeseer"])
@@ -127,9 +127,9 @@ def leaky(split: Split, kind: str) -> Split:
     ],
 )
 def test_each_kind_of_leak_is_counted(clean: Split, kind: str) -> None:
-    found = audit(leaky(clean, kind))
-    assert found.counts[kind] == 3
-    assert found.leaks >= 3
+    counted = audit(leaky(clean, kind))
+    assert counted.counts[kind] == 3
+    assert counted.leaks >= 3
 
 
 def test_a_sampler_that_gives_edges_is_found_out() -> None:

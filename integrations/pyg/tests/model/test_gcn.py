@@ -1,9 +1,8 @@
-"""The model's parts against PyG's, and encoders of the user's own."""
+"""The model's parts against PyG's, and encoders that users bring."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -13,8 +12,8 @@ from torch import Tensor, nn
 
 from dynhp.errors import SettingsError
 from dynhp_pyg.model.engines.kernels import Csr
-from dynhp_pyg.model.engines.propagation import MessagePassing
 from dynhp_pyg.model.engines.reference import GcnShape, initial_weights
+from dynhp_pyg.model.engines.sparse import MessagePassing
 from dynhp_pyg.model.trainer import LinkPredictionTrainer
 from dynhp_pyg.runs.example import tiny_graph, tiny_split
 from dynhp_pyg.splits.make import make_split
@@ -25,15 +24,6 @@ with warnings.catch_warnings():
     from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 CPU = torch.device("cpu")
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small work on busy cores: two threads would mostly wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def _dense(matrix: Csr) -> Tensor:
@@ -53,9 +43,9 @@ def test_propagation_is_gcn_norm(protocol: Literal["undirected", "paper"], ratio
     nodes = split.graph.num_nodes
     (source, target), values = gcn_norm(edge_index, num_nodes=nodes)
     expected = torch.zeros(nodes, nodes).index_put((target, source), values)
-    found = MessagePassing(split, CPU).of(mask)
-    torch.testing.assert_close(_dense(found.forward), expected)
-    torch.testing.assert_close(_dense(found.backward), expected.T)
+    propagation = MessagePassing(split, CPU).of(mask)
+    torch.testing.assert_close(_dense(propagation.forward), expected)
+    torch.testing.assert_close(_dense(propagation.backward), expected.T)
 
 
 def test_initial_weights_are_glorots() -> None:
@@ -67,7 +57,7 @@ def test_initial_weights_are_glorots() -> None:
     assert not weights["bias_2"].any()
 
 
-class _Normed(nn.Module):
+class NormedEncoder(nn.Module):
     """An encoder with buffers, dropout, and noise inside a layer."""
 
     def __init__(self, channels: int) -> None:
@@ -84,7 +74,7 @@ class _Normed(nn.Module):
 ENCODERS = {
     "sage": lambda channels: GraphSAGE(channels, 8, 2, 8, dropout=0.5),
     "gat": lambda channels: GAT(channels, 8, 2, 8, heads=2, dropout=0.5),
-    "normed": _Normed,
+    "normed": NormedEncoder,
 }
 
 
@@ -102,10 +92,10 @@ def test_any_encoder_learns(name: str, inputs: Literal["auto", "embedding"]) -> 
 
 
 def test_an_encoders_dropout_layers_get_the_dropout_in_force() -> None:
-    made: list[_Normed] = []
+    made: list[NormedEncoder] = []
 
     def encoder(channels: int) -> nn.Module:
-        made.append(_Normed(channels))
+        made.append(NormedEncoder(channels))
         return made[-1]
 
     trainer = LinkPredictionTrainer(tiny_split(), encoder=encoder, dropout=0.1)

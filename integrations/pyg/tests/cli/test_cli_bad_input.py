@@ -40,7 +40,10 @@ CORA = ["--dataset", "cora"]
 FEATURES = {"x_indices": [0], "x_indptr": [0, 1] + [1] * 59, "x_shape": [60, 2]}
 
 BAD: list[tuple[list[object], str]] = [
-    (["--dataset", "coar"], "unknown dataset 'coar'; did you mean 'cora'?"),
+    (
+        ["--dataset", "coar"],
+        "dataset must be one of the known ones, got 'coar'; did you mean 'cora'?",
+    ),
     ([], "one of the arguments --dataset --graph --planetoid is required"),
     ([*CORA, "--graph", "x.npz"], "not allowed with argument --dataset"),
     ([*CORA, "--split", "80/10"], "a split is three numbers, like '80/10/10', got '80/10'"),
@@ -92,10 +95,10 @@ def test_bad_input_is_one_clear_line(
     words = [str(word(home)) if callable(word) else str(word) for word in arguments]
     out = tmp_path / "out"
     assert main(["linkpred", "train", *words, "--out", str(out)]) == 2
-    printed, told = capsys.readouterr()
+    printed, messages = capsys.readouterr()
     assert printed == ""
-    lines = told.splitlines()
-    assert len(lines) == 1, told
+    lines = messages.splitlines()
+    assert len(lines) == 1, messages
     assert lines[0].startswith("dynhp: error: ")
     assert message in lines[0]
     assert not out.exists()
@@ -115,6 +118,6 @@ def test_bad_words_around_it(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["linkpred", *arguments]) == 2
-    told = capsys.readouterr().err
-    assert message in told
-    assert len(told.splitlines()) == 1
+    messages = capsys.readouterr().err
+    assert message in messages
+    assert len(messages.splitlines()) == 1

@@ -8,7 +8,7 @@ import pickle
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -80,15 +80,6 @@ def make(kind: str) -> LinkPredictionTrainer:
     )
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small work on busy cores: two threads would mostly wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest) -> str:
     """Every kind of trainer in turn."""
@@ -98,7 +89,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 def follow(
     trainer: LinkPredictionTrainer, k: int, values: Mapping[str, float]
 ) -> tuple[Any, dict[str, float]]:
-    """Train on; what it was left with."""
+    """Train on, and give the state and the metrics after it."""
     trainer.train_k(k, values)
     return copy.deepcopy(trainer.get_state()), trainer.metrics()
 
@@ -112,7 +103,7 @@ def assert_same(a: object, b: object) -> None:
     "kind", [name for name in KINDS if name not in ("reference", "normed gat")]
 )
 def test_all_laws_as_dynhp_checks_them(kind: str) -> None:
-    # Another process is tried for the example below: starting one for each kind takes too long.
+    # The example below is checked in another process: a process for each kind takes too long.
     space = {"edge_message_ratio": [0.3, 0.7], "weight_decay": [0.0, 0.1]}
     report = check_trainer(lambda: make(kind), space, another_process=False)
     assert not report.broken, str(report)
@@ -145,7 +136,7 @@ split = make_split(tiny_graph(), (0.6, 0.2, 0.2))
 trainer = LinkPredictionTrainer(split, width=6, epochs=30, seed=123)
 trainer.set_state(origin)
 trainer.train_k(3, values)
-assert "torch_geometric" not in sys.modules, "the fast path does without"
+assert "torch_geometric" not in sys.modules, "the fast path does not need it"
 pickle.dump((trainer.get_state(), trainer.metrics()), sys.stdout.buffer)
 """
 
@@ -254,11 +245,11 @@ def test_order(kind: str) -> None:
     origin = trainer.get_state()
 
     def tries(order: list[dict[str, float]]) -> list[Any]:
-        found = []
+        ends = []
         for values in order:
             trainer.set_state(origin)
-            found.append(follow(trainer, 2, values))
-        return found
+            ends.append(follow(trainer, 2, values))
+        return ends
 
     forwards, backwards = tries([LOW, HIGH, {}]), tries([{}, HIGH, LOW])
     assert_same(forwards, backwards[::-1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -19,15 +18,6 @@ from dynhp_pyg.runs.example import tiny_graph
 from dynhp_pyg.splits.make import Split, make_split
 
 Weights = dict[str, np.ndarray]
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small work on busy cores: two threads would mostly wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def _named_as_fast(weights: Weights) -> Weights:
@@ -48,14 +38,15 @@ def _assert_same(split: Split, values: dict[str, float], arguments: dict[str, An
         trainer.train_k(20, values)
     expected = _named_as_fast(reference.weights())
     assert expected.keys() == fast.weights().keys()
-    for name, found in fast.weights().items():
+    for name, weight in fast.weights().items():
         moved = np.linalg.norm(expected[name] - before[name])
         assert moved > 0, f"{name} did not learn"
-        apart = np.linalg.norm(found - expected[name])
-        # Weights move far less than they are large, so how far they moved is held against, too.
-        # (Not to 1e-4: a sum that rounds to the other side of ReLU's corner is worth more.)
+        apart = np.linalg.norm(weight - expected[name])
+        # Weights move far less than they are large, so the distance is also compared with how
+        # far they moved. (Not to 1e-4: a sum that rounds to the other side of ReLU's corner
+        # makes a larger difference.)
         assert apart < 1e-2 * moved, name
-        # A ReLU that rounding turned shows in one bias of three layers over directed arcs.
+        # A ReLU that rounding switched shows in one bias of three layers over directed arcs.
         exact = split.protocol == "undirected" or arguments.get("layers", 2) == 2
         assert apart < (1e-4 if exact else 1e-3) * np.linalg.norm(expected[name]), name
     both = [
@@ -115,7 +106,7 @@ def test_same_weights_as_pyg_for_every_hyperparameter(values: dict[str, float]) 
     _assert_same(make_split(tiny_graph(), (0.6, 0.2, 0.2)), values, {"width": 8})
 
 
-class _Largest(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class LargestTensor(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Watches how many elements the largest tensor has that torch makes."""
 
     elements = 0
@@ -146,7 +137,7 @@ def test_nothing_dense_is_made(with_features: bool) -> None:
     )
     split = make_split(graph)
     tracemalloc.start()
-    with _Largest() as watch:  # type: ignore[no-untyped-call]
+    with LargestTensor() as watch:  # type: ignore[no-untyped-call]
         trainer = LinkPredictionTrainer(split, width=width)
         trainer.train_k(2, {})
         trainer.test()

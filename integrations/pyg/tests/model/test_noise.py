@@ -1,4 +1,4 @@
-"""Noise that tries share is the noise each would have drawn, and its memory has a limit."""
+"""Shared noise is the noise that each try would have drawn, and its memory has a limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynhp_pyg.model.dropout import Dropout, RecentNoise
+from dynhp_pyg.model.dropout import DropoutNoise, RecentNoise
 from dynhp_pyg.model.engines.inputs import InputKind, SparseInput
 from dynhp_pyg.model.trainer import LinkPredictionTrainer
 from dynhp_pyg.runs.example import tiny_split
@@ -20,7 +20,7 @@ CPU = torch.device("cpu")
 ONES = torch.ones(50)
 
 
-class Bits:
+class CountedGenerators:
     """Makes generators, and counts them."""
 
     def __init__(self) -> None:
@@ -38,14 +38,14 @@ def _of(
     rate: float = 0.5,
     seed: int = 1,
     epoch: int = 3,
-) -> Dropout:
+) -> DropoutNoise:
     return recent.of(rate, seed=seed, epoch=epoch, bits=bits, device="cpu")
 
 
 def _gone_back(**limits: int) -> RecentNoise:
-    """A memory that has seen its trainer go back to the start."""
+    """A memory of a trainer that has gone back to the start."""
     recent = RecentNoise(**limits)
-    _of(recent, Bits(), epoch=0)
+    _of(recent, CountedGenerators(), epoch=0)
     recent.since(0)
     return recent
 
@@ -67,25 +67,25 @@ inputs_to_try: list[InputKind] = ["features", "embedding"]
 def test_a_trainer_is_the_same_with_and_without_memory(
     script: list[tuple[str, int, float, float]], inputs: InputKind
 ) -> None:
-    """Whatever is set, trained and reseeded, in whatever order."""
-    ours, plain = (
+    """Whatever is set, trained and reseeded, in any order."""
+    remembering, plain = (
         LinkPredictionTrainer(tiny_split(), width=4, epochs=20, layers=3, inputs=inputs)
         for _ in range(2)
     )
     plain._recent = RecentNoise(most=0)
-    kept = [ours.get_state()]
+    kept = [remembering.get_state()]
     for what, number, ratio, dropout in script:
         if what == "keep":
-            kept.append(ours.get_state())
-        for trainer in (ours, plain):
+            kept.append(remembering.get_state())
+        for trainer in (remembering, plain):
             if what == "train":
                 trainer.train_k(2, {"edge_message_ratio": ratio, "dropout": dropout})
             elif what == "back":
                 trainer.set_state(kept[number % len(kept)])
             elif what == "reseed":
                 trainer.reseed(number % 2)
-        assert ours.metrics() == pytest.approx(plain.metrics(), abs=0, rel=0, nan_ok=True)
-    for name, weight in ours.weights().items():
+        assert remembering.metrics() == pytest.approx(plain.metrics(), abs=0, rel=0, nan_ok=True)
+    for name, weight in remembering.weights().items():
         assert np.array_equal(weight, plain.weights()[name])
 
 
@@ -121,37 +121,37 @@ def test_a_run_that_never_goes_back_remembers_nothing() -> None:
 def test_an_epoch_that_was_broken_off_is_drawn_anew(
     error: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ours, plain = (LinkPredictionTrainer(tiny_split(), width=4, epochs=20) for _ in range(2))
-    origin = ours.get_state()
+    remembering, plain = (LinkPredictionTrainer(tiny_split(), width=4, epochs=20) for _ in range(2))
+    origin = remembering.get_state()
     for _ in range(2):  # the second time it is remembered
-        ours.train_k(1, {})
-        ours.set_state(origin)
-    ours._recent._kept.clear()
+        remembering.train_k(1, {})
+        remembering.set_state(origin)
+    remembering._recent._kept.clear()
 
-    def broken(inputs: SparseInput, noise: Dropout) -> None:
+    def broken(inputs: SparseInput, noise: DropoutNoise) -> None:
         noise.keep_anew(inputs.matrix.values)
         raise error
 
     with monkeypatch.context() as patched:
         patched.setattr(SparseInput, "noisy", broken)
         with pytest.raises(error):
-            ours.train_k(1, {})
-    assert ours._recent._kept
-    ours.set_state(origin)
-    for trainer in (ours, plain):
+            remembering.train_k(1, {})
+    assert remembering._recent._kept
+    remembering.set_state(origin)
+    for trainer in (remembering, plain):
         trainer.train_k(2, {})
-    assert np.array_equal(ours.get_state()["parameters"], plain.get_state()["parameters"])
+    assert np.array_equal(remembering.get_state()["parameters"], plain.get_state()["parameters"])
 
 
 def test_once_does_not_nest() -> None:
-    noise = Dropout(0.5, np.random.SFC64(0), CPU)
+    noise = DropoutNoise(0.5, np.random.SFC64(0), CPU)
     with pytest.raises(AssertionError, match="once within once"):
         noise.once(lambda: noise.keep(ONES))
     assert not noise.whole
 
 
 def test_noise_is_given_again_in_the_same_order() -> None:
-    recent, bits = _gone_back(), Bits()
+    recent, bits = _gone_back(), CountedGenerators()
     first = _of(recent, bits)
     given_out = [first.keep(ONES), first.once(lambda: first.keep_anew(ONES)), first.keep(ONES)]
     assert not torch.equal(given_out[0], given_out[2])
@@ -164,7 +164,7 @@ def test_noise_is_given_again_in_the_same_order() -> None:
 
 
 def test_other_noise_is_drawn_for_itself() -> None:
-    recent, bits = _gone_back(), Bits()
+    recent, bits = _gone_back(), CountedGenerators()
     usual = _of(recent, bits)
     others = [_of(recent, bits, rate=0.25), _of(recent, bits, seed=2), _of(recent, bits, epoch=4)]
     assert all(other is not usual for other in others)
@@ -172,7 +172,7 @@ def test_other_noise_is_drawn_for_itself() -> None:
 
 
 def test_what_lies_before_the_state_that_is_set_is_forgotten() -> None:
-    recent, bits = _gone_back(), Bits()
+    recent, bits = _gone_back(), CountedGenerators()
     early, late = _of(recent, bits, epoch=3), _of(recent, bits, epoch=4)
     recent.since(4)
     assert _of(recent, bits, epoch=4) is late
@@ -180,18 +180,20 @@ def test_what_lies_before_the_state_that_is_set_is_forgotten() -> None:
 
 
 def test_memory_is_limited_in_numbers_and_in_epochs() -> None:
-    recent, bits = _gone_back(most=100), Bits()
+    recent, bits = _gone_back(most=100), CountedGenerators()
     for epoch in range(5):
         _of(recent, bits, epoch=epoch).keep(ONES)
     assert [key[2] for key in recent._kept] == [0, 1]
     endless = _gone_back()
     for epoch in range(1100):
-        _of(endless, bits, epoch=epoch)  # an encoder with noise of its own draws no numbers
+        _of(
+            endless, bits, epoch=epoch
+        )  # an encoder that draws its own noise draws none of these numbers
     assert len(endless._kept) == 1000
 
 
 def test_without_dropout_there_is_nothing_to_remember() -> None:
-    recent, bits = _gone_back(), Bits()
+    recent, bits = _gone_back(), CountedGenerators()
     noise = _of(recent, bits, rate=0.0)
     assert noise.keep(ONES) is ONES
     assert noise.keep_anew(ONES) is ONES
@@ -200,7 +202,7 @@ def test_without_dropout_there_is_nothing_to_remember() -> None:
 
 def test_a_copy_in_another_process_takes_no_noise_along() -> None:
     recent = _gone_back(most=12_345)
-    _of(recent, Bits()).keep(torch.ones(10_000))
+    _of(recent, CountedGenerators()).keep(torch.ones(10_000))
     copy = pickle.loads(pickle.dumps(recent))
     assert recent._kept
     assert not copy._kept

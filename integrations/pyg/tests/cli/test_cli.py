@@ -15,7 +15,7 @@ from dynhp.cli.main import main
 from dynhp.planning import Schedule
 from dynhp_pyg import load_graph
 from dynhp_pyg.cli import files as folder
-from dynhp_pyg.cli import register as cli
+from dynhp_pyg.cli import train as train_module
 from dynhp_pyg.cli.live import live
 from dynhp_pyg.runs.example import tiny_graph
 from dynhp_pyg.runs.run import LinkRun, run
@@ -102,22 +102,22 @@ def test_quiet_prints_nothing_but_the_table(graph: str, capsys: pytest.CaptureFi
 
 def test_a_talkative_run(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert train(graph, "--seeds", "1", "--adapt", "dropout", "--criterion", "gap") == 0
-    printed, told = capsys.readouterr()
+    printed, messages = capsys.readouterr()
     assert "cost: 2.00 runs for seed 0 (12 epochs, planned 12)" in printed
     assert "schedule of seed 0:\ndropout\n0.6 ┤" in printed
     assert "one seed tells nothing about luck" in printed
     assert "written" not in printed
-    assert told.count("note: dropout:") == 1
-    assert told.count("note: smallest_gap rewards not learning") == 1
-    assert "plan for each seed: 6 epochs on the main line + 6 overhead = 12" in told
-    assert "seed 0: 12 of 12 epochs, dropout=" in told
+    assert messages.count("note: dropout:") == 1
+    assert messages.count("note: smallest_gap rewards not learning") == 1
+    assert "plan for each seed: 6 epochs on the main line + 6 overhead = 12" in messages
+    assert "seed 0: 12 of 12 epochs, dropout=" in messages
 
 
 def test_hints_come_once_for_all_seeds(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert train(graph, "--seeds", "2") == 0
-    told = capsys.readouterr().err
-    assert told.count("note:") == told.count("plan for each seed") == 1
-    assert "seed 1: 22 of 22 epochs" in told
+    messages = capsys.readouterr().err
+    assert messages.count("note:") == messages.count("plan for each seed") == 1
+    assert "seed 1: 22 of 22 epochs" in messages
     assert train(graph, "--seeds", "1", "--method", "placebo") == 0
     assert "note:" not in capsys.readouterr().err  # it chooses nothing that could mislead
 
@@ -166,10 +166,12 @@ def test_out_that_cannot_be_written_is_refused_before_training(
     (tmp_path / "file").write_text("mine")
     for out in (tmp_path / "file", tmp_path / "file" / "below"):
         assert train(graph, "--out", str(out)) == 2
-        printed, told = capsys.readouterr()
+        printed, messages = capsys.readouterr()
         assert printed == ""
-        assert told.startswith("dynhp: error: results need a folder that can be written to, got ")
-        assert len(told.splitlines()) == 1
+        assert messages.startswith(
+            "dynhp: error: results need a folder that can be written to, got "
+        )
+        assert len(messages.splitlines()) == 1
     assert (tmp_path / "file").read_text() == "mine"
 
 
@@ -198,7 +200,7 @@ def test_an_interrupt_writes_nothing(
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_trained", stop)
+    monkeypatch.setattr(train_module, "_trained", stop)
     assert train(graph, "--out", str(tmp_path / "out")) == 130
     assert not (tmp_path / "out").exists()
 
@@ -209,7 +211,7 @@ def test_a_missing_package_is_named_with_its_install_line(
     def missing(*_: object, **__: object) -> None:
         raise ImportError("No module named 'torch'")
 
-    monkeypatch.setattr(cli, "_trained", missing)
+    monkeypatch.setattr(train_module, "_trained", missing)
     assert train(graph) == 2
     assert "run `pip install 'dynhp[pyg]'`" in capsys.readouterr().err
 

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynhp_pyg.model.dropout import Dropout
+from dynhp_pyg.model.dropout import DropoutNoise
 from dynhp_pyg.model.engines.kernels import (
     Csr,
     Rates,
@@ -23,8 +23,8 @@ from dynhp_pyg.model.engines.kernels import (
 CPU = torch.device("cpu")
 
 
-def _noise(rate: float, seed: int = 0) -> Dropout:
-    return Dropout(rate, np.random.SFC64(seed), CPU)
+def _noise(rate: float, seed: int = 0) -> DropoutNoise:
+    return DropoutNoise(rate, np.random.SFC64(seed), CPU)
 
 
 def test_spmm_is_the_dense_product_also_for_empty_rows() -> None:
@@ -72,7 +72,7 @@ def test_no_dropout_keeps_everything_and_draws_nothing() -> None:
     bits = np.random.SFC64(0)
     before = bits.state["state"]["state"].tolist()
     values = torch.rand(10)
-    assert torch.equal(Dropout(0.0, bits, CPU).keep(values), values)
+    assert torch.equal(DropoutNoise(0.0, bits, CPU).keep(values), values)
     assert bits.state["state"]["state"].tolist() == before
 
 

@@ -53,14 +53,14 @@ def test_ranks_name_every_non_edge_once(graph: tuple[Ints, Ints, set[Pair]]) -> 
     same = membership[edges[0]] == membership[edges[1]]
     for space, mine, kind in ((inside, same, True), (between, ~same, False)):
         free = free_pairs(space(groups), edges[:, mine])
-        found = columns(free.pairs(np.arange(free.count)))
+        listed = columns(free.pairs(np.arange(free.count)))
         expected = {
             (u, v)
             for u, v in combinations(range(len(membership)), 2)
             if (membership[u] == membership[v]) == kind and (u, v) not in known
         }
-        assert len(found) == len(expected)
-        assert set(found) == expected
+        assert len(listed) == len(expected)
+        assert set(listed) == expected
 
 
 @settings(max_examples=60, deadline=None)

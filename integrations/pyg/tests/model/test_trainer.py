@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -17,26 +16,17 @@ from dynhp_pyg.graphs.bundled import load_dataset
 from dynhp_pyg.graphs.graph import graph_from_edges
 from dynhp_pyg.model.batches import Batch, draw
 from dynhp_pyg.model.dropout import RecentNoise
-from dynhp_pyg.model.hyperparameters import Settings
-from dynhp_pyg.model.schedule import Schedule
+from dynhp_pyg.model.hyperparameters import HyperparameterValues
+from dynhp_pyg.model.schedule import RateSchedule
 from dynhp_pyg.model.trainer import LinkPredictionTrainer
 from dynhp_pyg.runs.example import example, tiny_graph, tiny_split
 from dynhp_pyg.splits.make import make_split
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small work on busy cores: two threads would mostly wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-def _batch(settings: Settings, epoch: int = 0, resample_every: int = 1) -> Batch:
+def _batch(values: HyperparameterValues, epoch: int = 0, resample_every: int = 1) -> Batch:
     return draw(
         tiny_split(),
-        settings,
+        values,
         seed=1,
         epoch=epoch,
         resample_every=resample_every,
@@ -57,12 +47,12 @@ def test_it_is_a_trainer_with_both_optional_powers() -> None:
 def test_the_cosine_is_torchs() -> None:
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.3)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 20)
-    schedule = Schedule(name="cosine", learning_rate=0.3, epochs=20)
+    schedule = RateSchedule(name="cosine", learning_rate=0.3, epochs=20)
     for epoch in range(20):
         assert schedule.at(epoch) == pytest.approx(scheduler.get_last_lr()[0], abs=1e-12)
         optimizer.step()
         scheduler.step()
-    assert Schedule(name="constant", learning_rate=0.3, epochs=20).at(19) == 0.3
+    assert RateSchedule(name="constant", learning_rate=0.3, epochs=20).at(19) == 0.3
 
 
 def test_a_zero_learning_rate_at_the_horizon_stops_the_weights() -> None:
@@ -74,7 +64,7 @@ def test_a_zero_learning_rate_at_the_horizon_stops_the_weights() -> None:
 
 
 def test_message_and_objective_edges_are_disjoint_and_complete() -> None:
-    batch, split = _batch(Settings(edge_message_ratio=0.3)), tiny_split()
+    batch, split = _batch(HyperparameterValues(edge_message_ratio=0.3)), tiny_split()
     count = split.train.shape[1]
     assert batch.message.sum() == round(0.3 * count)
     assert batch.positives.shape[1] == count - round(0.3 * count)
@@ -83,23 +73,25 @@ def test_message_and_objective_edges_are_disjoint_and_complete() -> None:
 
 def test_negatives_follow_their_number_per_positive() -> None:
     for per_positive in (0.5, 1.0, 2.0):
-        batch = _batch(Settings(negatives_per_positive=per_positive))
+        batch = _batch(HyperparameterValues(negatives_per_positive=per_positive))
         assert batch.negatives.shape[1] == round(per_positive * batch.positives.shape[1])
 
 
 def test_message_edges_are_resampled_every_so_many_epochs() -> None:
-    masks = [_batch(Settings(), epoch, resample_every=3).message for epoch in range(7)]
+    masks = [_batch(HyperparameterValues(), epoch, resample_every=3).message for epoch in range(7)]
     same = [np.array_equal(a, b) for a, b in pairwise(masks)]
     assert same == [True, True, False, True, True, False]
-    first, second = (_batch(Settings(), epoch, resample_every=3).negatives for epoch in range(2))
+    first, second = (
+        _batch(HyperparameterValues(), epoch, resample_every=3).negatives for epoch in range(2)
+    )
     assert not np.array_equal(first, second)
 
 
 def test_changing_one_setting_leaves_the_other_streams_alone() -> None:
-    usual, dropped = _batch(Settings()), _batch(Settings(dropout=0.5))
+    usual, dropped = _batch(HyperparameterValues()), _batch(HyperparameterValues(dropout=0.5))
     assert np.array_equal(usual.message, dropped.message)
     assert np.array_equal(usual.negatives, dropped.negatives)
-    more = _batch(Settings(negatives_per_positive=2.0))
+    more = _batch(HyperparameterValues(negatives_per_positive=2.0))
     assert np.array_equal(usual.message, more.message)
     ones = torch.ones(100)
     assert torch.equal(usual.dropout.keep(ones), more.dropout.keep(ones))
@@ -128,13 +120,13 @@ def test_the_test_is_of_the_best_validation_checkpoint() -> None:
         trainer.train_k(1, {})
         seen.append((trainer.metrics()["val_auc"], -epoch, trainer.get_state()))
     auc, epoch, state = max(seen, key=lambda each: each[:2])
-    found = trainer.test()
-    assert (found["val_auc"], found["epoch"]) == (auc, -epoch)
+    tested = trainer.test()
+    assert (tested["val_auc"], tested["epoch"]) == (auc, -epoch)
     assert trainer.metrics()["best_val_auc"] == auc
     assert -epoch < 30, "the best must not be the last for this test to say anything"
     fresh = LinkPredictionTrainer(tiny_split(), width=8, keep_best=False)
     fresh.set_state({**state, "best": None})
-    assert fresh.test()["test_auc"] == found["test_auc"]
+    assert fresh.test()["test_auc"] == tested["test_auc"]
     assert trainer.get_state()["best"]["parameters"] is trainer.get_state()["best"]["parameters"]
 
 
@@ -204,10 +196,10 @@ def test_bad_values_are_refused_and_nothing_is_trained(values: dict[str, Any], w
         ({"epochs": 0}, "epochs must be"),
         ({"resample_every": 0}, "resample_every must be"),
         ({"seed": -1}, "seed must be"),
-        ({"schedule": "step"}, "schedule must be 'cosine' or 'constant', got 'step'"),
+        ({"schedule": "step"}, "schedule must be one of the known ones, got 'step'"),
         ({"learning_rate": 0.0}, "learning_rate must be finite and above 0"),
         ({"momentum": 1.0}, r"momentum must lie in \[0, 1\), got 1.0"),
-        ({"path": "quick"}, "path must be 'fast' or 'reference', got 'quick'"),
+        ({"path": "quick"}, "path must be one of the known ones, got 'quick'"),
         ({"inputs": "degree"}, "inputs must be"),
         ({"dropout": -0.1}, "dropout must lie in"),
     ],
