@@ -14,7 +14,7 @@ from dynhp.executors import Processes
 from dynhp.executors.pool.packing import load, pack, pieces_of
 from dynhp.executors.pool.segments import Segments
 from dynhp.records import Value
-from dynhp.testing.executors.check import check_executor
+from dynhp.testing.executors import check_executor
 from dynhp_torch import optimizer_param, torch_trainer
 
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e5m2]

@@ -53,8 +53,8 @@ def noisy() -> NoisyQuadratic:
     return NoisyQuadratic(seed=rank, noise=2.0, dimensions=2)
 
 
-def fragile(how: Any) -> Fragile:  # on rank 1 only
-    return Fragile(noisy, bad=[0.1] if rank else [], how=how)
+def fragile(failure: Any) -> Fragile:  # on rank 1 only
+    return Fragile(noisy, bad=[0.1] if rank else [], failure=failure)
 
 
 def model() -> tuple[Any, Any]:
