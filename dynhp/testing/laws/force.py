@@ -52,7 +52,7 @@ def _has_effect(subject: Subject, state: State, name: str, bases: list[Candidate
         LAW,
         f"{name} made no difference: {', '.join(map(repr, values))} led to the same state and "
         f"metrics over {subject.epochs + 1} epochs",
-        "train_k does not pass the value on, or sets it where nobody reads it (a copy of the "
+        "train_k does not pass the value on, or sets it where nothing reads it (a copy of the "
         "optimiser's groups, an attribute that was read before)",
     )
 

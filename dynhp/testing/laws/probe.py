@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import copy
 import pickle
-import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from dynhp._checks import require_count
 from dynhp.errors import LawBroken, SettingsError
+from dynhp.loops.parts import Parts, global_generators
 from dynhp.records import Candidate, Metrics
 from dynhp.spaces import Space
 from dynhp.testing.difference import difference
@@ -172,14 +170,14 @@ def error_line(error: BaseException) -> str:
 @contextmanager
 def generators_put_back() -> Iterator[None]:
     """Leave the global generators of Python, numpy and torch as they were before."""
-    python, legacy = random.getstate(), np.random.get_state()
-    torch = sys.modules.get("torch")  # not imported here: if nobody did, nobody has used it
+    generators = Parts(global_generators())
+    before = generators.get_state()
+    torch = sys.modules.get("torch")  # where it is not imported, it was not used
     torch_state = torch.get_rng_state() if torch is not None else None
     try:
         yield
     finally:
-        random.setstate(python)
-        np.random.set_state(legacy)
+        generators.set_state(before)
         if torch is not None:
             torch.set_rng_state(torch_state)
 

@@ -39,15 +39,15 @@ def _again_and_again(subject: Subject, state: State, candidate: Candidate) -> Tr
             first,
             follow(trainer, candidate, subject.epochs),
             f"set back to the same state and trained with {dict(candidate)!r} again, the trainer "
-            "went another way",
+            "gave another result",
             "something that decides the future is not in the state (a random generator, the "
             "optimiser's momentum, a counter, the data's position), or set_state does not set it",
         )
     _same(
         first,
         subject.follow(state, candidate),
-        f"a new trainer set to the same state and trained with {dict(candidate)!r} went another "
-        "way",
+        f"a new trainer set to the same state and trained with {dict(candidate)!r} gave another "
+        "result",
         "something that decides the future is made when the trainer is made and is not in the "
         "state, or a global random generator is used",
     )
@@ -80,7 +80,7 @@ def _reseeded(subject: Subject, state: State, candidate: Candidate) -> None:
     _same(
         first,
         seeded(1),
-        "the same state after the same reseed(1) went another way",
+        "the same state after the same reseed(1) gave another result",
         "reseed forgets one of the generators that training uses",
     )
     if all(trace_difference(first, seeded(seed)) is None for seed in (2, 3)):
@@ -108,7 +108,7 @@ def _in_another_process(
     for here, there in zip(traces, answers, strict=True):
         if isinstance(there, str):
             raise broken(LAW, f"a new trainer in another process raised {there}", cause)
-        _same(here, there, "a new trainer in another process went another way", cause)
+        _same(here, there, "a new trainer in another process gave another result", cause)
     return ()
 
 

@@ -1,4 +1,4 @@
-"""A tiny ready trainer: an MLP with everything that makes snapshots hard."""
+"""A small ready trainer: an MLP with everything that makes snapshots hard."""
 
 from __future__ import annotations
 

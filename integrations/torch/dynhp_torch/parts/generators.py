@@ -55,7 +55,7 @@ def torch_generators() -> tuple[Part, ...]:
 
 
 def _cuda_states() -> list[torch.Tensor]:
-    # Asking would start CUDA in a program that has not used it, so it is not asked before.
+    # Reading the states would start CUDA in a program that has not used it.
     started = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
     return torch.cuda.get_rng_state_all() if started else []
 
@@ -68,7 +68,7 @@ def _set_cuda_states(states: list[torch.Tensor]) -> None:
 def data_part(thing: Any) -> Part:
     """A sampler or a loader: its own state where it has one, and every generator inside it.
 
-    Without a generator of its own it draws from torch's global one, which is always taken care of.
+    Without a generator of its own it draws from torch's global one, which is always in the state.
     """
     if isinstance(thing, DataLoader) and thing.persistent_workers:
         raise SettingsError(
@@ -84,13 +84,13 @@ def data_part(thing: Any) -> Part:
 
 def _inside(thing: Any) -> Iterator[Any]:
     """The thing, its samplers and their samplers, each once."""
-    found: list[Any] = [thing]
-    for owner in found:
+    owners: list[Any] = [thing]
+    for owner in owners:
         for name in ("sampler", "batch_sampler"):
             inner = getattr(owner, name, None)
-            if inner is not None and not any(inner is other for other in found):
-                found.append(inner)
-    return iter(found)
+            if inner is not None and not any(inner is known for known in owners):
+                owners.append(inner)
+    return iter(owners)
 
 
 def _parts_on(owner: Any) -> Iterator[Part]:
