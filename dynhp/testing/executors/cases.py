@@ -19,8 +19,6 @@ from dynhp.testing.toys import Fragile, NoisyQuadratic, Quadratic
 from dynhp.testing.toys.doubles import LiesAboutValues
 from dynhp.trainer import State, Trainer
 
-__all__ = ["RunCase", "TriesCase", "run_cases", "toy_run_cases", "toy_tries_cases", "tries_cases"]
-
 RATES: Final = (0.05, 0.02, 0.1, 0.5, 0.3)
 TOYS: Final[Mapping[str, Make]] = {
     "without noise": Quadratic,

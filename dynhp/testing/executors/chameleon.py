@@ -76,7 +76,12 @@ class Chameleon:
 
 
 class RaisesLater(NoisyQuadratic):
-    """Trains for one epoch and then raises, where the learning rate is high."""
+    """Trains for one epoch and then raises, where the learning rate is high.
+
+    >>> RaisesLater().train_k(2, {"lr": 0.3})
+    Traceback (most recent call last):
+    ArithmeticError: no more steps with lr=0.3 after 1
+    """
 
     def step(self, lr: float, momentum: float) -> None:
         """One noisy step, unless it is a later one."""

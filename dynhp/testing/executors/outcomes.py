@@ -14,8 +14,6 @@ from dynhp.testing.executors.cases import TriesCase
 from dynhp.testing.laws.probe import broken, copy_of, error_line, generators_put_back
 from dynhp.trainer import State, Trainer
 
-__all__ = ["RunJobs", "SeenOutcome", "any_order", "demand", "in_turn", "observe"]
-
 _CAUSE = {
     "order": "outcomes are yielded as they are done, not in the order of the jobs",
     "places": "as_completed leaves a job out, or gives an outcome the place of another",

@@ -12,8 +12,6 @@ from dynhp.records import Candidate
 from dynhp.testing.laws.probe import Subject, Trace, error_line
 from dynhp.trainer import State
 
-__all__ = ["OtherProcessFailed", "carry_out", "follow_in_other_process", "serve"]
-
 START = "from dynhp.testing.laws.other_process import serve; serve(0, 1, 2)"
 
 

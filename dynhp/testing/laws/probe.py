@@ -18,10 +18,6 @@ from dynhp.spaces import Space
 from dynhp.testing.difference import difference
 from dynhp.trainer import State, Trainer, require_trainer
 
-__all__ = ["Make", "Subject", "Trace", "broken", "can_be_copied", "copy_of", "error_line"]
-__all__ += ["follow", "generators_put_back", "look", "refuse", "require_subject"]
-__all__ += ["trace_difference"]
-
 Make: TypeAlias = Callable[[], Trainer]
 """Builds a fresh trainer each time it is called."""
 

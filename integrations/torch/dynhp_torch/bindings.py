@@ -20,7 +20,12 @@ __all__ = ["OptimizerParam", "groups_of", "optimizer_param"]
 
 @dataclass(frozen=True, slots=True)
 class OptimizerParam:
-    """One setting of all or some groups; ``optimizer_param`` makes it."""
+    """One setting of all or some groups; ``optimizer_param`` makes it.
+
+    >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+    >>> OptimizerParam(optimizer, "lr", None).get()
+    0.1
+    """
 
     optimizer: Optimizer
     key: str
@@ -80,7 +85,12 @@ def optimizer_param(
 def groups_of(
     optimizer: Optimizer, names: tuple[int | str, ...] | None
 ) -> list[tuple[str, dict[str, Any]]]:
-    """The groups as they are now, each with a label; ``load_state_dict`` replaces them."""
+    """The groups as they are now, each with a label; ``load_state_dict`` replaces them.
+
+    >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+    >>> [(label, group["lr"]) for label, group in groups_of(optimizer, None)]
+    [('group 0', 0.1)]
+    """
     groups = optimizer.param_groups
     labelled = [(f"group {group.get('name', i)}", group) for i, group in enumerate(groups)]
     if names is None:

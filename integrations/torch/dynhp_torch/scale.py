@@ -18,7 +18,12 @@ __all__ = ["ScheduleScale", "schedule_scale"]
 
 
 class ScheduleScale:
-    """A factor on one setting during every ``optimizer.step()``; ``schedule_scale`` makes it."""
+    """A factor on one setting during every ``optimizer.step()``; ``schedule_scale`` makes it.
+
+    >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+    >>> ScheduleScale(optimizer, "lr", None)
+    ScheduleScale('lr', 1.0)
+    """
 
     def __init__(
         self, optimizer: Optimizer, key: str, groups: tuple[int | str, ...] | None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -98,9 +97,6 @@ def raises() -> Any:
     raise OSError("no data")
 
 
-always_the_same = partial(lambda trainer: trainer, Quadratic())
-
-
 @pytest.mark.parametrize(
     ("make", "space", "epochs", "message"),
     [
@@ -111,7 +107,12 @@ always_the_same = partial(lambda trainer: trainer, Quadratic())
         (Quadratic, SPACES, 1.5, "epochs must be a whole number above 0, got 1.5"),
         (dict, SPACES, 3, "lacks get_state, set_state, train_k, metrics"),
         (raises, SPACES, 3, "but raised OSError: no data"),
-        (always_the_same, SPACES, 3, "a fresh trainer each time, got"),
+        (
+            (lambda trainer: lambda: trainer)(Quadratic()),
+            SPACES,
+            3,
+            "a fresh trainer each time, got",
+        ),
     ],
 )
 def test_bad_input_is_refused(make: Any, space: Any, epochs: Any, message: str) -> None:

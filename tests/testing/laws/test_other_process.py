@@ -65,7 +65,7 @@ def test_the_answer_is_kept_apart_from_what_is_printed(tmp_path: Path) -> None:
     assert (tmp_path / "err").read_bytes() == b"printed later"
 
 
-def test_an_exception_there_is_error_line() -> None:
+def test_an_exception_there_is_told() -> None:
     assert served(NoisyQuadratic, {}) == ("", ["KeyError: 'weights'"])
 
 

@@ -51,7 +51,13 @@ def module_part(module: nn.Module) -> Part:
 
 
 def modes_part(module: nn.Module) -> Part:
-    """The train/eval modes alone."""
+    """The train/eval modes alone.
+
+    >>> dropout = nn.Dropout()
+    >>> part = modes_part(dropout); modes = part.get()
+    >>> _ = dropout.eval(); part.set(modes); dropout.training
+    True
+    """
     return Part(get=lambda: _modes(module), set=lambda state: _set_modes(module, state))
 
 

@@ -55,7 +55,14 @@ def torch_part(thing: Any) -> Part:
 
 
 def require_whole(state: Any, bind: Mapping[str, Any] | None) -> None:
-    """Refuse a state in which an optimiser's parameters, or an optimiser in use, are missing."""
+    """Refuse a state in which an optimiser's parameters, or an optimiser in use, are missing.
+
+    >>> model = nn.Linear(2, 1)
+    >>> require_whole([torch.optim.SGD(model.parameters(), lr=0.1)], None)
+    Traceback (most recent call last):
+    dynhp.errors.SettingsError: state: 2 of 2 parameters of SGD are in no module of the state, so \
+no try could be undone; list the module too
+    """
     if not isinstance(state, Sequence):
         return  # the core says what is wrong with it
     for name, binding in (bind or {}).items() if isinstance(bind, Mapping) else ():
