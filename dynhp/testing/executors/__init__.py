@@ -1,4 +1,4 @@
-"""The law of executors, the answer of ``Serial``; may import the core, ``laws`` and ``toys``."""
+"""The law of executors: the answer is that of ``Serial``."""
 
 from dynhp.testing.executors.chameleon import Chameleon
 from dynhp.testing.executors.check import MakeExecutor, check_executor

@@ -1,4 +1,4 @@
-"""The laws of trainers, one file per law; may import the core and ``difference``."""
+"""The laws of trainers, one file per law, and the experiments they are made of."""
 
 from dynhp.testing.laws.check import (
     LAWS,
