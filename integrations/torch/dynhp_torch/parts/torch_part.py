@@ -41,7 +41,7 @@ _CLEAR: tuple[type, ...] = (
 
 
 def torch_part(thing: Any) -> Part:
-    """Find out how this object's state is taken and set; for what is not torch's, dynhp knows.
+    """Find out how this object's state is taken and set; others than torch's as in ``dynhp.adapt``.
 
     >>> dropout = nn.Dropout()
     >>> part = torch_part(dropout); state = part.get()
