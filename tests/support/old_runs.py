@@ -155,7 +155,7 @@ class Mortal:
 def made(name: str, callbacks: Sequence[Callable[[Any], None]] = ()) -> DynamicGridAdapter:
     """The adapter of a case, around a new trainer."""
     case = CASES[name]
-    inner: Any = Fragile(Wide, bad=case["bad"], how="raise") if "bad" in case else Wide()
+    inner: Any = Fragile(Wide, bad=case["bad"], failure="raise") if "bad" in case else Wide()
     if "keep_best" in case:
         inner = KeepBest(inner, lowest("loss"))
     ours = {"bad", "keep_best", "dies", "every"}

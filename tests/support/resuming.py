@@ -71,7 +71,7 @@ class Mortal:
 def mortal(case: Mapping[str, Any], life: int | None = None) -> Mortal:
     inner: Any = NoisyQuadratic(noise=0.5, seed=4)
     if "bad" in case:
-        inner = Fragile(lambda: NoisyQuadratic(noise=0.5, seed=4), bad=case["bad"], how="raise")
+        inner = Fragile(lambda: NoisyQuadratic(noise=0.5, seed=4), bad=case["bad"], failure="raise")
         inner.reseed = inner.inner.reseed
     if case.get("keep_best"):
         inner = KeepBest(inner, lowest("loss"))

@@ -1,4 +1,4 @@
-"""Tensors on their way to another process: their memory is shared, not copied into a pickle."""
+"""Tensors that are sent to other processes: their memory is shared, not copied into a pickle."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["register"]
 
 
 def register() -> None:
-    """Let tensors of the processor travel fast; importing ``dynhp_torch`` has done so.
+    """Let tensors of the processor be sent fast; importing ``dynhp_torch`` has done so.
 
-    The memory of a tensor travels once and whole, so what shared memory still does, and a view
-    brings all that it is a view of. Tensors of other devices and layouts travel as torch sends
-    them.
+    The memory of a tensor is sent once and whole, so tensors that share memory still do, and a
+    view brings all that it is a view of. Tensors of other devices and layouts are sent as torch
+    pickles them.
 
     >>> register()
     >>> from dynhp.executors.pool.packing import pieces_of
@@ -56,8 +56,8 @@ def _reduced_memory(memory: torch.UntypedStorage) -> tuple[Any, ...]:
 
 
 def _as_torch_does(thing: Any) -> tuple[Any, ...]:
-    found: tuple[Any, ...] = thing.__reduce_ex__(5)
-    return found
+    reduced: tuple[Any, ...] = thing.__reduce_ex__(5)
+    return reduced
 
 
 def _tensor(
@@ -74,6 +74,6 @@ def _memory(buffer: Any) -> torch.UntypedStorage:
     raw = memoryview(buffer)
     if not raw.nbytes:
         return torch.empty(0).untyped_storage()
-    # No tensor is read-only: memory that is only lent, as by Ray, is copied.
+    # Tensors can be written to: read-only memory, as Ray gives it, is copied.
     own = bytearray(raw) if raw.readonly else raw
     return torch.frombuffer(own, dtype=torch.uint8).untyped_storage()

@@ -1,4 +1,4 @@
-"""Tensors sent to other processes: nothing is lost on the way, and nothing large is pickled."""
+"""Tensors sent to other processes: nothing is lost, and nothing large is pickled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dynhp.executors import Processes
 from dynhp.executors.pool.packing import load, pack, pieces_of
 from dynhp.executors.pool.segments import Segments
 from dynhp.records import Value
-from dynhp.testing.executors.check import check_executor
+from dynhp.testing.executors import check_executor
 from dynhp_torch import optimizer_param, torch_trainer
 
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e5m2]
@@ -43,9 +43,9 @@ def test_tensors_of_every_kind_arrive(
     segments: Segments, dtype: torch.dtype, shape: tuple[int, ...]
 ) -> None:
     tensor = some(dtype, *shape)
-    (found,) = load(pack([tensor], segments), segments.buffer)
-    assert type(found) is torch.Tensor
-    assert (found.dtype, found.shape, raw(found)) == (dtype, tensor.shape, raw(tensor))
+    (arrived,) = load(pack([tensor], segments), segments.buffer)
+    assert type(arrived) is torch.Tensor
+    assert (arrived.dtype, arrived.shape, raw(arrived)) == (dtype, tensor.shape, raw(tensor))
 
 
 @pytest.mark.parametrize(
@@ -59,21 +59,22 @@ def test_tensors_of_every_kind_arrive(
     ids=["turned", "a part", "channels last", "spread"],
 )
 def test_strides_are_kept(segments: Segments, tensor: torch.Tensor) -> None:
-    found = load(pack(tensor, segments), segments.buffer)
-    assert torch.equal(found, tensor)
-    assert (found.stride(), found.storage_offset()) == (tensor.stride(), tensor.storage_offset())
+    arrived = load(pack(tensor, segments), segments.buffer)
+    assert torch.equal(arrived, tensor)
+    assert arrived.stride() == tensor.stride()
+    assert arrived.storage_offset() == tensor.storage_offset()
 
 
 @pytest.mark.parametrize("size", [4, 100_000])
 def test_what_shares_memory_still_does_and_it_is_ones_own(segments: Segments, size: int) -> None:
     whole = torch.zeros(size)
     state = {"whole": whole, "first": whole[:2], "tied": nn.Parameter(whole)}
-    parcel = pack(state, segments)
-    found = load(parcel, segments.buffer)
-    found["whole"][0] = 7.0
-    assert found["first"][0] == found["tied"][0] == 7.0
-    assert (whole[0], load(parcel, segments.buffer)["whole"][0]) == (0, 0)
-    assert sum(parcel.sizes) < 4 * size + 2000  # it went once
+    packed = pack(state, segments)
+    arrived = load(packed, segments.buffer)
+    arrived["whole"][0] = 7.0
+    assert arrived["first"][0] == arrived["tied"][0] == 7.0
+    assert (whole[0], load(packed, segments.buffer)["whole"][0]) == (0, 0)
+    assert sum(packed.sizes) < 4 * size + 2000  # it went once
 
 
 def test_parameters_and_requires_grad(segments: Segments) -> None:
@@ -82,9 +83,9 @@ def test_parameters_and_requires_grad(segments: Segments) -> None:
         nn.Parameter(torch.ones(2), requires_grad=False),
         nn.Parameter(torch.ones(50_000)),
     ]
-    found = load(pack(state, segments), segments.buffer)
-    assert [type(each) for each in found] == [type(each) for each in state]
-    assert [each.requires_grad for each in found] == [True, False, True]
+    arrived = load(pack(state, segments), segments.buffer)
+    assert [type(each) for each in arrived] == [type(each) for each in state]
+    assert [each.requires_grad for each in arrived] == [True, False, True]
     assert pieces_of(state)[1].nbytes == 200_000
 
 
@@ -102,15 +103,15 @@ def test_parameters_and_requires_grad(segments: Segments) -> None:
 def test_what_is_more_than_memory_travels_as_torch_sends_it(
     segments: Segments, tensor: torch.Tensor
 ) -> None:
-    found = load(pack(tensor, segments), segments.buffer)
-    as_ever = pickle.loads(pickle.dumps(tensor))
-    assert (found.layout, found.device, found.shape) == (
-        as_ever.layout,
-        as_ever.device,
-        as_ever.shape,
+    arrived = load(pack(tensor, segments), segments.buffer)
+    by_torch = pickle.loads(pickle.dumps(tensor))
+    assert (arrived.layout, arrived.device, arrived.shape) == (
+        by_torch.layout,
+        by_torch.device,
+        by_torch.shape,
     )
     if not tensor.is_meta:
-        assert found.to_dense().tolist() == as_ever.to_dense().tolist()
+        assert arrived.to_dense().tolist() == by_torch.to_dense().tolist()
 
 
 def test_attributes_travel_too(segments: Segments) -> None:
@@ -121,10 +122,10 @@ def test_attributes_travel_too(segments: Segments) -> None:
 
 def test_memory_that_is_only_lent_is_copied() -> None:
     stream, piece = pieces_of(torch.zeros(20_000))
-    lent = bytes(piece)
-    found = pickle.loads(stream, buffers=[lent])
-    found += 1  # a tensor in read-only memory would end the process
-    assert lent == bytes(len(lent))
+    read_only = bytes(piece)
+    arrived = pickle.loads(stream, buffers=[read_only])
+    arrived += 1  # a tensor in read-only memory would end the process
+    assert read_only == bytes(len(read_only))
 
 
 def test_a_large_tensor_leaves_no_large_pickle() -> None:
@@ -168,9 +169,9 @@ def make() -> Trainer:
 def test_on_other_processes_the_answer_is_that_of_serial(monkeypatch: pytest.MonkeyPatch) -> None:
     """The workers know of tensors because their trainer does, and send them back alike."""
     sizes: list[tuple[int, ...]] = []
-    found = Segments.make
+    make_segments = Segments.make
     monkeypatch.setattr(
-        Segments, "make", lambda self, each: sizes.append(tuple(each)) or found(self, each)
+        Segments, "make", lambda self, each: sizes.append(tuple(each)) or make_segments(self, each)
     )
     check_executor(
         lambda make_trainer: Processes(make_trainer, workers=2),

@@ -9,17 +9,17 @@ import sys
 from collections.abc import Sequence
 
 from dynhp.records import Candidate
-from dynhp.testing.laws.probe import Subject, Trace, follow, fresh_at, told
+from dynhp.testing.laws.probe import Subject, Trace, error_line
 from dynhp.trainer import State
 
-START = "from dynhp.testing.laws.elsewhere import serve; serve(0, 1, 2)"
+START = "from dynhp.testing.laws.other_process import serve; serve(0, 1, 2)"
 
 
-class Elsewhere(Exception):
-    """The experiment could not be carried to another process; the text says why."""
+class OtherProcessFailed(Exception):
+    """The experiment could not be carried out in another process; the text says why."""
 
 
-def follow_elsewhere(
+def follow_in_other_process(
     subject: Subject, starts: Sequence[tuple[State, Candidate]]
 ) -> list[Trace | str]:
     """Follow a new trainer from each start in another process: traces, or what was raised.
@@ -29,9 +29,9 @@ def follow_elsewhere(
     try:
         payload = pickle.dumps((subject, list(starts)))
     except Exception as error:
-        raise Elsewhere(
-            f"make or the state cannot be pickled ({told(error)}); use a function or class of a "
-            "module instead of a lambda or a closure"
+        raise OtherProcessFailed(
+            f"make or the state cannot be pickled ({error_line(error)}); use a function or class "
+            "of a module instead of a lambda or a closure"
         ) from error
     child = subprocess.run(
         [sys.executable, "-c", START],
@@ -45,12 +45,14 @@ def follow_elsewhere(
 def _answer(child: subprocess.CompletedProcess[bytes]) -> list[Trace | str]:
     if child.returncode != 0:
         last = child.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise Elsewhere(f"the other process ended with {child.returncode}: {''.join(last)}")
+        raise OtherProcessFailed(
+            f"the other process ended with {child.returncode}: {''.join(last)}"
+        )
     reason: str
     traces: list[Trace | str]
     reason, traces = pickle.loads(child.stdout)
     if reason:
-        raise Elsewhere(reason)
+        raise OtherProcessFailed(reason)
     return traces
 
 
@@ -67,19 +69,22 @@ def carry_out(message: bytes) -> bytes:
     try:
         subject, starts = pickle.loads(payload)
     except Exception as error:
-        reason = (
-            f"make or the state cannot be unpickled there ({told(error)}); move them to a module"
+        return pickle.dumps(
+            (
+                f"make or the state cannot be unpickled there ({error_line(error)}); "
+                "move them to a module",
+                [],
+            )
         )
-        return pickle.dumps((reason, []))
     traces = [_trace(subject, state, candidate) for state, candidate in starts]
     try:
         return pickle.dumps(("", traces))
     except Exception as error:
-        return pickle.dumps((f"the state there cannot be pickled ({told(error)})", []))
+        return pickle.dumps((f"the state there cannot be pickled ({error_line(error)})", []))
 
 
 def _trace(subject: Subject, state: State, candidate: Candidate) -> Trace | str:
     try:
-        return follow(fresh_at(subject, state), candidate, subject.epochs)
+        return subject.follow(state, candidate)
     except Exception as error:
-        return told(error)
+        return error_line(error)

@@ -1,4 +1,4 @@
-"""Every broken trainer is caught by its law, every law is needed, and honest toys pass all."""
+"""Every broken trainer is caught by its law, every law is needed, and sound toys pass all."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from dynhp.testing import (
     verdicts,
 )
 from dynhp.testing.laws.probe import Make
+from dynhp.testing.toys import example
 from dynhp.testing.toys.doubles import BROKEN, SPACE
 from dynhp.testing.toys.forgetful import WritesInPlace
-from dynhp.testing.toys.quadratic import example
 from examples.softmax import SoftmaxRegression
 
 ALSO = {
@@ -36,15 +36,14 @@ ALSO = {
 }
 """The laws that a double breaks besides its own; the others break one law only."""
 
-ONLY_ELSEWHERE = "depends on its process"  # can be seen only in another process
+OTHER_PROCESS_ONLY = "depends on its process"  # can be seen only in another process
 
 
 @functools.cache
 def broken_laws(name: str) -> frozenset[str]:
     make, _ = BROKEN[name]
-    elsewhere = name == ONLY_ELSEWHERE
-    found = verdicts(make, SPACE, another_process=elsewhere)
-    return frozenset(verdict.law for verdict in found if verdict.status == "BROKEN")
+    given = verdicts(make, SPACE, another_process=name == OTHER_PROCESS_ONLY)
+    return frozenset(verdict.law for verdict in given if verdict.status == "BROKEN")
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -54,9 +53,9 @@ def test_each_double_is_caught_by_its_law_and_by_no_other_than_listed(name: str)
 
 
 def test_a_process_is_needed_for_what_depends_on_it() -> None:
-    make, law = BROKEN[ONLY_ELSEWHERE]
+    make, law = BROKEN[OTHER_PROCESS_ONLY]
     dict(trainer_checks(make, SPACE, another_process=False))[law]()
-    with pytest.raises(LawBroken, match="another process went another way"):
+    with pytest.raises(LawBroken, match="another process gave another result"):
         dict(trainer_checks(make, SPACE))[law]()
 
 
@@ -73,7 +72,7 @@ def test_there_are_enough_doubles() -> None:
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = (X[:, 0] > 0).astype(int)
-HONEST = [
+SOUND = [
     (Quadratic, {"lr": [0.1, 0.5, 1.0]}),
     (NoisyQuadratic, {"lr": [0.01, 0.1], "momentum": [0.0, 0.9]}),
     (WritesInPlace, SPACE),
@@ -86,7 +85,7 @@ HONEST = [
 ]
 
 
-@pytest.mark.parametrize(("make", "space"), HONEST)
+@pytest.mark.parametrize(("make", "space"), SOUND)
 def test_honest_toys_pass_all(make: Make, space: Space) -> None:
     report = check_trainer(make, space, another_process=False)
     assert {verdict.law for verdict in report.verdicts if verdict.notes} == {"restore"}

@@ -1,4 +1,4 @@
-"""The other process of the law restore: what travels there, what comes back, what cannot."""
+"""The other process of the law restore: what is sent there, what comes back, what cannot."""
 
 from __future__ import annotations
 
@@ -15,9 +15,14 @@ from dynhp.errors import LawBroken
 from dynhp.records import Candidate
 from dynhp.spaces import Space
 from dynhp.testing import NoisyQuadratic, trainer_checks
-from dynhp.testing.laws.check import restore
-from dynhp.testing.laws.elsewhere import Elsewhere, carry_out, follow_elsewhere, serve
-from dynhp.testing.laws.probe import Subject, apart, follow, fresh_at, told
+from dynhp.testing.laws import restore
+from dynhp.testing.laws.other_process import (
+    OtherProcessFailed,
+    carry_out,
+    follow_in_other_process,
+    serve,
+)
+from dynhp.testing.laws.probe import Subject, error_line, trace_difference
 
 LR = Candidate({"lr": 0.1})
 
@@ -33,10 +38,10 @@ def served(make: Any, state: Any) -> Any:
 
 def test_the_other_process_answers_with_the_same_trace() -> None:
     state = NoisyQuadratic().get_state()
-    (trace,) = follow_elsewhere(subject(), [(state, LR)])
-    here = follow(fresh_at(subject(), state), LR, 2)
+    (trace,) = follow_in_other_process(subject(), [(state, LR)])
+    here = subject().follow(state, LR)
     assert not isinstance(trace, str)
-    assert apart(here, trace) is None
+    assert trace_difference(here, trace) is None
     assert len(trace.series) == 3
 
 
@@ -71,13 +76,13 @@ def test_what_cannot_be_found_there_is_a_reason() -> None:
     assert traces == []
 
 
-class Unpicklable(NoisyQuadratic):
+class UnpicklableState(NoisyQuadratic):
     def get_state(self) -> Any:
         return {**super().get_state(), "function": lambda: None}
 
 
 def test_a_state_that_cannot_come_back_is_a_reason() -> None:
-    reason, traces = served(Unpicklable, NoisyQuadratic().get_state())
+    reason, traces = served(UnpicklableState, NoisyQuadratic().get_state())
     assert reason.startswith("the state there cannot be pickled (")
     assert traces == []
 
@@ -89,8 +94,8 @@ def answering(monkeypatch: pytest.MonkeyPatch, **answer: Any) -> None:
 
 def test_a_process_that_dies_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, returncode=-9, stderr=b"Traceback\nMemoryError\n")
-    with pytest.raises(Elsewhere, match=r"^the other process ended with -9: MemoryError$"):
-        follow_elsewhere(subject(), [])
+    with pytest.raises(OtherProcessFailed, match=r"^the other process ended with -9: MemoryError$"):
+        follow_in_other_process(subject(), [])
 
 
 def test_a_reason_from_there_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,8 +115,8 @@ def test_it_can_be_left_out() -> None:
 
 
 def test_an_exception_without_words_is_told_by_its_type() -> None:
-    assert told(KeyboardInterrupt()) == "KeyboardInterrupt"
-    assert told(ValueError("a\n  b")) == "ValueError: a b"
+    assert error_line(KeyboardInterrupt()) == "KeyboardInterrupt"
+    assert error_line(ValueError("a\n  b")) == "ValueError: a b"
 
 
 CHATTY = """
@@ -130,6 +135,6 @@ def test_what_a_trainer_prints_there_does_no_harm(
     (tmp_path / "chatty_trainer.py").write_text(CHATTY)
     monkeypatch.syspath_prepend(tmp_path)
     chatty = importlib.import_module("chatty_trainer").Chatty
-    (trace,) = follow_elsewhere(subject(chatty), [(NoisyQuadratic().get_state(), LR)])
+    (trace,) = follow_in_other_process(subject(chatty), [(NoisyQuadratic().get_state(), LR)])
     assert not isinstance(trace, str)
     assert capfd.readouterr() == ("", "")
