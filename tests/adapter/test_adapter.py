@@ -38,7 +38,7 @@ from dynhp.errors import ContractError, MetricError, SettingsError
 from dynhp.proposers import Known
 from dynhp.records import Candidate, Progress, Round, RoundStarted, Try
 from dynhp.rounds.read_back import same_value
-from dynhp.rounds.tries import Stretch, Tries
+from dynhp.rounds.tries import CarryOutTries, TrainStretch
 from dynhp.testing import NoisyQuadratic
 from tests.support.reference import Diary, Settings, Toy, bits, without_times
 
@@ -451,11 +451,11 @@ def test_another_driver_may_carry_out_the_work_and_stop_early() -> None:
     trainer = Diary({0: 3, 1: 2})
     adapter = diary_adapter(trainer, initial={"x": 0})
     for work in adapter.round_steps():
-        if isinstance(work, Tries):
-            for outcome in Serial().run(trainer, work.heat.jobs(), at=work.at):
-                work.heat.tell(outcome)
+        if isinstance(work, CarryOutTries):
+            for outcome in Serial().run(trainer, work.stage.jobs(), at=work.at):
+                work.stage.take_outcome(outcome)
         else:
-            assert isinstance(work, Stretch)
+            assert isinstance(work, TrainStretch)
             assert (work.candidate, work.epochs, work.metrics) == ({"x": 1}, 2, {})
             trainer.train_k(1, work.candidate)
             work.epochs, work.metrics = 1, {"loss": 7.0}
@@ -544,9 +544,9 @@ def test_failed_tries_are_saved_too() -> None:
 def test_a_round_cut_off_before_its_first_epoch_can_be_saved() -> None:
     adapter = toy_settings(keep="value", randomness="independent").adapter(Toy(1))
     for work in adapter.round_steps():
-        if isinstance(work, Tries):
-            for outcome in Serial().run(adapter.trainer, work.heat.jobs(), at=work.at):
-                work.heat.tell(outcome)
+        if isinstance(work, CarryOutTries):
+            for outcome in Serial().run(adapter.trainer, work.stage.jobs(), at=work.at):
+                work.stage.take_outcome(outcome)
         else:
             work.epochs = 0
     assert adapter.history[0].epochs == 0

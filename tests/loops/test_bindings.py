@@ -108,7 +108,7 @@ def test_a_binding_may_know_the_way_out() -> None:
 
 def test_bindings_are_checked() -> None:
     assert bindings.require_bindings(None) == {}
-    with pytest.raises(SettingsError, match="needs an object with set"):
+    with pytest.raises(SettingsError, match="must be an object with set"):
         bindings.require_bindings({"p": Deaf})
     bindings.require_names(["p"], ["p", "q"])
     with pytest.raises(SettingsError, match="no hyperparameter 'r'"):

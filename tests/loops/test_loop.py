@@ -394,7 +394,7 @@ def test_a_value_overwritten_in_the_body_stops_the_run_at_the_origin(line: bool)
         ({"state": [NoisyQuadratic]}, "an object, not its class"),
         ({"state": [3]}, r"must have state_dict and load_state_dict.*got 3; give Part"),
         ({"bind": []}, r"bind must map names to bindings, got \[\]"),
-        ({"bind": {"lr": 0.1}}, r"bind: 'lr' needs an object with set\(value\) and get\(\)"),
+        ({"bind": {"lr": 0.1}}, r"bind: 'lr' must be an object with set\(value\) and get\(\)"),
         ({"bind": {"lrr": attribute(Layer(), "p")}}, "bind: no hyperparameter 'lrr'; did you mean"),
         ({"epochs": 0}, "epochs must be a whole number above 0, got 0"),
         ({"try_for": 4}, "try_for must be at most adapt_every"),

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import pytest
 
 from dynhp import DynamicGridAdapter, Interpolation, Racing, lowest, plan_for
-from dynhp.adapter import Tries
 from dynhp.errors import ContractError
 from dynhp.proposers import Waves
 from dynhp.records import Candidate
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
+from dynhp.rounds.tries import CarryOutTries
 from dynhp.selection import Stage, by_score
 from tests.support.reference import Diary
 
@@ -162,7 +162,7 @@ def test_a_race_takes_survivors_and_the_last_one_stays_where_it_is() -> None:
         *("train 1 0", "get"),
         *("set", "train 1 1", "get"),
         *("set", "train 1 2"),
-        *("set", "train 1 3", "get"),  # taken when the next heat begins
+        *("set", "train 1 3", "get"),  # taken when the next stage begins
         *("set", "train 1 1", "get"),
         *("set", "train 1 3", "get"),
         *("set", "train 1 3"),  # the only survivor finishes and is in place
@@ -305,15 +305,17 @@ def test_work_starts_at_the_origin_only_once() -> None:
     trainer = Diary({0: 3, 1: 2})
     game = adapter_of(trainer, selection=Racing()).round_steps()
     first = next(game)
-    assert isinstance(first, Tries)
+    assert isinstance(first, CarryOutTries)
     assert first.at == ()
     for outcome in ((1, 3.0), (1, 2.0)):
-        first.heat.tell(Outcome(series=({"loss": outcome[1]},), epochs=1, keep=lambda: ("far",)))
+        first.stage.take_outcome(
+            Outcome(series=({"loss": outcome[1]},), epochs=1, keep=lambda: ("far",))
+        )
     second = next(game)
-    assert isinstance(second, Tries)
+    assert isinstance(second, CarryOutTries)
     assert second.at is UNKNOWN_STATE
     assert repr(UNKNOWN_STATE) == "UNKNOWN_STATE"
-    assert [(job.origin, job.epochs, job.watch) for job in second.heat.jobs()] == [
+    assert [(job.origin, job.epochs, job.watch) for job in second.stage.jobs()] == [
         (("far",), 2, ("loss",))
     ]
     game.close()

@@ -16,7 +16,7 @@ from dynhp import Categorical, Float, Int, Ordered, Space
 from dynhp.errors import SettingsError
 from dynhp.records import Candidate
 from dynhp.spaces import Axis, ScaledAxis
-from dynhp.spaces.axis import dusted, value_at
+from dynhp.spaces.axis import rounded, value_at
 from tests.support.spaces import (
     axes,
     candidate_of,
@@ -350,7 +350,7 @@ def test_rounding_never_leaves_the_narrowest_list(low: float, ulps: int, positio
     assert Ordered(low, high).admits(Ordered(low, high).at(position))
     assert Ordered(high, low).admits(Ordered(high, low).at(position))
     value = value_at(position, low, high, log=False)
-    assert low <= dusted(value, low, high, log=False) <= high
+    assert low <= rounded(value, low, high, log=False) <= high
 
 
 def test_whole_numbers_are_exact_where_floats_are_not() -> None:
