@@ -114,7 +114,7 @@ def _check_header(path: Path, first: bytes, header: bytes, *, whole: bool) -> No
         raise CheckpointError(
             f"{str(path)!r} is not of this campaign: it should begin with "
             f"{header[:-1].decode()}, but begins with {first[:200].decode('ascii', 'replace')}; "
-            "choose another folder"
+            "choose another folder, or give the name in it as name= if the function was moved"
         )
 
 

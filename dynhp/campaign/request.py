@@ -72,23 +72,30 @@ def costs_of(
     return {key: 1.0 if cost is None else _number(cost(run), run) for key, run in runs.items()}
 
 
-def name_of(function: Any) -> str:
-    """Tell where a function is found; the results of one are not those of another.
+def name_of(function: Any, name: str | None = None) -> str:
+    """Name a function for the ledger, by its import path or the name given, and what is bound.
 
     >>> name_of(product), name_of(partial(product, seed=[1]))
     ('dynhp.campaign.request:product', 'dynhp.campaign.request:product {"seed":[1]}')
+    >>> name_of(product, "combinations"), name_of(partial(product, seed=[1]), "combinations")
+    ('combinations', 'combinations {"seed":[1]}')
     """
+    if name is not None and (not isinstance(name, str) or not name):
+        raise SettingsError(
+            f"name must be a string that is not empty, got {name!r}; leave it out to use the "
+            "function's import path"
+        )
     inner, bound = function, ""
     if isinstance(function, partial):
         inner = function.func
         bound = f" {canonical(_bound(function))}"
-    name = getattr(inner, "__qualname__", "<nameless>")
-    if "<" in name or inspect.ismethod(inner):
+    path = getattr(inner, "__qualname__", "<nameless>")
+    if "<" in path or inspect.ismethod(inner):
         raise SettingsError(
             "a campaign needs a function that its name tells all about, for its results must be "
             f"found again: one of a module, or functools.partial of one, got {function!r}"
         )
-    return f"{inner.__module__}:{name}{bound}"
+    return (f"{inner.__module__}:{path}" if name is None else name) + bound
 
 
 def _bound(function: partial[Any]) -> dict[str, Any]:

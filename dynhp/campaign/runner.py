@@ -32,6 +32,7 @@ def run_campaign(
     runs: Iterable[Settings],
     *,
     folder: str | os.PathLike[str],
+    name: str | None = None,
     workers: int | None = None,
     executor: MakeExecutor | None = None,
     cost: Callable[[Settings], float] | None = None,
@@ -48,7 +49,8 @@ def run_campaign(
     against others: long ones are begun first, and the time left is estimated by it.
 
     The function must be importable and return a mapping of names to plain data.
-    ``docs/campaigns.md`` is the guide.
+    ``docs/campaigns.md`` is the guide. ``folder`` belongs to one function, which it knows by
+    ``name`` (default: its import path): give one to a function that may move or be renamed later.
 
     >>> import tempfile
     >>> from dynhp.campaign import product
@@ -61,11 +63,11 @@ def run_campaign(
     6,0,,ZeroDivisionError: division by zero
     """
     # Whatever cannot work is told before anything is written.
-    name, asked = name_of(function), runs_of(function, runs)
+    ledger_name, asked = name_of(function, name), runs_of(function, runs)
     costs = costs_of(asked, cost)
     with (
         _executor(workers, executor, partial(Runs, function)) as crew,
-        Ledger.opened(Path(folder), name) as ledger,
+        Ledger.opened(Path(folder), ledger_name) as ledger,
     ):
         watch = Watch(costs, ledger.done(), progress)
         watch.look()
@@ -78,11 +80,16 @@ def run_campaign(
 
 
 def campaign_so_far(
-    function: Function, runs: Iterable[Settings], *, folder: str | os.PathLike[str]
+    function: Function,
+    runs: Iterable[Settings],
+    *,
+    folder: str | os.PathLike[str],
+    name: str | None = None,
 ) -> CampaignResults:
     """Give the results that ``folder`` has of these runs, while others go on or before they do.
 
-    Nothing is carried out or written. Runs that have not ended are left out.
+    Nothing is carried out or written. Runs that have not ended are left out. ``name`` is the one
+    that ``run_campaign`` was given.
 
     >>> import tempfile
     >>> from dynhp.testing.toys.quadratic import divided
@@ -93,7 +100,7 @@ def campaign_so_far(
     True
     """
     asked = runs_of(function, runs)
-    ended = ended_in(Path(folder), name_of(function))
+    ended = ended_in(Path(folder), name_of(function, name))
     return _in_order(asked, ended)
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynhp.campaign import CampaignResults, Finished, product, run_campaign
+from dynhp.campaign import CampaignResults, Finished, campaign_so_far, product, run_campaign
 from dynhp.campaign.data import plain
-from dynhp.errors import SettingsError
+from dynhp.errors import CheckpointError, SettingsError
 from dynhp.executors import Processes, Serial
 from dynhp.records import Candidate
 from tests.support.campaigning import bulky, noted, picky, scored, serial, spoiling, waiting
@@ -178,6 +178,14 @@ class Callable_:
         (scored, RUNS, {"workers": 2, "executor": serial}, "workers=2 beside executor=.*partial"),
         (scored, RUNS, {"executor": Serial()}, r"executor must be a function.*got Serial\(\)"),
         (scored, RUNS, {"workers": 0}, "workers must be a whole number of 1 or more, got 0"),
+        (
+            scored,
+            RUNS,
+            {"name": ""},
+            "name must be a string that is not empty, got ''; leave it out",
+        ),
+        (scored, RUNS, {"name": scored}, "name must be a string that is not empty, got <function"),
+        (lambda seed: {}, [{"seed": 1}], {"name": "mine"}, "a function that its name tells all"),
         (scored, RUNS, {"cost": lambda run: 0}, "cost must give a number above 0, got 0 for"),
         (scored, RUNS, {"cost": lambda run: math.nan}, r"above 0, got nan for \{'method': 'grid'"),
         (scored, RUNS, {"cost": lambda run: math.inf}, "above 0, got inf for"),
@@ -216,6 +224,36 @@ def test_functions_are_told_apart_by_what_is_bound(tmp_path: Path) -> None:
             in_turn(other, [{"seed": 1}], tmp_path)
     in_turn(partial(dict, [["a", 1]]), [{"seed": 1}], tmp_path / "places")
     assert lines(tmp_path / "places")[0]["function"] == 'builtins:dict {"*":[[["a",1]]]}'
+
+
+def test_a_function_that_was_moved_goes_on_under_its_name(notes: Path, tmp_path: Path) -> None:
+    """A ledger with another import path is read, continued under that name and keeps it."""
+    folder = tmp_path / "campaign"
+    folder.mkdir()
+    header = b'{"event":"campaign","version":1,"function":"old.place:former"}\n'
+    line = b'{"event":"run","settings":{"seed":0},"result":{"auc":0.5},"seconds":1.0}\n'
+    (folder / "results.jsonl").write_bytes(header + line)
+    for call in (
+        in_turn,
+        lambda function, runs, place: campaign_so_far(function, runs, folder=place),
+    ):
+        with pytest.raises(
+            CheckpointError, match=r"begins with .*former.*as name= if the function"
+        ):
+            call(scored, [{"seed": 0}], folder)
+    seen = campaign_so_far(scored, [{"seed": 0}], folder=folder, name="old.place:former")
+    assert [run.result for run in seen] == [{"auc": 0.5}]
+    results = in_turn(scored, product(seed=[0, 1]), folder, name="old.place:former")
+    assert [run.result for run in results] == [{"auc": 0.5}, scored(seed=1)]
+    assert (folder / "results.jsonl").read_bytes().startswith(header + line)
+    assert len(noted(notes)) == 2  # seed 1, by the campaign and by this test
+
+
+def test_what_is_bound_tells_functions_of_one_name_apart(tmp_path: Path) -> None:
+    in_turn(partial(bulky, size=5), [{"seed": 1}], tmp_path, name="bulk")
+    assert lines(tmp_path)[0]["function"] == 'bulk {"size":5}'
+    with pytest.raises(CheckpointError, match="is not of this campaign"):
+        in_turn(partial(bulky, size=6), [{"seed": 1}], tmp_path, name="bulk")
 
 
 # Plain data

@@ -45,7 +45,7 @@ def add_reproduction(parser: argparse.ArgumentParser) -> None:
 
 def reproduce_command(parsed: argparse.Namespace) -> int:
     """Carry out what is missing, write the report, print what matters; 1 where runs failed."""
-    from dynhp_pyg.paper.task import one  # torch is slow to import: not for --help
+    from dynhp_pyg.paper.task import TASK_NAME, one  # torch is slow to import: not for --help
 
     part = _part(parsed)
     seeds = _SEEDS[part] if parsed.seeds is None else whole("--seeds", parsed.seeds, least=1)
@@ -67,12 +67,13 @@ def reproduce_command(parsed: argparse.Namespace) -> int:
     _lean_workers()
     try:
         results = (
-            campaign_so_far(one, runs, folder=folder)
+            campaign_so_far(one, runs, folder=folder, name=TASK_NAME)
             if parsed.report
             else run_campaign(
                 one,
                 runs,
                 folder=folder,
+                name=TASK_NAME,
                 workers=parsed.workers,
                 cost=cost,
                 progress=None if parsed.quiet else shown(),
