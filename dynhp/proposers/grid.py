@@ -70,6 +70,8 @@ class Placebo:
 class Drawn:
     """One candidate drawn at random: with rounds of one epoch this is random search.
 
+    It does not try the value in force: it is there to compare with, not to adapt with.
+
     >>> from dynhp import Float
     >>> known = Known(space=Space({"ratio": Float(0.1, 0.9)}), current=Candidate({"ratio": 0.5}))
     >>> [round(each["ratio"], 3) for each in Drawn().propose(known, np.random.default_rng(0))]
