@@ -70,17 +70,12 @@ def _metrics_to_plain(metrics: Metrics) -> dict[str, float | str]:
 
 
 def _metrics_from_plain(plain: Mapping[str, Any]) -> Metrics:
-    return {name: _number_from_plain(value) for name, value in plain.items()}
+    return {name: float(value) for name, value in plain.items()}
 
 
 def _number_to_plain(value: float) -> float | str:
     # JSON has no nan and no infinity; float() reads these names back.
     return value if math.isfinite(value) else str(value)
-
-
-def _number_from_plain(value: float | str) -> float:
-    # The very nan that failed tries have: records that hold the same object are equal.
-    return math.nan if value == "nan" else float(value)
 
 
 # The fields that JSON cannot carry as they are; all others are whole numbers, strings and the like.
@@ -97,6 +92,6 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "previous": Candidate,
     "series": lambda series: tuple(_metrics_from_plain(metrics) for metrics in series),
     "metrics": _metrics_from_plain,
-    "score": _number_from_plain,
+    "score": float,
     "tries": lambda tries: tuple(try_from_plain(plain) for plain in tries),
 }

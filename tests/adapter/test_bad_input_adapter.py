@@ -54,14 +54,14 @@ def bare() -> Any:
 
 
 class Measures(Toy):
-    """Measures whatever it is told to."""
+    """Measures whatever it is given."""
 
-    def __init__(self, found: Any) -> None:
+    def __init__(self, measured: Any) -> None:
         super().__init__()
-        self.found = found
+        self.measured = measured
 
     def metrics(self) -> Any:
-        return self.found
+        return self.measured
 
 
 CONSTRUCTION: list[tuple[dict[str, Any], type[Exception], str]] = [

@@ -59,7 +59,9 @@ def test_all_callbacks_are_told_each_in_turn() -> None:
     callbacks = [lambda event: events.append((1, event)), lambda event: events.append((2, event))]
     diary_adapter(Diary({0: 3}), callbacks=callbacks).step()
     assert [number for number, _ in events] == [1, 2] * 3
-    assert all(one[1] is two[1] for one, two in zip(events[::2], events[1::2], strict=True))
+    assert all(
+        first[1] is second[1] for first, second in zip(events[::2], events[1::2], strict=True)
+    )
 
 
 @pytest.mark.parametrize("selection", [Best(), Racing(), BestByMargin(noise=1.0)], ids=repr)

@@ -24,8 +24,8 @@ def trained(seed: int, *pieces: tuple[int, float]) -> NoisyQuadratic:
     return trainer
 
 
-def same(one: NoisyQuadratic, other: NoisyQuadratic) -> bool:
-    return repr(one.get_state()) == repr(other.get_state())
+def same(trainer: NoisyQuadratic, other: NoisyQuadratic) -> bool:
+    return repr(trainer.get_state()) == repr(other.get_state())
 
 
 @given(seed=st.integers(0, 99), epochs=st.integers(1, 12), part=st.floats(0.05, 1.0))

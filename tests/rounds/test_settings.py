@@ -26,7 +26,7 @@ from tests.support.reference import (
 
 
 @pytest.mark.parametrize(
-    ("told_by_trainer", "initial", "start"),
+    ("by_trainer", "initial", "start"),
     [
         (None, None, {"x": 2, "act": "relu"}),  # the middle of the list, the first of the words
         ({"x": 4, "act": "tanh"}, None, {"x": 4, "act": "tanh"}),
@@ -35,10 +35,10 @@ from tests.support.reference import (
         ({"x": 4}, {"x": 1, "act": None}, {"x": 1, "act": None}),
     ],
 )
-def test_the_first_value_in_force(told_by_trainer: Any, initial: Any, start: Any) -> None:
+def test_the_first_value_in_force(by_trainer: Any, initial: Any, start: Any) -> None:
     trainer: Any = Diary({1: 1})
-    if told_by_trainer is not None:
-        trainer.hyperparameters = lambda: told_by_trainer
+    if by_trainer is not None:
+        trainer.hyperparameters = lambda: by_trainer
     adapter = DynamicGridAdapter(
         trainer,
         {"x": [1, 2, 4], "act": Categorical("relu", "tanh", None)},

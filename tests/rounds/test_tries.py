@@ -258,7 +258,7 @@ def test_a_ranking_that_goes_back_to_a_dropped_try_is_refused() -> None:
     assert trainer.diary == ()
 
 
-class Executor:
+class WrongNumberOfOutcomes:
     """Gives another number of outcomes than it has jobs."""
 
     def __init__(self, more: int) -> None:
@@ -279,7 +279,7 @@ class Executor:
 )
 def test_an_executor_must_give_one_outcome_per_job(more: int, message: str) -> None:
     trainer = Diary({0: 3, 1: 2})
-    adapter = adapter_of(trainer, executor=Executor(more))
+    adapter = adapter_of(trainer, executor=WrongNumberOfOutcomes(more))
     with pytest.raises(ContractError, match=message):
         adapter.step()
     assert trainer.diary == ()
@@ -294,7 +294,7 @@ def test_an_outcome_that_is_elsewhere_is_taken_even_if_it_is_the_last() -> None:
         criterion=lowest("loss"),
         adapt_every=3,
         try_for=1,
-        executor=Executor(0),
+        executor=WrongNumberOfOutcomes(0),
     )
     round_ = adapter.step()
     assert round_.chosen == 1
@@ -303,20 +303,20 @@ def test_an_outcome_that_is_elsewhere_is_taken_even_if_it_is_the_last() -> None:
 
 def test_work_starts_at_the_origin_only_once() -> None:
     trainer = Diary({0: 3, 1: 2})
-    game = adapter_of(trainer, selection=Racing()).round_steps()
-    first = next(game)
+    steps = adapter_of(trainer, selection=Racing()).round_steps()
+    first = next(steps)
     assert isinstance(first, CarryOutTries)
     assert first.at == ()
     for outcome in ((1, 3.0), (1, 2.0)):
         first.stage.take_outcome(
             Outcome(series=({"loss": outcome[1]},), epochs=1, keep=lambda: ("far",))
         )
-    second = next(game)
+    second = next(steps)
     assert isinstance(second, CarryOutTries)
     assert second.at is UNKNOWN_STATE
     assert repr(UNKNOWN_STATE) == "UNKNOWN_STATE"
     assert [(job.origin, job.epochs, job.watch) for job in second.stage.jobs()] == [
         (("far",), 2, ("loss",))
     ]
-    game.close()
+    steps.close()
     assert trainer.diary == ()
