@@ -178,10 +178,8 @@ def test_at_an_end_of_the_axis_there_are_two_points_and_the_better_decides() -> 
     assert [len(each.waves[0]) for each in stay] == [2] * 4
     assert steps(stay, axis) == [1 / 4, 1 / 8, 1 / 16, 1 / 32]  # settled: look closer
     leave = run(axis, 1.0, lambda x: -x, 2)
-    assert [each.round.candidate["x"] for each in leave] == [
-        0.75,
-        0.25,
-    ]  # not settled: look farther
+    # Not settled: look farther.
+    assert [each.round.candidate["x"] for each in leave] == [0.75, 0.25]
     assert steps(run(axis, 1.0, lambda x: 0.0, 2), axis) == [1 / 4, 1 / 8]  # a tie stays
 
 
