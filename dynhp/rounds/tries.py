@@ -221,7 +221,7 @@ class RoundTries:
     def take_winner_state(self) -> State:
         """The winner's state (UNKNOWN_STATE: the trainer is in it already); all are dropped."""
         assert self._best is not None
-        state = UNKNOWN_STATE if self._best.in_trainer is not None else self._best.state
+        state = self._best.state
         for running in self._tries:
             running.drop_state()
         return state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
@@ -253,8 +254,13 @@ class Fickle(Same):
 def test_a_ranking_that_goes_back_to_a_dropped_try_is_refused() -> None:
     trainer = Diary({0: 3, 1: 2, 2: 4})
     adapter = adapter_of(trainer, selection=Fickle())
-    with pytest.raises(ContractError, match="went back to a try it had put behind another"):
+    with pytest.raises(
+        ContractError, match="went back to a try it had put behind another"
+    ) as caught:
         adapter.step()
+    assert str(caught.value).endswith(
+        "with one try more, those already in front may only stay or fall behind it"
+    )
     assert trainer.diary == ()
 
 
@@ -299,6 +305,12 @@ def test_an_outcome_that_is_elsewhere_is_taken_even_if_it_is_the_last() -> None:
     round_ = adapter.step()
     assert round_.chosen == 1
     assert trainer.diary == ("far", 1, 1)
+
+
+def test_a_try_that_has_not_run_has_no_score() -> None:
+    first = next(adapter_of(Diary({0: 3, 1: 2})).round_steps())
+    assert isinstance(first, CarryOutTries)
+    assert [math.isnan(running.record.score) for running in first.stage.tries] == [True, True]
 
 
 def test_work_starts_at_the_origin_only_once() -> None:
