@@ -34,6 +34,9 @@ Callback: TypeAlias = Callable[[Event], None]
 class DynamicGridAdapter:
     """Adapts hyperparameters while a trainer trains: Algorithm 1 of the AdaGrid paper, and beyond.
 
+    Every ``adapt_every`` epochs, each proposed candidate trains for ``try_for`` epochs on a copy of
+    the state; the copies are scored, one is kept, and the main line goes on with its value.
+
     Args:
         trainer: what trains; see ``dynhp.trainer.Trainer``.
         space: the hyperparameters and their values: a ``Space``, or a mapping it can be made of.

@@ -14,7 +14,7 @@ __all__ = ["check_in_force", "check_value", "plain_metrics", "read_metrics", "sa
 
 
 def check_in_force(trainer: object, candidate: Candidate) -> None:
-    """Read the values back from a trainer that can tell, and stop where one did not take."""
+    """Read the values back where the trainer reports them, and stop where one is not in force."""
     # Called after every epoch, where isinstance(trainer, ReadsBack) could cost more than training.
     read_back = getattr(trainer, "hyperparameters", None)
     if read_back is None:

@@ -136,7 +136,7 @@ def _list(plain: Any) -> list[Any]:
 
 
 def _require_whole(space: Space, saved: SavedState) -> None:
-    """Refuse rounds that do not follow one on the other, or a generator that is none."""
+    """Refuse rounds that do not follow each other, or a state that fits no generator."""
     np.random.default_rng(0).bit_generator.state = saved.generator
     if saved.epochs is not None:
         require_count("epochs", saved.epochs)

@@ -92,7 +92,7 @@ class StageRun:
                 running.state = outcome.keep()
 
     def _rank(self, running: RunningTry) -> None:
-        # Those behind the leaders cannot come back, so that a try costs the same in any company.
+        # A try that fell behind is never ranked again: its state is gone.
         self.compared.append(running)
         order = self.ranking([each.record for each in self.compared])
         leaders = [self.compared[place] for place in order[: self.stage.keep]]

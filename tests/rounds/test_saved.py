@@ -9,10 +9,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dynhp import (
     BestByMargin,
+    DynamicGridAdapter,
     Float,
     Interpolation,
     Racing,
@@ -21,6 +23,7 @@ from dynhp import (
     lowest,
     phased,
     smoothed,
+    trainer_from,
 )
 from dynhp.errors import SettingsError
 from dynhp.rounds.tries import CarryOutTries
@@ -96,6 +99,120 @@ def test_a_state_says_all() -> None:
         "seed": "0",
         "initial": "{'x': 1}",
     }
+
+
+class WithAttributes:
+    """A criterion whose repr is its address, with attributes of all kinds."""
+
+    def __init__(self) -> None:
+        self.window = 3
+        self.a = 0.5
+        self.names = ("loss", "norm")
+        self.nothing = None
+        self.word, self.flag = "mean", True
+        self.seen: list[float] = []  # may change as the run goes: not compared
+        self._cache = 7
+
+    def __call__(self, series: Any, progress: Any) -> float:
+        return 0.0
+
+
+class WithAddress(WithoutRepr):
+    def __repr__(self) -> str:
+        return "<WithAddress at 0xAF09 around <a function at 0xfa90>>"
+
+
+HERE = "tests.rounds.test_saved"
+
+
+@pytest.mark.parametrize(
+    ("criterion", "text"),
+    [
+        (a_criterion, f"{HERE}.a_criterion"),
+        (smoothed(a_criterion), "smoothed(<function a_criterion>, None)"),
+        (WithAddress(), "<WithAddress around <a function>>"),
+        (WithoutRepr(), f"<{HERE}.WithoutRepr object> with {{}}"),
+        (
+            WithAttributes(),
+            f"<{HERE}.WithAttributes object> with {{'a': 0.5, 'flag': True, "
+            "'names': ('loss', 'norm'), 'nothing': None, 'window': 3, 'word': 'mean'}",
+        ),
+        (functools.partial(a_criterion), "functools.partial(<function a_criterion>)"),
+        (str.upper, "?.str.upper"),  # of no module
+    ],
+)
+def test_settings_are_compared_by_a_text_without_addresses(criterion: Any, text: str) -> None:
+    state = diary_adapter(Diary({0: 3, 1: 2}), criterion=criterion).state_dict()
+    assert state["settings"]["criterion"] == text
+
+
+def test_what_has_no_dictionary_is_compared_by_its_class() -> None:
+    class Bare:
+        __slots__ = ()
+
+        def __call__(self, series: Any, progress: Any) -> float:
+            return 0.0
+
+    state = diary_adapter(Diary({0: 3, 1: 2}), criterion=Bare()).state_dict()
+    assert state["settings"]["criterion"].endswith("Bare object> with {}")
+
+
+def test_of_what_is_no_state_the_beginning_is_shown() -> None:
+    adapter = diary_adapter(Diary({0: 3}))
+    with pytest.raises(SettingsError) as caught:
+        adapter.load_state_dict("x" * 100)
+    assert str(caught.value) == f"not a state of version 1 of this adapter, got {'x' * 80!r}"
+
+
+def moved_run() -> tuple[Any, Toy]:
+    """The state of a run that started from 3.0 and goes on with another value."""
+    trainer = Toy(1)
+    adapter = toy_settings(space=Space({"lr": [0.1, 3.0]})).adapter(trainer, initial={"lr": 3.0})
+    adapter.run(5)
+    assert adapter.current == {"lr": 0.1}
+    return adapter.state_dict(), trainer
+
+
+def taken_up(saved: Any, trainer: Any, **more: Any) -> DynamicGridAdapter:
+    adapter = toy_settings(space=Space({"lr": [0.1, 3.0]})).adapter(trainer, **more)
+    adapter.load_state_dict(saved)
+    return adapter
+
+
+def test_around_a_trainer_that_was_restored_the_initial_value_is_not_compared() -> None:
+    saved, trainer = moved_run()
+    assert taken_up(saved, trainer).state_dict() == saved  # it reads 0.1 back
+    # A float32 holds 0.1 only nearly.
+    trainer.values = {"lr": float(np.float32(0.1))}
+    assert taken_up(saved, trainer).state_dict() == saved
+
+
+def without_read_back(trainer: Toy) -> Any:
+    names = ("get_state", "set_state", "train_k", "metrics")
+    return trainer_from(**{name: getattr(trainer, name) for name in names})
+
+
+@pytest.mark.parametrize("in_force", [{"lr": 3.0}, {"lr": 0.1}, {}, None])
+@pytest.mark.parametrize("initial", [{"lr": 0.1}, {"lr": 3.0}])
+def test_otherwise_the_initial_value_is_compared(in_force: Any, initial: Any) -> None:
+    saved, trainer = moved_run()
+    trainer.values = in_force or {}
+    made: Any = without_read_back(trainer) if in_force is None else trainer
+    if initial == {"lr": 3.0} or in_force == {"lr": 0.1}:
+        assert taken_up(saved, made, initial=initial).current == {"lr": 0.1}
+        return
+    with pytest.raises(SettingsError, match=r"initial: saved \{'lr': 3.0\}, here \{'lr': 0.1\}"):
+        taken_up(saved, made, initial=initial)
+
+
+def test_an_adapter_that_has_trained_must_have_started_alike() -> None:
+    saved, trainer = moved_run()
+    trainer = Toy(1)
+    adapter = toy_settings(space=Space({"lr": [0.1, 3.0]})).adapter(trainer, initial={"lr": 0.1})
+    adapter.run(5)
+    assert (adapter.current, trainer.values) == ({"lr": 0.1}, {"lr": 0.1})
+    with pytest.raises(SettingsError, match=r"initial: saved \{'lr': 3.0\}, here \{'lr': 0.1\}"):
+        adapter.load_state_dict(saved)
 
 
 def test_failed_tries_are_saved_too() -> None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from dynhp import DynamicGridAdapter, Interpolation, Racing, lowest, plan_for
-from dynhp.errors import ContractError
+from dynhp.errors import AllTriesFailed, ContractError
 from dynhp.proposers import Waves
 from dynhp.records import Candidate
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
@@ -305,6 +305,14 @@ def test_an_outcome_that_is_elsewhere_is_taken_even_if_it_is_the_last() -> None:
     round_ = adapter.step()
     assert round_.chosen == 1
     assert trainer.diary == ("far", 1, 1)
+
+
+def test_where_all_fail_in_the_first_stage_of_a_race_there_is_no_second_one() -> None:
+    trainer = Diary({x: ValueError("no") for x in range(4)})
+    with pytest.raises(AllTriesFailed):
+        adapter_of(trainer, selection=Racing(), proposer=TwoWaves()).step()
+    assert trainer.trained == 4
+    assert trainer.diary == ()
 
 
 def test_a_try_that_has_not_run_has_no_score() -> None:
