@@ -2,7 +2,7 @@
 
 mutmut changes ``adapter.py``, ``rounds/``, ``selection.py`` and ``planning/budget.py`` in a
 temporary copy, one change at a time, and runs the fast tests of the core. What survives is printed
-as a diff. The exit code is 1 where one survives that ``equivalent_mutants.toml`` does not list, with
+as a diff. The exit code is 1 where one survives that ``equivalent_mutants.toml`` does not list with
 the reason why no test can notice it, and also where that list has an entry that is no longer
 needed. Files named on the command line are mutated alone.
 """

@@ -68,12 +68,16 @@ def _name(name: object) -> str:
 
 
 def _number(name: str, value: Any) -> float:
-    if type(value) is float:
-        # The one nan that all records have: those that hold the same object are equal.
-        return value if value == value else math.nan
+    if type(value) is not float:
+        value = _float(name, value)
+    # The one nan that all records have: those that hold the same object are equal.
+    return value if value == value else math.nan
+
+
+def _float(name: str, value: Any) -> float:
     try:
-        if not isinstance(value, str):
-            return _number(name, float(value))
+        if not isinstance(value, str):  # "0.5" is no number, though float() reads it
+            return float(value)
     except (TypeError, ValueError, OverflowError):
         pass
     raise MetricError(f"metric {name!r} must be a number, got {value!r}")

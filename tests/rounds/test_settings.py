@@ -15,6 +15,7 @@ from dynhp import (
     Serial,
     lowest,
 )
+from dynhp.errors import ContractError, SettingsError
 from dynhp.testing import NoisyQuadratic
 from tests.support.reference import (
     SPACE,
@@ -53,6 +54,29 @@ def test_the_first_value_in_force(by_trainer: Any, initial: Any, start: Any) -> 
 def test_the_initial_value_has_the_type_of_its_axis() -> None:
     adapter = diary_adapter(Diary({0.5: 1, 1.0: 2}), initial={"x": 1})
     assert type(adapter.current["x"]) is float
+
+
+def test_a_read_back_of_other_names_is_refused_with_all_of_them() -> None:
+    trainer: Any = Diary({1: 1})
+    trainer.hyperparameters = lambda: {"rate": 0.1, "decay": 0.0}
+    with pytest.raises(ContractError) as caught:
+        DynamicGridAdapter(
+            trainer,
+            {"x": [1, 2], "y": [3, 4]},
+            criterion=lowest("loss"),
+            adapt_every=2,
+            try_for=1,
+        )
+    assert str(caught.value) == (
+        "hyperparameters() names 'rate', 'decay', but 'x', 'y' is adapted, so nothing could be "
+        "read back; use the same names"
+    )
+
+
+def test_a_word_that_is_not_known_is_refused_with_those_that_are() -> None:
+    with pytest.raises(SettingsError) as caught:
+        diary_adapter(Diary({0: 1}), randomness="rare")
+    assert str(caught.value) == "randomness must be 'common' or 'independent', got 'rare'"
 
 
 def test_a_space_may_be_given_ready() -> None:
