@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from dynhp import (
     DynamicGridAdapter,
@@ -24,31 +21,12 @@ from dynhp import (
     recommended,
 )
 from dynhp.adapter import Callback
-from dynhp.proposers import Known, Proposer, Waves
-from dynhp.records import Candidate
+from dynhp.proposers import Drawn, Proposer
 from dynhp_pyg.runs.spec import LinkRun
 
-__all__ = ["Drawn", "adapter_for"]
+__all__ = ["adapter_for"]
 
 _BY_FACTORS = {"learning_rate_scale"}  # drawn evenly on a scale of factors, not of differences
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """One candidate drawn at random: with rounds of one epoch this is random search.
-
-    >>> known = Known(space=Space({"ratio": Float(0.1, 0.9)}), current=Candidate({"ratio": 0.5}))
-    >>> [round(each["ratio"], 3) for each in Drawn().propose(known, np.random.default_rng(0))]
-    [0.61]
-    """
-
-    def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
-        """One draw."""
-        return [] if known.tries else [known.space.draw(rng)]
-
-    def waves(self, space: Space, current: Candidate) -> Waves:
-        """One wave of one."""
-        return Waves((1,), (1,))
 
 
 def adapter_for(
