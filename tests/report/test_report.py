@@ -27,6 +27,7 @@ from dynhp import (
 from dynhp.report import html_report, luck_of, progress, schedule_picture, summary, write_html
 from dynhp.report.svg import line_chart
 from dynhp.testing import NoisyQuadratic, Quadratic
+from tests.support.terminal import Terminal
 
 
 def a_run(epochs: int = 20, **settings: Any) -> tuple[DynamicGridAdapter, History]:
@@ -84,13 +85,13 @@ def test_the_summary_tells_cost_plan_and_failures() -> None:
     assert text.splitlines()[1] == f"Plan: {plan_for(adapter, 20)}."
     assert "failed" not in text
 
-    class Fragile(Quadratic):
+    class TooFast(Quadratic):
         def train_k(self, k: int, hyperparameters: Any) -> None:
             if hyperparameters["lr"] == 0.5:
                 raise RuntimeError("too fast")
             super().train_k(k, hyperparameters)
 
-    _, broken = a_run(trainer=Fragile())
+    _, broken = a_run(trainer=TooFast())
     assert "4 tries failed" in summary(broken)
 
 
@@ -178,10 +179,6 @@ def test_progress_lines_for_files_and_a_bar_for_terminals() -> None:
     lines = text.getvalue().splitlines()
     assert len(lines) == 4
     assert lines[-1].startswith("training: epoch 20/20, lr=0.5, loss=")
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
 
     pytest.importorskip("rich")
     screen = Terminal()
