@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-import dynhp.storage.files
 from dynhp.campaign import CampaignResults, campaign_so_far, product, run_campaign
 from dynhp.errors import CheckpointError, DamagedFile
 from tests.support.campaigning import bulky, noted, picky, scored, serial
@@ -329,25 +328,6 @@ def test_lines_and_names_are_on_disk_before_anything_else_happens(
         ("results.csv.part", 5),  # an error of two lines
         (tmp_path.name, -1),
     ]
-
-
-def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-
-    def broken(file: Any) -> None:
-        file.write(b"half")
-        raise ZeroDivisionError
-
-    for durable in (True, False):
-        assert (
-            dynhp.storage.files.write_atomically(path, lambda f: f.write(b"old"), durable=durable)
-            == 3
-        )
-        with pytest.raises(ZeroDivisionError):
-            dynhp.storage.files.write_atomically(path, broken, durable=durable)
-        assert path.read_bytes() == b"old"
-    assert [each.name for each in tmp_path.iterdir()] == ["file"]
-    dynhp.storage.files.remove(tmp_path / "nothing")
 
 
 def test_a_campaign_can_be_looked_at_while_it_goes_on(tmp_path: Path) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dynhp.campaign import CampaignProgress, product, run_campaign, shown
+from dynhp.campaign import CampaignProgress, run_campaign
 from dynhp.campaign.progress import ProgressMeter, duration
 from tests.support.campaigning import picky, serial
-from tests.support.terminal import Terminal
 
 
 def reports(folder: Path, runs: Any, **more: Any) -> list[CampaignProgress]:
@@ -107,37 +104,3 @@ def test_progress_in_words() -> None:
     )
     assert [progress(done).percent for done in range(101)] == list(range(101))
     assert progress(999_999, total=1_000_000).percent == 99
-
-
-def test_a_terminal_shows_one_line() -> None:
-    out = Terminal()
-    show = shown(out)
-    for done in (0, 1, 2):
-        show(progress(done, total=2))
-    lines = [f"\r\x1b[K{done} of 2 runs, {50 * done} % of the work" for done in (0, 1, 2)]
-    assert out.getvalue() == "".join(lines) + "\n"
-
-
-def test_a_file_gets_a_line_per_percent() -> None:
-    out = io.StringIO()
-    show = shown(out)
-    for done in range(1001):
-        show(progress(done, total=1000))
-    lines = out.getvalue().splitlines()
-    assert len(lines) == 101
-    assert lines[-1] == "1000 of 1000 runs, 100 % of the work"
-    show(progress(0, total=3))  # the next campaign
-    assert out.getvalue().endswith("\n0 of 3 runs, 0 % of the work\n")
-
-
-def test_standard_error_is_where_it_is_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    show = shown()
-    run_campaign(picky, product(seed=range(2)), folder=tmp_path, executor=serial, progress=show)
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert [line.split(",")[0] for line in printed.err.splitlines()] == [
-        f"{done} of 2 runs" for done in range(3)
-    ]
-    assert sys.stderr is not None

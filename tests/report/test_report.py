@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import os
 import re
@@ -24,10 +23,9 @@ from dynhp import (
     random_search,
     trainer_from,
 )
-from dynhp.report import html_report, luck_of, progress, schedule_picture, summary, write_html
+from dynhp.report import html_report, luck_of, schedule_picture, summary, write_html
 from dynhp.report.svg import line_chart
 from dynhp.testing import NoisyQuadratic, Quadratic
-from tests.support.terminal import Terminal
 
 
 def a_run(epochs: int = 20, **settings: Any) -> tuple[DynamicGridAdapter, History]:
@@ -169,29 +167,8 @@ def test_a_failed_write_leaves_the_old_page_and_no_litter(
         write_html(target, "second")
     assert target.read_text() == "first"
     assert [path.name for path in target.parent.iterdir()] == ["report.html"]
-    assert target.stat().st_mode & 0o777 == 0o644
-
-
-def test_progress_lines_for_files_and_a_bar_for_terminals() -> None:
-    text = io.StringIO()
-    with progress(20, stream=text) as show:
-        a_run(callbacks=[show])
-    lines = text.getvalue().splitlines()
-    assert len(lines) == 4
-    assert lines[-1].startswith("training: epoch 20/20, lr=0.5, loss=")
-
-    pytest.importorskip("rich")
-    screen = Terminal()
-    with progress(20, stream=screen, title="digits") as show:
-        a_run(callbacks=[show])
-    assert "digits" in screen.getvalue()
-
-
-def test_progress_shows_a_line_per_tenth_at_most() -> None:
-    text = io.StringIO()
-    with progress(200, stream=text) as show:
-        a_run(epochs=200, callbacks=[show])
-    assert len(text.getvalue().splitlines()) == 10
+    (tmp_path / "plain").touch()
+    assert target.stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
 def test_an_empty_run_has_a_summary_too() -> None:
