@@ -19,6 +19,7 @@ from dynhp.errors import CodecError
 from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
 from dynhp.storage.codecs import decode, encode
 from dynhp_torch import codecs, optimizer_param, torch_trainer
+from tests.support.killing import Killed
 
 pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf")
 
@@ -258,10 +259,6 @@ def make_adapter() -> tuple[Any, DynamicGridAdapter]:
     return trainer, adapter
 
 
-class RunStopped(BaseException):
-    """Ends a run as Ctrl-C would."""
-
-
 def test_a_torch_run_broken_off_in_mid_round_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
     trainer, adapter = make_adapter()
     expected = adapter.run(12)
@@ -272,11 +269,11 @@ def test_a_torch_run_broken_off_in_mid_round_ends_as_if_it_had_not_been(tmp_path
 
     def stopping(k: int, values: Any) -> None:
         if next(left, None) is None:
-            raise RunStopped
+            raise Killed
         train(k, values)
 
     trainer.train_k = stopping
-    with pytest.raises(RunStopped):
+    with pytest.raises(Killed):
         run_with_checkpoints(adapter, 12, checkpoint=tmp_path)
     trainer, adapter = make_adapter()
     torch.manual_seed(99)
