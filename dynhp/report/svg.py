@@ -1,4 +1,4 @@
-"""Pictures as SVG text, without a plotting package: what charts are drawn with, and a line chart."""
+"""Pictures as SVG text: what charts are drawn with, and a line chart; no plotting package."""
 
 from __future__ import annotations
 
