@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from dynhp_pyg.paper.arms import Column
+from dynhp_pyg.paper.compared import Column, Pair
 from dynhp_pyg.paper.protocol import GRAPHS, PAIRS, SPLITS
 
-__all__ = ["AUC", "EPOCHS", "GAIN", "GAIN_OF_ALL", "MAIN_PAIR", "MODEL", "Row", "printed"]
+__all__ = ["AUC", "EPOCHS", "GAIN", "GAIN_OF_ALL", "MAIN_PAIR", "MODEL", "Row"]
+__all__ += ["is_published_model"]
 
-Row = tuple[int, int] | str
+Row = Pair | str
 """A row of a table: "complete", "random", or AdaGrid's adapt epochs and try epochs."""
 
 # Columns of every table: Cora 20/40/40, 50/25/25, 80/10/10, then CiteSeer.
@@ -56,13 +57,13 @@ MODEL: Mapping[str, int] = MappingProxyType({"layers": 2, "width": 64, "epochs":
 """The one model that the tables of the paper are of."""
 
 
-def printed(about: Mapping[str, Any]) -> bool:
-    """Tell whether the paper prints results of this model: beside another they mean nothing.
+def is_published_model(settings: Mapping[str, Any]) -> bool:
+    """Say whether the paper prints results of this model: compared with another they mean nothing.
 
-    >>> printed({"layers": 2, "width": 64, "epochs": 500}), printed({"layers": 3, "width": 128})
+    >>> is_published_model({**MODEL, "seed": 3}), is_published_model({**MODEL, "layers": 3})
     (True, False)
     """
-    return all(about.get(name) == value for name, value in MODEL.items())
+    return all(settings.get(name) == value for name, value in MODEL.items())
 
 
 AUC: Mapping[Row, Mapping[Column, float]] = MappingProxyType(
@@ -89,9 +90,7 @@ GAIN_OF_ALL: Mapping[Column, float] = MappingProxyType(
 )
 """The last rows of the two complete tables: the best pair of AdaGrid less the better baseline."""
 
-MAIN_PAIR: Mapping[str, tuple[int, int]] = MappingProxyType(
-    {"uniform": (10, 1), "community": (10, 5)}
-)
+MAIN_PAIR: Mapping[str, Pair] = MappingProxyType({"uniform": (10, 1), "community": (10, 5)})
 """The pair of adapt epochs and try epochs that the text's table of each sampler shows."""
 
 EPOCHS: Mapping[Row, float] = MappingProxyType(

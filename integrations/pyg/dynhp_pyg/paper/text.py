@@ -11,16 +11,16 @@ __all__ = ["table_as_text"]
 def table_as_text(table: Table) -> str:
     """Draw a table, its columns as lines, two where cells have a second one: so it is narrower.
 
-    >>> from dynhp_pyg.paper.tables.cells import number, words
-    >>> print(table_as_text(Table(name="", title="Demo", heads=("method", "AUC"),
-    ...                           rows=((words("Fixed 0.5"), number(97.5)),))))
+    >>> from dynhp_pyg.paper.tables.cells import number_cell, text_cell
+    >>> print(table_as_text(Table(name="", title="Demo", headings=("method", "AUC"),
+    ...                           rows=((text_cell("Fixed 0.5"), number_cell(97.5)),))))
     Demo
     method  Fixed 0.5
     AUC     97.50
     """
     lines: list[list[str]] = []
-    for head, cells in zip(table.heads, zip(*table.rows, strict=True), strict=True):
-        lines.append([head, *(cell.text for cell in cells)])
-        if any(cell.small for cell in cells):
-            lines.append(["", *(cell.small for cell in cells)])
+    for heading, cells in zip(table.headings, zip(*table.rows, strict=True), strict=True):
+        lines.append([heading, *(cell.text for cell in cells)])
+        if any(cell.second_line for cell in cells):
+            lines.append(["", *(cell.second_line for cell in cells)])
     return f"{table.title}\n{text_table(lines)}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 RESULTS = ROOT / "docs" / "results"
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -23,7 +23,7 @@ def cells(text: str, row: str) -> list[str]:
     return [cell.strip() for cell in line.strip("| ").split("|")][1:]
 
 
-def told(value: str, width: str) -> str:
+def as_written(value: str, width: str) -> str:
     """A difference, as people write it: zero has no minus."""
     return f"{round(float(value), 2) + 0.0:+.2f} ± {float(width):.2f}".replace("-", "−")
 
@@ -33,15 +33,15 @@ def difference(name: str, method: str, graph: str) -> str:
     with open(RESULTS / "undirected-headline" / name, encoding="utf-8") as file:
         (row,) = (row for row in csv.DictReader(file) if row["method"] == method)
     column = f"{graph} 80/10/10"
-    return told(row[f"{column} difference"], row[f"{column} half_width_95"])
+    return as_written(row[f"{column} difference"], row[f"{column} half_width_95"])
 
 
 @pytest.mark.parametrize("rival", ["complete", "random", "placebo"])
 @pytest.mark.parametrize("criterion", ["validation", "gap"])
 def test_the_table_of_what_adagrid_is_worth(rival: str, criterion: str) -> None:
     name = rival if rival == "placebo" else f"{rival} search"
-    found = cells(PAGE, f"{name}, by {criterion}")
-    assert found == [
+    shown = cells(PAGE, f"{name}, by {criterion}")
+    assert shown == [
         difference(f"paired_{rival}_{sampler}.csv", f"AdaGrid 10/1 ({criterion})", graph)
         for graph, sampler in COLUMNS
     ]
@@ -58,8 +58,8 @@ def test_the_table_of_what_adagrid_is_worth(rival: str, criterion: str) -> None:
     ],
 )
 def test_the_table_of_the_readme(row: str, method: str) -> None:
-    _, *found = cells(README, row)
-    assert found == [
+    _, *shown = cells(README, row)
+    assert shown == [
         difference(f"paired_fixed_{sampler}.csv", method, graph) for graph, sampler in COLUMNS
     ]
 
@@ -88,7 +88,7 @@ def test_what_is_said_of_the_variants_is_in_their_table(graph: str) -> None:
         ("Recommended", "learning rate"),
     ]:
         (row,) = (row for row in rows if (row["method"], row["adapts"]) == (method, adapts))
-        expected = told(row["− fixed 0.5 difference"], row["− fixed 0.5 half_width_95"])
+        expected = as_written(row["− fixed 0.5 difference"], row["− fixed 0.5 half_width_95"])
         assert expected in " ".join(said.split())
 
 
@@ -102,7 +102,7 @@ def test_what_is_said_over_all_columns_is_in_the_tables(report: str, criterion: 
         with open(RESULTS / report / f"paired_{rival}.csv", encoding="utf-8") as file:
             rows = {row["method"]: row for row in csv.DictReader(file)}
         row = rows[f"AdaGrid 10/1 ({criterion})"]
-        expected = told(row["all columns difference"], row["all columns half_width_95"])
+        expected = as_written(row["all columns difference"], row["all columns half_width_95"])
         assert expected in said, (rival, expected)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,16 +11,15 @@ import pytest
 from dynhp import __version__
 from dynhp_pyg.paper.protocol import Part, runs_of
 from dynhp_pyg.paper.report import report, summary
-from integrations.pyg.tests.test_reproduction_report import (
+from integrations.pyg.tests.paper.support import (
     CORA,
     SPREAD,
+    Run,
     finished,
     results_of,
     table,
     variant_auc,
 )
-
-Run = Mapping[str, Any]
 
 
 def torn(
@@ -251,20 +250,20 @@ def test_notes_tell_how_far_the_placebo_is_fair(part: Part) -> None:
 
 def test_a_stranger_finds_the_words_the_paper_and_the_version() -> None:
     files = report(results_of("quick"), part="quick")
-    head = files["report.md"].split("## In short")[0]
+    preface = files["report.md"].split("## In short")[0]
     for word in ("adapt epochs α", "try epochs β", "Validation and gap", "Complete search:"):
-        assert word in head
+        assert word in preface
     for word in ("Random search:", "Placebo:", "Relative epochs:", "±: half of"):
-        assert word in head
-    assert "Link Prediction Training Objective, 2022, arXiv:2203.16162" in head
-    assert f"| dynhp | {__version__}, which" in head
-    assert "Known deviations" not in head
+        assert word in preface
+    assert "Link Prediction Training Objective, 2022, arXiv:2203.16162" in preface
+    assert f"| dynhp | {__version__}, which" in preface
+    assert "Known deviations" not in preface
 
 
 def test_the_papers_protocol_tells_where_we_deviate_from_the_authors_code() -> None:
-    head = report(results_of("quick", protocol="paper"), part="quick")["report.md"]
-    assert "our tries of a round all start from the same random state" in head
-    assert "a losing try never supplies our reported checkpoint" in head
+    preface = report(results_of("quick", protocol="paper"), part="quick")["report.md"]
+    assert "our tries of a round all start from the same random state" in preface
+    assert "a losing try never supplies our reported checkpoint" in preface
 
 
 def test_the_better_criterion_is_not_laid_at_the_papers_door() -> None:

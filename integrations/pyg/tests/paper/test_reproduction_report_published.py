@@ -1,4 +1,4 @@
-"""The published numbers agree with each other, as far as the paper says how they hang together."""
+"""The published numbers agree with each other, as far as the paper says how they are related."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from dynhp_pyg.paper.arms import Column
+from dynhp_pyg.paper.compared import Column
 from dynhp_pyg.paper.protocol import GRAPHS, NEGATIVES, PAIRS, SPLITS
 from dynhp_pyg.paper.published import AUC, EPOCHS, GAIN, GAIN_OF_ALL, MAIN_PAIR, Row
 

@@ -3,76 +3,29 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, get_args
+from typing import get_args
 from xml.etree import ElementTree
 
 import pytest
 
-from dynhp.campaign import CampaignResults, Finished
+from dynhp.campaign import Finished
 from dynhp.errors import SettingsError
 from dynhp_pyg.paper.protocol import PAIRS, Part, runs_of
 from dynhp_pyg.paper.report import report, summary
-
-Run = Mapping[str, Any]
-SPREAD = (-0.5, 0.0, 0.5)  # of three seeds: the interval is ± 4.3027 · 0.5 / √3 = ± 1.2421
-
-
-def auc(run: Run) -> float:
-    """Complete search 94, random search 93.5, AdaGrid 94.25 by validation and 94.5 by gap."""
-    luck = SPREAD[run["seed"] % 3]
-    gap = run.get("criterion") == "gap"
-    known = {"random": 93.5, "adagrid": 94.5 if gap else 94.25, "fixed": 90.0}
-    base = known.get(run["method"], 94.0)
-    if run["method"] == "fixed":
-        base += 10 * run["ratio"]
-    return base + (2 * luck if gap else luck)
-
-
-def validation(run: Run) -> float:
-    """Best at a ratio of 0.4."""
-    return 90 - abs(run.get("ratio", 0.4) - 0.4)
-
-
-def finished(
-    run: Run, measure: Callable[[Run], float] = auc, validate: Callable[[Run], float] = validation
-) -> Finished:
-    names = run.get("adapts", ["edge_message_ratio"])
-    rounds = 500 // run["adapt_every"] if "adapt_every" in run else 1
-    tries = 8 * run["try_for"] * rounds if run["method"] in ("adagrid", "placebo") else 0
-    values = [{name: (0.3, 0.3, 0.9)[place % 3] for name in names} for place in range(rounds)]
-    result = {
-        "test_auc": measure(run) / 100,
-        "val_auc": validate(run) / 100,
-        "epochs_trained": 500 + tries,
-        "reverse_test_share": 0.9 if run["protocol"] == "paper" else 0.0,
-        "schedule": [[500 // rounds, each] for each in values] if run["method"] != "random" else [],
-    }
-    return Finished(settings=run, result=result, seconds=2.0)
-
-
-def results_of(
-    part: Part, *, seeds: int = 3, protocol: str = "undirected", **made: Any
-) -> CampaignResults:
-    runs = runs_of(part, protocol=protocol, seeds=seeds)
-    return CampaignResults(tuple(finished(run, **made) for run in runs))
-
-
-def table(files: Mapping[str, str], name: str) -> dict[str, dict[str, str]]:
-    """The rows of a CSV by their first cell."""
-    rows = list(csv.DictReader(io.StringIO(files[f"{name}.csv"])))
-    return {next(iter(row.values())): row for row in rows}
-
-
-def line(files: Mapping[str, str], start: str) -> str:
-    """The first line of the Markdown that begins so."""
-    return next(each for each in files["report.md"].splitlines() if each.startswith(start))
-
-
-CORA = "Cora 80/10/10"
+from integrations.pyg.tests.paper.support import (
+    CORA,
+    Run,
+    finished,
+    line,
+    results_of,
+    table,
+    variant_auc,
+)
 
 
 def test_cells_show_ours_the_interval_the_published_value_and_the_difference() -> None:
@@ -288,15 +241,15 @@ def test_whatever_markdown_links_to_is_written_and_the_other_way_round(part: Par
 def test_every_csv_is_a_rectangle_with_names_of_its_own(part: Part) -> None:
     for name, text in report(results_of(part), part=part).items():
         if name.endswith(".csv"):
-            head, *rows = csv.reader(io.StringIO(text))
-            assert len(set(head)) == len(head)
-            assert {len(row) for row in rows} == {len(head)}
+            names, *rows = csv.reader(io.StringIO(text))
+            assert len(set(names)) == len(names)
+            assert {len(row) for row in rows} == {len(names)}
 
 
 def test_the_leak_is_told_with_its_share() -> None:
     leaky = report(results_of("quick", protocol="paper"), part="quick")
     clean = report(results_of("quick"), part="quick")
-    assert "LEAK: protocol 'paper' leaks" in leaky["report.html"].replace("&#x27;", "'")
+    assert "LEAK: protocol 'paper' leaks" in html.unescape(leaky["report.html"])
     assert "Test edges whose reverse passes messages: 90.0% (80/10/10)" in leaky["report.md"]
     assert "LEAK" not in clean["report.html"]
 
@@ -332,21 +285,14 @@ def test_ours_and_theirs_share_a_picture_unless_far_apart(protocol: str, picture
     assert f"Complete, ours: {base + 0.1:.2f} ± 0.25" in "".join(drawn)
 
 
-def variant_auc(run: Run) -> float:
-    names = run.get("adapts", ["edge_message_ratio"])
-    gain = {"adagrid": 0.5, "placebo": 0.2, "recommended": -1.0}.get(run["method"], 0.0)
-    lower = 2.0 if run.get("schedule") == "constant" else 0.0
-    return 94 + SPREAD[run["seed"] % 3] + gain * len(names) - lower
-
-
 def test_variants_are_compared_with_their_rivals() -> None:
     files = report(results_of("variants", measure=variant_auc), part="variants")
     rows = list(csv.DictReader(io.StringIO(files["variants_cora.csv"])))
-    found = {(row["method"], row["adapts"], row["schedule"]): row for row in rows}
+    by_variant = {(row["method"], row["adapts"], row["schedule"]): row for row in rows}
 
     def less(method: str, adapts: str, rival: str) -> float | None:
-        told = found[method, adapts, "cosine"][f"− {rival} difference"]
-        return float(told) if told else None
+        difference = by_variant[method, adapts, "cosine"][f"− {rival} difference"]
+        return float(difference) if difference else None
 
     assert less("AdaGrid 10/1", "ratio", "fixed 0.5") == pytest.approx(0.5)
     assert less("AdaGrid 10/1", "ratio", "placebo") == pytest.approx(0.3)
@@ -355,7 +301,7 @@ def test_variants_are_compared_with_their_rivals() -> None:
     assert less("Neighbours 10/1", "ratio", "placebo") is None  # which has more tries
     assert less("Neighbours 10/1", "ratio + dropout", "placebo") is None
     assert less("Fixed 0.5", "nothing", "fixed 0.5") is None
-    constant = found["Fixed 0.5", "nothing", "constant"]
+    constant = by_variant["Fixed 0.5", "nothing", "constant"]
     assert float(constant["− fixed 0.5 difference"]) == pytest.approx(-2.0)
     best = table(files, "recommended")["Cora 80/10/10, uniform"]
     assert float(best["− fixed, cosine difference"]) == pytest.approx(-3.0)
@@ -364,7 +310,7 @@ def test_variants_are_compared_with_their_rivals() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "told"),
+    ("part", "sentence"),
     [
         ("tables", "Table 3 of the paper: community negatives, AdaGrid 10/5"),
         ("headline", "AdaGrid 10/1 (gap): against complete search +0.50 ± 1.24"),
@@ -372,8 +318,8 @@ def test_variants_are_compared_with_their_rivals() -> None:
         ("variants", "− fixed, cosine"),
     ],
 )
-def test_the_summary_tells_what_matters(part: Part, told: str) -> None:
+def test_the_summary_tells_what_matters(part: Part, sentence: str) -> None:
     results: Sequence[Finished] = results_of(part)
     text = summary(results, part=part)
     assert text.startswith("All ")
-    assert told in text
+    assert sentence in text

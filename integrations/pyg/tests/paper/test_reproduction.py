@@ -13,9 +13,7 @@ import pytest
 
 from dynhp.cli.main import main
 from dynhp.errors import SettingsError
-from dynhp_pyg.paper.protocol import PAIRS, Part, cost, runs_of
-from dynhp_pyg.paper.setting import most_epochs
-from dynhp_pyg.paper.task import one
+from dynhp_pyg.paper.protocol import PAIRS, Part, cost, most_epochs, runs_of, train_run
 
 
 def test_the_tables_are_the_papers() -> None:
@@ -65,17 +63,19 @@ def test_every_run_of_every_part_can_be_carried_out_as_planned(part: Part) -> No
             kind |= {"adapt_every": 2, "try_for": min(2, kind["try_for"])}
         kinds[json.dumps(kind, sort_keys=True)] = kind
     for kind in kinds.values():
-        found = json.loads(json.dumps(one(**kind), allow_nan=False))
-        assert 4 <= found["epochs_trained"] <= found["planned"] == most_epochs(kind)
-        assert 0 < found["test_auc"] < 1
-        assert sum(epochs for epochs, _ in found["schedule"]) in (0, 4)
+        result = json.loads(json.dumps(train_run(**kind), allow_nan=False))
+        assert 4 <= result["epochs_trained"] <= result["planned"] == most_epochs(kind)
+        assert 0 < result["test_auc"] < 1
+        assert sum(epochs for epochs, _ in result["schedule"]) in (0, 4)
 
 
 def test_complete_search_is_the_best_of_nine_fixed_runs() -> None:
     """So that the nine runs serve as a table of their own and none is trained twice."""
     settled: dict[str, Any] = {"graph": "cora", "split": "80/10/10", "epochs": 5, "width": 4}
-    runs = [one(**settled, method="fixed", ratio=ratio / 10, seed=1) for ratio in range(1, 10)]
-    complete = one(**settled, method="complete", seed=1)
+    runs = [
+        train_run(**settled, method="fixed", ratio=ratio / 10, seed=1) for ratio in range(1, 10)
+    ]
+    complete = train_run(**settled, method="complete", seed=1)
     best = max(runs, key=lambda run: run["val_auc"])
     for name in ("test_auc", "val_auc", "best_epoch"):
         assert best[name] == complete[name]
@@ -98,10 +98,10 @@ def test_quick_gives_three_methods_and_a_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert reproduce(tmp_path, "--workers", "2") == 0
-    told = capsys.readouterr()
+    printed = capsys.readouterr()
     for method in ("complete search", "random search", "AdaGrid"):
-        assert method.lower() in told.out.lower()
-    assert "11 of 11 runs" in told.err
+        assert method.lower() in printed.out.lower()
+    assert "11 of 11 runs" in printed.err
     (where,) = tmp_path.glob("undirected-quick-K2-o2-3-epochs")
     assert "<html" in (where / "report.html").read_text()
     assert (where / "report.md").exists()
@@ -166,7 +166,7 @@ def test_bad_options_are_refused_in_one_line(
     options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["linkpred", "reproduce", "--out", str(tmp_path / "new"), *options]) == 2
-    told = capsys.readouterr().err
-    assert message in told
-    assert len([line for line in told.splitlines() if line.startswith("dynhp: error")]) == 1
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert len([line for line in printed.splitlines() if line.startswith("dynhp: error")]) == 1
     assert not (tmp_path / "new" / "results.jsonl").exists()
