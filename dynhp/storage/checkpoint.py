@@ -60,17 +60,10 @@ def run_with_checkpoints(
     """
     require_count("epochs", epochs)
     adapter.epochs = epochs  # set before the run is loaded, so that the plans can be compared
-    with (
-        _journal(adapter, journal, on_checkpoint_error),
-        checkpoints(
-            checkpoint,
-            adapter,
-            every=every,
-            keep=keep,
-            resume=resume,
-            on_error=on_checkpoint_error,
-        ),
-    ):
+    saving = checkpoints(
+        checkpoint, adapter, every=every, keep=keep, resume=resume, on_error=on_checkpoint_error
+    )
+    with _journal(adapter, journal, on_checkpoint_error), saving:
         return adapter.run(epochs)
 
 
@@ -106,17 +99,10 @@ def resume(
     True
     >>> folder.cleanup()
     """
-    with (
-        _journal(adapter, journal, on_checkpoint_error),
-        checkpoints(
-            checkpoint,
-            adapter,
-            every=every,
-            keep=keep,
-            resume="must",
-            on_error=on_checkpoint_error,
-        ),
-    ):
+    saving = checkpoints(
+        checkpoint, adapter, every=every, keep=keep, resume="must", on_error=on_checkpoint_error
+    )
+    with _journal(adapter, journal, on_checkpoint_error), saving:
         if adapter.epochs is None:
             raise CheckpointError(
                 f"the run in {os.fspath(checkpoint)!r} was not planned for a number of epochs; "
