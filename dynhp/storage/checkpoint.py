@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dynhp._checks import require_count
+from dynhp._checks import require_count, require_word
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.errors import CheckpointError, SettingsError
+from dynhp.errors import CheckpointError
 from dynhp.records import History
 from dynhp.storage.folder import CheckpointFolder
 from dynhp.storage.journal import Journal
@@ -152,8 +152,8 @@ def checkpoints(
     """
     require_count("every", every)
     require_count("keep", keep)
-    _require_word("on_error", on_error, ("stop", "warn"))
-    _require_word("resume", resume, ("allow", "must", "never"))
+    require_word("on_error", on_error, ("stop", "warn"))
+    require_word("resume", resume, ("allow", "must", "never"))
     before = adapter.executor, adapter.callbacks
     session = Session(
         CheckpointFolder(Path(folder)), adapter, every=every, keep=keep, on_error=on_error
@@ -180,8 +180,3 @@ def _journal(
         yield
     finally:
         adapter.callbacks = before
-
-
-def _require_word(name: str, word: object, known: tuple[str, ...]) -> None:
-    if word not in known:
-        raise SettingsError(f"{name} must be {' or '.join(map(repr, known))}, got {word!r}")
