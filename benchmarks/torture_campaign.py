@@ -19,7 +19,7 @@ from typing import Any
 from _forks import forked
 
 from dynhp.campaign import product, run_campaign
-from dynhp.campaign.ledger import canonical
+from dynhp.campaign.data import canonical
 
 WORKERS = 2
 MOST = 20  # kills of one campaign

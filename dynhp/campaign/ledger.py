@@ -15,7 +15,7 @@ from dynhp.errors import CheckpointError, DamagedFile
 from dynhp.storage.codecs.json_text import json_line, strict_json
 from dynhp.storage.files import locked, sync_folder, write_atomically
 
-__all__ = ["Ledger", "canonical", "ended_in"]
+__all__ = ["Ledger", "ended_in"]
 
 
 def ended_in(folder: Path, name: str) -> dict[str, Finished]:

@@ -11,6 +11,7 @@ from functools import partial
 from numbers import Real
 from typing import Any, TypeAlias
 
+from dynhp._checks import require_name
 from dynhp.campaign.data import canonical, plain
 from dynhp.errors import SettingsError
 
@@ -81,11 +82,8 @@ def name_of(function: Any, name: str | None = None) -> str:
     >>> name_of(product, "combinations"), name_of(partial(product, seed=[1]), "combinations")
     ('combinations', 'combinations {"seed":[1]}')
     """
-    if name is not None and (not isinstance(name, str) or not name):
-        raise SettingsError(
-            f"name must be a string that is not empty, got {name!r}; leave it out to use the "
-            "function's import path"
-        )
+    if name is not None:
+        require_name("name", name)
     inner, bound = function, ""
     if isinstance(function, partial):
         inner = function.func

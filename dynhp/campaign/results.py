@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, overload
@@ -91,9 +91,6 @@ class CampaignResults(Sequence[Finished]):
 
     def __len__(self) -> int:
         return len(self.runs)
-
-    def __iter__(self) -> Iterator[Finished]:
-        return iter(self.runs)
 
 
 def _is_cell(value: Any) -> bool:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, TextIO, TypeAlias
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 from dynhp.adapter import Callback
 from dynhp.records import Event, Round
 from dynhp.report.text import label
 
-__all__ = ["ProgressReport", "Show", "display", "progress", "shown"]
+if TYPE_CHECKING:
+    from dynhp.campaign.progress import CampaignProgress
+
+__all__ = ["Show", "display", "progress", "shown"]
 
 Show: TypeAlias = Callable[[int, str, str], None]
 """Shows how much is done: as a number, in words, and what there is to say about it."""
@@ -84,21 +87,7 @@ def progress(
         yield callback
 
 
-class ProgressReport(Protocol):
-    """How far a campaign is, as ``dynhp.campaign.CampaignProgress`` says it; its text is shown."""
-
-    @property
-    def percent(self) -> int:
-        """How much is done, in whole percent."""
-        ...
-
-    @property
-    def over(self) -> bool:
-        """Whether all is done."""
-        ...
-
-
-def shown(stream: TextIO | None = None) -> Callable[[ProgressReport], None]:
+def shown(stream: TextIO | None = None) -> Callable[[CampaignProgress], None]:
     """Give what shows a campaign's progress: in one line of a terminal, else a line per percent.
 
     Args:
@@ -112,12 +101,12 @@ def shown(stream: TextIO | None = None) -> Callable[[ProgressReport], None]:
     out = stream or sys.stderr
     line = _lines(out, last=-1)
 
-    def show(report: ProgressReport) -> None:
+    def show(progress: CampaignProgress) -> None:
         if out.isatty():
-            end = "\n" if report.over else ""
-            print(f"\r\x1b[K{report}", end=end, file=out, flush=True)
+            end = "\n" if progress.over else ""
+            print(f"\r\x1b[K{progress}", end=end, file=out, flush=True)
         else:
-            line(report.percent, str(report))
+            line(progress.percent, str(progress))
 
     return show
 

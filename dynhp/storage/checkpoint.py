@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dynhp._checks import require_count
+from dynhp._checks import require_count, require_word
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.errors import CheckpointError, SettingsError
+from dynhp.errors import CheckpointError
 from dynhp.records import History
 from dynhp.storage.folder import CheckpointFolder
 from dynhp.storage.journal import Journal
@@ -60,17 +60,10 @@ def run_with_checkpoints(
     """
     require_count("epochs", epochs)
     adapter.epochs = epochs  # set before the run is loaded, so that the plans can be compared
-    with (
-        _journal(adapter, journal, on_checkpoint_error),
-        checkpoints(
-            checkpoint,
-            adapter,
-            every=every,
-            keep=keep,
-            resume=resume,
-            on_error=on_checkpoint_error,
-        ),
-    ):
+    saving = checkpoints(
+        checkpoint, adapter, every=every, keep=keep, resume=resume, on_error=on_checkpoint_error
+    )
+    with _journal(adapter, journal, on_checkpoint_error), saving:
         return adapter.run(epochs)
 
 
@@ -106,17 +99,10 @@ def resume(
     True
     >>> folder.cleanup()
     """
-    with (
-        _journal(adapter, journal, on_checkpoint_error),
-        checkpoints(
-            checkpoint,
-            adapter,
-            every=every,
-            keep=keep,
-            resume="must",
-            on_error=on_checkpoint_error,
-        ),
-    ):
+    saving = checkpoints(
+        checkpoint, adapter, every=every, keep=keep, resume="must", on_error=on_checkpoint_error
+    )
+    with _journal(adapter, journal, on_checkpoint_error), saving:
         if adapter.epochs is None:
             raise CheckpointError(
                 f"the run in {os.fspath(checkpoint)!r} was not planned for a number of epochs; "
@@ -166,8 +152,8 @@ def checkpoints(
     """
     require_count("every", every)
     require_count("keep", keep)
-    _require_word("on_error", on_error, ("stop", "warn"))
-    _require_word("resume", resume, ("allow", "must", "never"))
+    require_word("on_error", on_error, ("stop", "warn"))
+    require_word("resume", resume, ("allow", "must", "never"))
     before = adapter.executor, adapter.callbacks
     session = Session(
         CheckpointFolder(Path(folder)), adapter, every=every, keep=keep, on_error=on_error
@@ -194,8 +180,3 @@ def _journal(
         yield
     finally:
         adapter.callbacks = before
-
-
-def _require_word(name: str, word: object, known: tuple[str, ...]) -> None:
-    if word not in known:
-        raise SettingsError(f"{name} must be {' or '.join(map(repr, known))}, got {word!r}")

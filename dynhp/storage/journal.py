@@ -10,7 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
-from dynhp.errors import CheckpointError, SettingsError
+from dynhp._checks import require_word
+from dynhp.errors import CheckpointError
 from dynhp.records import Event, Round, RoundStarted, Try
 from dynhp.rounds.plain import round_to_plain, try_to_plain
 from dynhp.storage.codecs.json_text import json_line
@@ -58,8 +59,7 @@ class Journal:
         seconds: bool = True,
         on_error: Literal["stop", "warn"] = "stop",
     ) -> None:
-        if on_error not in ("stop", "warn"):
-            raise SettingsError(f"on_error must be 'stop' or 'warn', got {on_error!r}")
+        require_word("on_error", on_error, ("stop", "warn"))
         self.path = Path(path)
         self._seconds = seconds
         self._on_error = on_error

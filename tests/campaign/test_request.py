@@ -68,9 +68,9 @@ class CallableThing:
             scored,
             RUNS,
             {"name": ""},
-            "name must be a string that is not empty, got ''; leave it out",
+            "name must be a non-empty string, got ''",
         ),
-        (scored, RUNS, {"name": scored}, "name must be a string that is not empty, got <function"),
+        (scored, RUNS, {"name": scored}, "name must be a non-empty string, got <function"),
         (
             lambda seed: {},
             [{"seed": 1}],

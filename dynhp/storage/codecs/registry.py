@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dynhp._checks import require_name
 from dynhp.errors import SettingsError
 
 __all__ = ["register_codec", "register_dataclass"]
@@ -47,8 +48,7 @@ def register_codec(
     """
     if not isinstance(kind, type) or kind in BUILT_IN or issubclass(kind, np.generic):
         raise SettingsError(f"register_codec: a type not stored already is needed, got {kind!r}")
-    if not isinstance(name, str) or not name:
-        raise SettingsError(f"register_codec: name must be a word for {kind!r}, got {name!r}")
+    require_name(f"register_codec: the name of {kind!r}", name)
     other = BY_NAME.get(name)
     if other is not None and _full_name(other.kind) != _full_name(kind):
         raise SettingsError(

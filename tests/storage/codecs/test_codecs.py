@@ -363,8 +363,8 @@ def test_a_type_registered_again_is_no_other_type() -> None:
         (dict, "x", "a type not stored already is needed, got <class 'dict'>"),
         (np.float64, "x", "a type not stored already"),
         (3, "x", "a type not stored already is needed, got 3"),
-        (Hook, "", "name must be a word"),
-        (Hook, 3, "name must be a word"),
+        (Hook, "", "must be a non-empty string"),
+        (Hook, 3, "must be a non-empty string"),
         (Hook, "tests.celsius", "'tests.celsius' stands for .*Celsius.* choose another name"),
     ],
 )

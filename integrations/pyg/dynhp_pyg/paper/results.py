@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from dynhp.campaign import Finished
-from dynhp.campaign.ledger import canonical
+from dynhp.campaign.data import canonical
 from dynhp.errors import SettingsError
 from dynhp_pyg.paper.compared import COMPLETE, RANDOM, Column, ComparedMethod, Pair, adagrid, fixed
 from dynhp_pyg.paper.protocol import CRITERIA, NEGATIVES
