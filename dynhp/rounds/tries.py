@@ -95,8 +95,8 @@ class StageRun:
         leaders = [self.compared[place] for place in order[: self.stage.keep]]
         if not all(each is running or each in self.leaders for each in leaders):
             raise ContractError(
-                f"the ranking {self.round_tries.ranking!r} went back to a try it had put behind another; "
-                "with one try more, those already in front may only stay or fall behind it"
+                f"the ranking {self.round_tries.ranking!r} went back to a try it had put behind "
+                "another; with one try more, those already in front may only stay or fall behind it"
             )
         for each in self.leaders:
             if each not in leaders:
