@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 from pathlib import Path
@@ -77,10 +78,9 @@ def defining_module(name: str, thing: Any, module: str) -> Any:
     if (inspect.isclass(thing) or inspect.isroutine(thing)) and home:
         return importlib.import_module(home)
     package = importlib.import_module(module)
-    source = inspect.getsource(package)
-    for line in source.splitlines():
-        if line.startswith("from ") and name in line.partition(" import ")[2].split(", "):
-            return importlib.import_module(line.split()[1])
+    for node in ast.parse(inspect.getsource(package)).body:
+        if isinstance(node, ast.ImportFrom) and name in [alias.name for alias in node.names]:
+            return defining_module(name, thing, str(node.module))
     return package
 
 

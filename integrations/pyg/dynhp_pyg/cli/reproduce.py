@@ -10,8 +10,8 @@ from pathlib import Path
 from dynhp.campaign import CampaignResults, campaign_so_far, run_campaign, shown
 from dynhp.campaign.progress import duration
 from dynhp.errors import SettingsError, nearest
+from dynhp_pyg.checks import whole
 from dynhp_pyg.cli.files import check_writable, write_files
-from dynhp_pyg.model.hyperparameters import whole
 from dynhp_pyg.paper.protocol import Part, cost, runs_of
 from dynhp_pyg.paper.report import report, summary
 from dynhp_pyg.paper.setting import most_epochs

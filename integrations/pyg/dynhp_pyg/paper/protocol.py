@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any, Literal, get_args
 
 from dynhp.errors import SettingsError
-from dynhp_pyg.model.hyperparameters import whole
+from dynhp_pyg.checks import whole
 from dynhp_pyg.paper.setting import most_epochs
 from dynhp_pyg.runs.spec import RATIOS
 

@@ -22,7 +22,7 @@ from dynhp_pyg.paper.tables.paired import how, paired_tables
 from dynhp_pyg.paper.tables.paper import criteria_table, paper_tables, table_of
 from dynhp_pyg.paper.tables.ratios import changes_table, fixed_table, ratio_figures
 from dynhp_pyg.paper.tables.variants import recommended_table, variants_table
-from dynhp_pyg.paper.text import text_table
+from dynhp_pyg.paper.text import table_as_text
 
 __all__ = ["report", "summary"]
 
@@ -68,7 +68,7 @@ def summary(
     tables = [each for each in main if isinstance(each, Table)]
     shown = [table for table in tables if table.name in _MAIN]
     return "\n\n".join(
-        [*caveats(found), *map(text_table, shown), "\n".join(in_short(found, part=part))]
+        [*caveats(found), *map(table_as_text, shown), "\n".join(in_short(found, part=part))]
     ).rstrip()
 
 

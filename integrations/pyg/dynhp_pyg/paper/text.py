@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dynhp.report.table import text_table
 from dynhp_pyg.paper.document import Table
 
-__all__ = ["text_table"]
+__all__ = ["table_as_text"]
 
 
-def text_table(table: Table) -> str:
+def table_as_text(table: Table) -> str:
     """Draw a table, its columns as lines, two where cells have a second one: so it is narrower.
 
     >>> from dynhp_pyg.paper.tables.cells import number, words
-    >>> print(text_table(Table(name="", title="Demo", heads=("method", "AUC"),
-    ...                        rows=((words("Fixed 0.5"), number(97.5)),))))
+    >>> print(table_as_text(Table(name="", title="Demo", heads=("method", "AUC"),
+    ...                           rows=((words("Fixed 0.5"), number(97.5)),))))
     Demo
     method  Fixed 0.5
     AUC     97.50
@@ -22,9 +23,4 @@ def text_table(table: Table) -> str:
         lines.append([head, *(cell.text for cell in cells)])
         if any(cell.small for cell in cells):
             lines.append(["", *(cell.small for cell in cells)])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    drawn = (
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
-    return "\n".join([table.title, *drawn])
+    return f"{table.title}\n{text_table(lines)}"
