@@ -11,26 +11,10 @@ import numpy as np
 from dynhp.errors import SettingsError
 from dynhp.records import Value
 
-__all__ = [
-    "distinct_values",
-    "is_number",
-    "is_whole",
-    "plain_value",
-    "require_bounds",
-    "require_callable",
-    "require_count",
-    "require_criterion",
-    "require_functions",
-    "require_instance",
-    "require_lengths",
-    "require_mapping",
-    "require_name",
-    "require_number",
-    "require_seed",
-    "require_trainer",
-    "require_whole",
-    "require_word",
-]
+__all__ = ["distinct_values", "is_number", "is_whole", "plain_value", "require_bounds"]
+__all__ += ["require_callable", "require_count", "require_criterion", "require_functions"]
+__all__ += ["require_instance", "require_lengths", "require_mapping", "require_name"]
+__all__ += ["require_number", "require_seed", "require_trainer", "require_whole", "require_word"]
 
 
 def is_number(value: object) -> TypeGuard[int | float]:

@@ -187,8 +187,8 @@ class DynamicGridAdapter:
     def _round_tries(self, started: RoundStarted, origin: State) -> RoundTries:
         progress = Progress(self.epoch, self.epochs)
         return RoundTries(
-            started,
-            origin,
+            started=started,
+            origin=origin,
             current=self.current,
             score=lambda series: score(self.criterion, series, progress),
             ranking=self.selection.ranking(self._rounds, self.current),

@@ -20,21 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = [
-    "AllTriesFailed",
-    "CheckpointError",
-    "CodecError",
-    "ContractError",
-    "DamagedFile",
-    "DynhpError",
-    "LawBroken",
-    "LeaveItAlone",
-    "LoopError",
-    "MetricError",
-    "SettingsError",
-    "ValueNotInForce",
-    "nearest",
-]
+__all__ = ["AllTriesFailed", "CheckpointError", "CodecError", "ContractError", "DamagedFile"]
+__all__ += ["DynhpError", "LawBroken", "LeaveItAlone", "LoopError", "MetricError", "SettingsError"]
+__all__ += ["ValueNotInForce", "nearest"]
 
 
 class DynhpError(Exception):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from dynhp._checks import require_callable, require_trainer
+from dynhp._checks import require_callable
+from dynhp._checks import require_trainer as require_trainer  # the check of the contract below
 from dynhp.records import Metrics, Value
 
-__all__ = ["ReadsBack", "Reseeds", "State", "Trainer", "TriesBatches", "require_trainer"]
-__all__ += ["trainer_from"]
+__all__ = ["ReadsBack", "Reseeds", "State", "Trainer", "TriesBatches", "trainer_from"]
 
 State: TypeAlias = Any
 """All that decides the future of a training run; opaque to everyone but its trainer."""

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dynhp.criteria
 from dynhp import highest, lowest, phased, smallest_gap, smoothed
 from dynhp.criteria import Criterion, metrics_of, score
 from dynhp.errors import ContractError, MetricError, SettingsError
@@ -144,7 +145,7 @@ def test_criteria_say_what_they_read_compare_and_travel(
     assert isinstance(criterion, Criterion)
     assert metrics_of(criterion) == names
     assert repr(criterion) == text
-    assert eval(text) == criterion
+    assert eval(text, vars(dynhp.criteria)) == criterion
     assert pickle.loads(pickle.dumps(criterion)) == criterion
     assert metrics_of(total) == ()
 

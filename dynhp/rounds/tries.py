@@ -52,12 +52,9 @@ class RunningTry:
 class StageRun:
     """One stage of a wave of tries: jobs to carry out, and their outcomes, taken one by one."""
 
+    round_tries: RoundTries
     tries: list[RunningTry]
     stage: Stage
-    score: Callable[[Sequence[Metrics]], float]
-    ranking: Ranking
-    watch: tuple[str, ...]
-    current: Candidate
     leaders: list[RunningTry]  # those that would go on if the stage ended now, the best first
     compared: list[RunningTry]  # the leaders and the value in force, in the order they came
     outcomes_taken: int = 0
@@ -70,7 +67,7 @@ class StageRun:
                 candidate=running.record.candidate,
                 epochs=self.stage.epochs,
                 seed=None if running.record.epochs else running.record.seed,
-                watch=self.watch,
+                watch=self.round_tries.watch,
             )
             for running in self.tries
         ]
@@ -83,7 +80,7 @@ class StageRun:
             )
         running = self.tries[self.outcomes_taken]
         self.outcomes_taken += 1
-        running.add(outcome, self.score)
+        running.add(outcome, self.round_tries.score)
         self._rank(running)
         if running in self.leaders:
             if outcome.in_place and self.outcomes_taken == len(self.tries):
@@ -94,18 +91,20 @@ class StageRun:
     def _rank(self, running: RunningTry) -> None:
         # A try that fell behind is never ranked again: its state is gone.
         self.compared.append(running)
-        order = self.ranking([each.record for each in self.compared])
+        order = self.round_tries.ranking([each.record for each in self.compared])
         leaders = [self.compared[place] for place in order[: self.stage.keep]]
         if not all(each is running or each in self.leaders for each in leaders):
             raise ContractError(
-                f"the ranking {self.ranking!r} went back to a try it had put behind another; "
-                "with one try more, those already in front may only stay or fall behind it"
+                f"the ranking {self.round_tries.ranking!r} went back to a try it had put behind "
+                "another; with one try more, those already in front may only stay or fall behind it"
             )
         for each in self.leaders:
             if each not in leaders:
                 each.drop_state()
         self.leaders = leaders
-        in_force = (each for each in self.compared if each.record.candidate == self.current)
+        in_force = (
+            each for each in self.compared if each.record.candidate == self.round_tries.current
+        )
         first = next(in_force, None)
         self.compared = [each for each in self.compared if each is first or each in leaders]
 
@@ -131,42 +130,32 @@ Step: TypeAlias = CarryOutTries | TrainStretch
 """What a driver of a round carries out next."""
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class RoundTries:
     """All tries of a round, holding as few states as possible: origin, best and current."""
 
-    def __init__(
-        self,
-        started: RoundStarted,
-        origin: State,
-        *,
-        current: Candidate,
-        score: Callable[[Sequence[Metrics]], float],
-        ranking: Ranking,
-        watch: tuple[str, ...],
-        announce: Callable[[Try], None],
-    ) -> None:
-        self._started = started
-        self._origin = origin
-        self._current = current
-        self._score = score
-        self._ranking = ranking
-        self._watch = watch
-        self._announce = announce
-        self._tries: list[RunningTry] = []
-        self._best: RunningTry | None = None
+    started: RoundStarted
+    origin: State
+    current: Candidate  # the value in force
+    score: Callable[[Sequence[Metrics]], float]
+    ranking: Ranking
+    watch: tuple[str, ...]  # metrics that must stay finite
+    announce: Callable[[Try], None]
+    tries: list[RunningTry] = field(default_factory=list)
+    best: RunningTry | None = None
 
     @property
     def records(self) -> tuple[Try, ...]:
         """The records of all tries, in the order they were proposed."""
-        return tuple(running.record for running in self._tries)
+        return tuple(running.record for running in self.tries)
 
     def stages(
         self, wave: Sequence[tuple[Candidate, int | None]], stages: Sequence[Stage]
     ) -> Iterator[StageRun]:
         """Take a wave of (candidate, seed) through its stages, one after the other."""
         tries = [self._running(candidate, seed) for candidate, seed in wave]
-        self._tries += tries
-        best_of_earlier_waves = [] if self._best is None else [self._best]
+        self.tries += tries
+        best_of_earlier_waves = [] if self.best is None else [self.best]
         for number, stage in enumerate(stages, start=1):
             last = number == len(stages)
             stage_run = self._stage_run(tries, stage, best_of_earlier_waves if last else [])
@@ -180,49 +169,42 @@ class RoundTries:
             leaders = stage_run.leaders
             for running in tries:
                 if last or running not in leaders:
-                    self._announce(running.record)
+                    self.announce(running.record)
             tries = [running for running in tries if running in leaders]
-            self._best = leaders[0] if leaders else None
+            self.best = leaders[0] if leaders else None
 
     def _running(self, candidate: Candidate, seed: int | None) -> RunningTry:
         record = Try(candidate=candidate, series=(), epochs=0, score=math.nan, seed=seed)
-        return RunningTry(record, self._origin)
+        return RunningTry(record, self.origin)
 
     def _stage_run(
         self, tries: list[RunningTry], stage: Stage, leaders: list[RunningTry]
     ) -> StageRun:
-        for running in self._tries:
+        for running in self.tries:
             running.take_state()  # the jobs to come will use the trainer
         return StageRun(
-            tries=tries,
-            stage=stage,
-            score=self._score,
-            ranking=self._ranking,
-            watch=self._watch,
-            current=self._current,
-            leaders=leaders,
-            compared=list(leaders),
+            round_tries=self, tries=tries, stage=stage, leaders=leaders, compared=list(leaders)
         )
 
     def winner(self) -> Try:
         """The try that is kept, or an error that lists each candidate with what went wrong."""
-        if self._best is not None:
-            return self._best.record
+        if self.best is not None:
+            return self.best.record
         lines = (
             f"  {dict(try_.candidate)}: "
             f"{(try_.error or 'overtaken by one that failed later').splitlines()[0]}"
             for try_ in self.records
         )
         raise AllTriesFailed(
-            f"all tries of round {self._started.index} failed; the trainer is back at the round's "
+            f"all tries of round {self.started.index} failed; the trainer is back at the round's "
             "start. Widen the space or fix the trainer:\n" + "\n".join(lines)
         )
 
     def take_winner_state(self) -> State:
         """The winner's state (UNKNOWN_STATE: the trainer is in it already); all are dropped."""
-        assert self._best is not None
-        state = self._best.state
-        for running in self._tries:
+        assert self.best is not None
+        state = self.best.state
+        for running in self.tries:
             running.drop_state()
         return state
 
@@ -230,16 +212,16 @@ class RoundTries:
         self, stretch: TrainStretch, *, done: int, seed: int | None, seconds: float
     ) -> Round:
         """The record of the round, after its stretch."""
-        assert self._best is not None
-        chosen, winner = self._tries.index(self._best), self._best.record
+        assert self.best is not None
+        chosen, winner = self.tries.index(self.best), self.best.record
         return Round(
-            index=self._started.index,
-            start=self._started.start,
+            index=self.started.index,
+            start=self.started.start,
             epochs=done + stretch.epochs,
-            previous=self._current,
+            previous=self.current,
             tries=self.records,
             chosen=chosen,
-            reason=reason(self.records, chosen, self._current),
+            reason=reason(self.records, chosen, self.current),
             metrics=stretch.metrics if stretch.epochs else winner.series[-1],
             seed=seed,
             restarted=done == 0,

@@ -19,6 +19,7 @@ from dynhp import (
     Neighbors,
     OneAxis,
     Racing,
+    Serial,
     highest,
     lowest,
     plan_for,
@@ -183,6 +184,29 @@ def test_keyboard_interrupt_passes_with_the_trainer_at_the_origin(
         adapter.step()
     assert bits(trainer.get_state()) == state
     assert adapter.state_dict() == before
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_after_a_keyboard_interrupt_no_worker_stays(value: int) -> None:
+    class CountsCloses:
+        closed = 0
+
+        def run(self, *arguments: Any, at: Any) -> Any:
+            return Serial().run(*arguments, at=at)
+
+        def close(self) -> None:
+            self.closed += 1
+
+    executor = CountsCloses()
+    trainer = Diary({0: 1, 1: 2})
+    adapter = adapter_of(trainer, executor=executor)
+    trainer.losses[value] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        adapter.step()
+    assert executor.closed == 1
+    trainer.losses = {0: 1, 1: 2}
+    adapter.step()
+    assert executor.closed == 1
 
 
 def test_an_exception_in_the_stretch_passes_with_the_trainer_at_the_origin() -> None:

@@ -20,7 +20,7 @@ from dynhp import (
     spent,
 )
 from dynhp.planning import Plan
-from tests.support.kinds import PROPOSERS, SELECTIONS, randomness_of, repeats
+from tests.support.kinds import PROPOSERS, SELECTIONS, randomness_of, row_of
 from tests.support.reference import ReferenceSettings, Toy, bits, reference, without_times
 
 LR = [0.01, 0.05, 0.2, 0.6, 1.5]
@@ -140,5 +140,5 @@ def test_every_proposer_with_every_selection(proposer: Any, selection: Any) -> N
     assert without_times(adapted) == without_times(expected)
     assert len(adapted) == 7
     assert_counted(adapter, trainer, failures=False)
-    if not repeats(proposer):
+    if not row_of(proposer).stays:
         assert any(round_.changed for round_ in adapted)

@@ -29,7 +29,7 @@ from dynhp.proposers import Drawn, Known, Proposer, Waves
 from dynhp.proposers.one_axis import wave_by_wave
 from dynhp.records import Candidate, Try
 from dynhp.selection import Selection
-from tests.support.kinds import PROPOSER_ROWS, PROPOSERS, repeats
+from tests.support.kinds import PROPOSER_ROWS, PROPOSERS, row_of
 from tests.support.spaces import (
     candidate_of,
     kinds,
@@ -77,7 +77,7 @@ def test_proposals_lie_in_the_space_keep_their_types_and_never_repeat(problem: A
                     assert any(candidate[name] is value for value in axis.grid())
                 else:
                     assert type(candidate[name]) is type(start[name])
-        if not repeats(proposer):
+        if not row_of(proposer).repeats:
             assert len(set(proposed)) == len(proposed)
 
 

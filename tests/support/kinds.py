@@ -35,7 +35,8 @@ class ProposerRow:
     """A proposer: examples for whole runs, and any of its kind on any space that suits it.
 
     ``between`` says that a run may start between grid values, ``repeats`` that a round may try a
-    candidate more than once. Each also runs along one axis at a time, inside ``OneAxis``.
+    candidate more than once, ``stays`` that a run may never leave its first value. Each also runs
+    along one axis at a time, inside ``OneAxis``.
     """
 
     examples: tuple[Proposer, ...]
@@ -43,6 +44,7 @@ class ProposerRow:
     suits: st.SearchStrategy[Any] = axes
     between: bool = True
     repeats: bool = False
+    stays: bool = False
     most_axes: int = 3
 
 
@@ -68,7 +70,10 @@ PROPOSER_ROWS = [
         suits=scaled_axes,
     ),
     ProposerRow(
-        examples=(Placebo(3),), any_of_kind=st.builds(Placebo, st.integers(1, 4)), repeats=True
+        examples=(Placebo(3),),
+        any_of_kind=st.builds(Placebo, st.integers(1, 4)),
+        repeats=True,
+        stays=True,
     ),
 ]
 PROPOSERS: list[Any] = [
@@ -105,7 +110,7 @@ def randomness_of(proposer: Proposer, wanted: str) -> str:
     return getattr(proposer, "randomness", wanted)
 
 
-def repeats(proposer: Proposer) -> bool:
-    """Whether this proposer may try a candidate more than once in a round."""
-    inner = getattr(proposer, "along", proposer)
-    return any(type(inner) is type(row.examples[0]) and row.repeats for row in PROPOSER_ROWS)
+def row_of(proposer: Proposer) -> ProposerRow:
+    """The row of this proposer, or of the one inside ``OneAxis``."""
+    kind = type(getattr(proposer, "along", proposer))
+    return next(row for row in PROPOSER_ROWS if type(row.examples[0]) is kind)
