@@ -67,7 +67,7 @@ def test_an_origin_goes_into_the_store_once(
     monkeypatch.setattr(ray, "put", lambda value: put.append(value) or original(value))
     on_ray, trainer = executor(NoisyQuadratic), NoisyQuadratic()
     origins = [trainer.get_state() for _ in range(3)]
-    for starts, times in [(origins[:1], 1), (origins[1:], 3), (origins[2:], 3)]:
+    for starts, times in [(origins[:1], 1), (origins[1:], 3)]:
         outcomes = on_ray.run(trainer, jobs_from(*starts), at=UNKNOWN_STATE)
         assert len(list(outcomes)) == len(RATES)
         assert len(put) == times
