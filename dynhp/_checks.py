@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
@@ -15,6 +16,7 @@ __all__ = ["distinct_values", "is_number", "is_whole", "plain_value", "require_b
 __all__ += ["require_callable", "require_count", "require_criterion", "require_functions"]
 __all__ += ["require_instance", "require_lengths", "require_mapping", "require_name"]
 __all__ += ["require_number", "require_seed", "require_trainer", "require_whole", "require_word"]
+__all__ += ["pickled_factory", "require_time_limit"]
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
@@ -176,3 +178,36 @@ def require_bounds(what: str, low: Any, high: Any, *, log: bool) -> None:
         raise SettingsError(f"{what}: low must be below high, got low={low!r}, high={high!r}")
     if log and low <= 0:
         raise SettingsError(f"{what}: a log scale needs low > 0, got low={low!r}")
+
+
+def require_time_limit(what: str, value: Any) -> float | None:
+    """Refuse what is neither a number of seconds above 0 nor None."""
+    if value is None:
+        return None
+    rule = "be a number of seconds above 0, or None for no limit"
+    return require_number(what, value, rule, lambda seconds: 0 < seconds < math.inf)
+
+
+def pickled_factory(
+    executor: str,
+    make_trainer: Any,
+    *,
+    dumps: Callable[[Any], bytes] = pickle.dumps,
+    way_out: str = (
+        "use a function or class of a module, or functools.partial of one, instead of a lambda or "
+        "a closure"
+    ),
+) -> bytes:
+    """Pickle what builds a trainer for the workers of an executor; refuse what cannot be sent."""
+    if not callable(make_trainer):
+        raise SettingsError(
+            f"{executor}: make_trainer must be a function that builds a fresh trainer, got "
+            f"{make_trainer!r}"
+        )
+    try:
+        return dumps(make_trainer)
+    except Exception as error:
+        raise SettingsError(
+            f"{executor}: make_trainer must be picklable, because workers are other processes, got "
+            f"{make_trainer!r} ({type(error).__name__}: {error}); {way_out}"
+        ) from error

@@ -11,6 +11,7 @@ from typing import Any
 
 from dynhp.errors import ContractError, SettingsError
 from dynhp.executors.serial import Serial
+from dynhp.records import Metrics
 from dynhp.rounds.attempt import TryLog, attempt
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.rounds.read_back import plain_metrics
@@ -85,10 +86,11 @@ def _outcome(trainer: Any, job: Job, series: Any, state: State) -> Outcome:
         raise ContractError(
             f"try_batch must give the metrics of each of {job.epochs} epochs, got {len(series)}"
         )
-    running = TryLog(job)
-    while running.goes_on():
-        running.learn(plain_metrics(series[running.begun - 1]))
-    outcome = running.outcome(lambda: state)
+    log = TryLog(job)
+    trained: list[Metrics] = []
+    for number in log.epochs(trained.pop):
+        trained.append(plain_metrics(series[number - 1]))
+    outcome = log.outcome(lambda: state)
     if outcome.error is None:
         return replace(outcome, in_place=False)
     # It was trained on after it had failed; its state is to be that at its failure all the same.

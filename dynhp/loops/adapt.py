@@ -16,7 +16,7 @@ from dynhp.loops.bindings import Binding
 from dynhp.loops.epoch import Epoch
 from dynhp.loops.parts import Part, Parts, global_generators, part_of, parts_of
 from dynhp.proposers import Proposer
-from dynhp.records import History, Value
+from dynhp.records import History, Metrics, Value
 from dynhp.rounds.attempt import TryLog, go_to
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.rounds.tries import CarryOutTries, Step, TrainStretch
@@ -155,12 +155,12 @@ class Loop:
                 next(steps, None)  # the main line ends here: record it as it is
             raise
         finally:
-            steps.close()  # a steps broken off puts everything back
+            steps.close()  # steps that are broken off put everything back
 
     def _tries(self, work: CarryOutTries) -> Generator[Epoch, None, None]:
         at, left = work.at, deque(work.stage.jobs())
         for running in work.stage.tries:
-            job = left.popleft()  # a job done is let go, and with it the state it started from
+            job = left.popleft()  # a job done is dropped, and with it the state it started from
             go_to(self.adapter.trainer, job, at=at)
             at = UNKNOWN_STATE
             start = self.adapter.epoch + running.record.epochs
@@ -168,15 +168,12 @@ class Loop:
             del job
 
     def _attempt(self, job: Job, start: int) -> Generator[Epoch, None, Outcome]:
-        running = TryLog(job)
-        while running.goes_on():
-            epoch = Epoch(job.candidate, number=start + running.begun - 1, trying=True)
-            yield from self._pass(epoch)
-            if epoch.failure is not None:
-                running.fail(epoch.failure)
-            else:
-                running.learn(epoch.required())
-        return running.outcome(self.adapter.trainer.get_state)
+        log = TryLog(job)
+        passes: list[Epoch] = []
+        for number in log.epochs(_reported, passes):
+            passes.append(Epoch(job.candidate, number=start + number - 1, trying=True))
+            yield from self._pass(passes[-1])
+        return log.outcome(self.adapter.trainer.get_state)
 
     def _stretch(self, work: TrainStretch, *, start: int) -> Generator[Epoch, None, None]:
         planned, work.epochs = work.epochs, 0
@@ -200,6 +197,14 @@ class Loop:
             epoch.close()
         if epoch.failure is None:
             bindings.verify(self._bind, epoch.values, "after the epoch")
+
+
+def _reported(passes: list[Epoch]) -> Metrics:
+    """The metrics of the last pass through the body, or the exception that ended it."""
+    epoch = passes.pop()
+    if epoch.failure is not None:
+        raise epoch.failure
+    return epoch.required()
 
 
 def _the_body_trains(k: int, hyperparameters: Mapping[str, Value]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from dynhp.errors import DynhpError, MetricError, SettingsError, nearest
 from dynhp.records import Candidate, Metrics
@@ -30,17 +31,10 @@ def attempt(trainer: Trainer, job: Job, *, at: State = UNKNOWN_STATE) -> Outcome
     (({'loss': 0.5}, {'loss': 0.5}), None)
     """
     go_to(trainer, job, at=at)
-    running = TryLog(job)
-    while running.goes_on():
-        try:
-            trainer.train_k(1, job.candidate)
-            check_in_force(trainer, job.candidate)
-            running.learn(read_metrics(trainer))
-        except DynhpError:  # a broken contract is nobody's bad luck: it ends the run
-            raise
-        except Exception as failure:
-            running.fail(failure)
-    return running.outcome(trainer.get_state)
+    log = TryLog(job)
+    for _ in log.epochs(advance, trainer, job.candidate, 1):
+        pass
+    return log.outcome(trainer.get_state)
 
 
 def go_to(trainer: Trainer, job: Job, *, at: State) -> None:
@@ -52,31 +46,44 @@ def go_to(trainer: Trainer, job: Job, *, at: State) -> None:
 
 
 class TryLog:
-    """A job under way: what was measured so far, and whether there is more to train."""
+    """A try while it is carried out: what was measured so far, and why it failed if it did."""
+
+    __slots__ = ("_began", "_begun", "_error", "_job", "_series")
 
     def __init__(self, job: Job) -> None:
         self._job = job
         self._began = time.perf_counter()
         self._series: list[Metrics] = []
         self._error: str | None = None
-        self.begun = 0
+        self._begun = 0
 
-    def goes_on(self) -> bool:
-        """Begin the next epoch, if there is one."""
-        if self._error is not None or self.begun == self._job.epochs:
-            return False
-        self.begun += 1
-        return True
+    def epochs(self, measure: Callable[..., Metrics], *arguments: Any) -> Iterator[int]:
+        """Yield the number of each epoch as it begins; then ``measure(*arguments)`` completes it.
 
-    def learn(self, metrics: Metrics) -> None:
-        """Take the metrics of the epoch; a watched one that is not finite fails the try."""
-        self._series.append(metrics)
-        self._error = _not_finite(metrics, self._job.watch, self.begun)
+        This is the one loop of a try, wherever it is carried out. ``measure`` trains the epoch and
+        returns its metrics; where the caller trains it between two steps, it returns those. An
+        exception that it raises, or a watched metric that is not finite, fails the try: no epoch
+        follows. A broken contract (``DynhpError``) is no failed try: it ends the run.
+        """
+        watch = self._job.watch
+        for number in range(1, self._job.epochs + 1):
+            self._begun = number
+            yield number
+            try:
+                metrics = measure(*arguments)
+            except DynhpError:
+                raise
+            except Exception as failure:
+                self._fail(failure)
+                return
+            self._series.append(metrics)
+            self._error = _not_finite(metrics, watch, number)
+            if self._error is not None:
+                return
 
-    def fail(self, failure: BaseException) -> None:
-        """Note that training failed."""
+    def _fail(self, failure: Exception) -> None:
         self._error = f"{type(failure).__name__}: {failure}"
-        # The record keeps a line; whoever wants to know where it came from asks the logger.
+        # The record keeps a line; the logger shows where it came from.
         logging.getLogger("dynhp").info(
             "a try of %r failed", dict(self._job.candidate), exc_info=failure
         )
@@ -85,7 +92,7 @@ class TryLog:
         """What came of the job."""
         return Outcome(
             series=tuple(self._series),
-            epochs=self.begun,
+            epochs=self._begun,
             keep=keep,
             error=self._error,
             in_place=True,
@@ -94,7 +101,7 @@ class TryLog:
 
 
 def advance(trainer: Trainer, candidate: Candidate, epochs: int) -> Metrics:
-    """Train the main line on, check that the value stayed in force, and measure once."""
+    """Train so many epochs, check that the value stayed in force, and measure once."""
     trainer.train_k(epochs, candidate)
     check_in_force(trainer, candidate)
     return read_metrics(trainer)

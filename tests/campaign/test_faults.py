@@ -140,8 +140,7 @@ def test_what_progress_raises_ends_the_campaign_and_its_workers(tmp_path: Path) 
 
     with pytest.raises(BrokenPipeError, match="the pipe is closed"):  # not a fault of the folder
         run_campaign(picky, product(seed=range(9)), folder=tmp_path, executor=two, progress=look)
-    assert made[0]._crew is not None
-    assert made[0]._crew.lanes == []
+    assert made[0]._pooled._pool is None
     assert len((tmp_path / "results.jsonl").read_text().splitlines()) == 3
     assert run_campaign(picky, product(seed=range(9)), folder=tmp_path, executor=serial)
 

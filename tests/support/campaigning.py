@@ -15,6 +15,7 @@ import numpy as np
 
 from dynhp.executors import Processes, Serial
 from dynhp.rounds.jobs import Job, Outcome
+from tests.support.processes import pids_of
 
 
 def serial(make_trainer: Callable[[], Any]) -> Serial:
@@ -34,9 +35,8 @@ class Reaper:
     def as_completed(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Outcome]]:
         for place, outcome in self.inner.as_completed(jobs):
             if place == 0:
-                assert self.inner._crew is not None
-                (lane,) = self.inner._crew.lanes
-                os.kill(lane.process.pid or 0, signal.SIGKILL)
+                (pid,) = pids_of(self.inner)
+                os.kill(pid, signal.SIGKILL)
             yield place, outcome
 
     def close(self) -> None:

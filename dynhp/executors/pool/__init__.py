@@ -1,1 +1,1 @@
-"""Tries side by side on workers: one dispatcher for every kind of worker, a transport each."""
+"""Tries side by side on workers: one pool for every kind of worker, and a transport for each."""

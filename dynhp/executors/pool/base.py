@@ -1,70 +1,91 @@
-"""What all executors with workers have in common: one run at a time, and an orderly end."""
+"""An executor with workers: one run at a time, and an orderly end, whatever the workers run on."""
 
 from __future__ import annotations
 
 import threading
-from abc import ABC, abstractmethod
+import weakref
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dynhp._checks import pickled_factory, require_time_limit, require_whole
 from dynhp.errors import ContractError
 from dynhp.rounds.jobs import Job, Outcome
 from dynhp.trainer import State, Trainer
 
 if TYPE_CHECKING:
-    from dynhp.executors.pool.dispatcher import Workers
+    from dynhp.executors.pool.transport import Transport
+    from dynhp.executors.pool.workers import WorkerPool
 
-__all__ = ["PooledExecutor"]
+# The checks are here for executors outside of the core, which import nothing private.
+__all__ = ["PooledExecutor", "name_of", "pickled_factory", "require_whole", "require_time_limit"]
 
 _Outcomes: TypeAlias = Generator[tuple[int, Outcome], None, None]
-_Self = TypeVar("_Self", bound="PooledExecutor")
 
 _beginning = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
-    """A run under way, and who has begun it."""
+    """A run under way, and the thread that has begun it."""
 
     thread: threading.Thread = field(default_factory=threading.current_thread)
 
 
-class PooledExecutor(ABC):
-    """Carries out jobs on workers, which whoever inherits from it starts, calms and ends."""
+class PooledExecutor:
+    """Carry out tries on the workers of a transport, each result as ``Serial`` would give it.
 
-    retries: int
-    _run: _Run | None = None
+    ``Processes`` and ``RayExecutor`` hold one and pass everything on to it; with a transport of
+    your own (see ``dynhp.executors.pool.transport``) it is an executor by itself.
 
-    @abstractmethod
-    def _shift(self, jobs: Sequence[Job]) -> Workers:
-        """The workers for these jobs, with nothing left of an earlier run."""
-        ...
+    Args:
+        make_transport: opens a transport; called when workers are needed first, and again after
+            ``close()``.
+        workers: how many tries are carried out at once.
+        retries: how often a try is repeated whose worker was lost, before it has failed.
+        time_limit: the seconds that a try may take; its worker is replaced after that.
+        shown_as: how error messages call the executor.
 
-    @abstractmethod
-    def _calm(self) -> None:
-        """Let no worker do or hold anything."""
-        ...
+    >>> from functools import partial
+    >>> from dynhp.executors.pool.process_transport import ProcessTransport
+    >>> from dynhp.testing import NoisyQuadratic
+    >>> make = partial(ProcessTransport, pickled_factory("Mine", NoisyQuadratic))
+    >>> with PooledExecutor(make, workers=2, shown_as="Mine") as executor:
+    ...     executor  # DynamicGridAdapter(NoisyQuadratic(), ..., executor=executor).run(100)
+    Mine
+    """
 
-    @abstractmethod
-    def _end(self) -> None:
-        """End the workers, if there are any."""
-        ...
+    def __init__(
+        self,
+        make_transport: Callable[[], Transport[Any]],
+        *,
+        workers: int = 2,
+        retries: int = 2,
+        time_limit: float | None = None,
+        shown_as: str = "PooledExecutor",
+    ) -> None:
+        self.workers = require_whole("PooledExecutor: workers", workers, least=1)
+        self.retries = require_whole("PooledExecutor: retries", retries, least=0)
+        self.time_limit = require_time_limit("PooledExecutor: time_limit", time_limit)
+        self._make_transport = make_transport
+        self._shown_as = shown_as
+        self._run: _Run | None = None
+        self._pool: WorkerPool | None = None
+        self._finalizer: weakref.finalize[[], PooledExecutor] | None = None
 
     def close(self) -> None:
         """End the workers, and the run under way; the next run starts new ones."""
         self._run = None
-        self._end()
+        self._drop_pool()
 
     def run(self, trainer: Trainer, jobs: Sequence[Job], *, at: State) -> Iterator[Outcome]:
-        """Yield the outcomes in order; some tries are done before they are due."""
-        found = self._outcomes(jobs, in_order=True)
+        """Yield the outcomes in order; some tries are done before it is their turn."""
+        outcomes = self._outcomes(jobs, in_order=True)
         del jobs  # as Serial does: no state is held for longer than its job
-        with closing(found):
-            for _, outcome in found:
+        with closing(outcomes):
+            for _, outcome in outcomes:
                 yield outcome
 
     def as_completed(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Outcome]]:
@@ -74,15 +95,15 @@ class PooledExecutor(ABC):
     def _outcomes(self, jobs: Sequence[Job], *, in_order: bool) -> _Outcomes:
         if not jobs:
             return
-        from dynhp.executors.pool.dispatcher import (
-            Dispatcher,  # multiprocessing takes long to import
-        )
+        from dynhp.executors.pool.dispatcher import Dispatcher  # only where it is needed
 
         mine = self._begin()
         try:
-            schedule = Dispatcher(self._shift(jobs), jobs, retries=self.retries, in_order=in_order)
+            dispatcher = Dispatcher(
+                self._started_pool(), jobs, retries=self.retries, in_order=in_order
+            )
             del jobs
-            for number, outcome in schedule.outcomes():
+            for number, outcome in dispatcher.outcomes():
                 yield number, replace(outcome, keep=partial(self._kept, mine, outcome.keep))
                 if self._run is not mine:
                     raise ContractError(
@@ -95,8 +116,26 @@ class PooledExecutor(ABC):
         finally:
             self._finish(mine)
 
+    def _started_pool(self) -> WorkerPool:
+        from dynhp.executors.pool.workers import WorkerPool
+
+        if self._pool is not None and self._pool.is_deserted():
+            self._drop_pool()
+        if self._pool is None:
+            transport = self._make_transport()
+            self._pool = WorkerPool(transport, size=self.workers, time_limit=self.time_limit)
+            self._finalizer = weakref.finalize(self, self._pool.close)
+            self._finalizer.atexit = False  # the pool sees to that
+        return self._pool
+
+    def _drop_pool(self) -> None:
+        if self._pool is not None and self._finalizer is not None:
+            self._pool.close()
+            self._finalizer.detach()
+            self._pool = self._finalizer = None
+
     def _begin(self) -> _Run:
-        """Let a run begin, unless that of another thread is under way: the workers are its."""
+        """Let a run begin, unless another thread's is under way: the workers belong to that."""
         mine = _Run()
         with _beginning:
             other = self._run
@@ -111,7 +150,8 @@ class PooledExecutor(ABC):
 
     def _finish(self, mine: _Run) -> None:
         if self._run is mine:
-            self._calm()
+            if self._pool is not None:
+                self._pool.reset()
             self._run = None
 
     def _kept(self, mine: _Run, keep: Callable[[], State]) -> State:
@@ -122,13 +162,21 @@ class PooledExecutor(ABC):
             )
         return keep()
 
-    def __enter__(self: _Self) -> _Self:
+    def __enter__(self) -> PooledExecutor:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        return self._shown_as
+
+
+def name_of(make_trainer: Callable[[], object]) -> str:
+    """What builds a trainer, in few words.
+
+    >>> from dynhp.testing import NoisyQuadratic
+    >>> name_of(NoisyQuadratic)
+    'NoisyQuadratic'
+    """
+    return getattr(make_trainer, "__qualname__", None) or repr(make_trainer)

@@ -1,71 +1,67 @@
-"""One worker as the main process sees it: started, asked, listened to, ended."""
+"""One worker as the main process sees it: what it was asked, and what is known of it."""
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
+from typing import Any
 
 from dynhp.executors.pool.messages import Answer, Began, Forget, Lost, Pack, Ready, Request, Train
-from dynhp.executors.pool.worker import work
+from dynhp.executors.pool.transport import Channel
 from dynhp.rounds.jobs import UNKNOWN_STATE
 from dynhp.trainer import State
 
-__all__ = ["PATIENCE", "Lane", "interrupts_held", "start"]
+__all__ = ["PATIENCE", "WorkerHandle", "interrupts_held"]
 
 PATIENCE = 5.0
 """The seconds that a worker with nothing to do has to end by itself."""
 
 
 @dataclass(slots=True, eq=False)
-class Lane:
-    """A worker, what it was asked last, and what is known of it."""
+class WorkerHandle:
+    """A worker, the request that it has not answered yet, and the states that are with it."""
 
-    process: BaseProcess
-    connection: Connection[Request, Answer]
+    channel: Channel
     ready: bool = False
-    asked: Request | None = None  # not answered yet
+    request: Request | None = None  # not answered yet
     number: int | None = None  # the job that it carries out, or whose end state was asked for
     epochs: int | None = None  # begun of the job sent last; None: that has not arrived yet
-    holds: set[int] = field(default_factory=set)  # jobs whose end states are with it
-    aside: bool = False  # some of them outside of its trainer, known here or not any longer
+    states: set[int] = field(default_factory=set)  # the jobs whose end states are with it
+    sets_aside: bool = False  # some of them outside of its trainer, known here or not any longer
     origin: State = UNKNOWN_STATE  # what it was sent last
-    segment: str | None = None  # made for what it was asked
+    lent: Any | None = None  # an origin that was packed for the job under way alone
     since: float = field(default_factory=time.monotonic)
 
-    def ask(self, request: Request) -> None:
-        """Ask; that nobody is there shows when one listens."""
-        self.asked = request
+    def ask(self, request: Train | Pack) -> None:
+        """Send a request; that the worker is gone shows when its answer is received."""
+        self.request = request
+        self.number = request.number
         self.since = time.monotonic()
-        if isinstance(request, Train | Pack):
-            self.number = request.number
         if isinstance(request, Train):
-            self.epochs, self.aside = None, bool(request.wanted)
+            self.epochs, self.sets_aside = None, bool(request.wanted)
         self._send(request)
 
     def forget(self) -> None:
-        """None of the states it holds is wanted any longer; no answer is waited for."""
+        """None of its states is wanted any longer; no answer is waited for."""
         self.number = None
-        self.holds.clear()
-        if self.aside:
-            self.aside = False
+        self.states.clear()
+        if self.sets_aside:
+            self.sets_aside = False
             self._send(Forget())
 
     def _send(self, request: Request) -> None:
         with suppress(OSError):
-            self.connection.send(request)
+            self.channel.send(request)
 
-    def hear(self) -> Answer | Lost:
-        """The next answer; wait until there is one."""
+    def receive(self) -> Answer | Lost | None:
+        """The next answer; None for a message that is the transport's own."""
         try:
-            answer = self.connection.recv()
+            answer = self.channel.receive()
         except (EOFError, OSError):
-            return Lost(self.end(PATIENCE), self.epochs)
+            return self.end(PATIENCE)
         if isinstance(answer, Ready):
             self.ready = True
             self.since = time.monotonic()  # starting is no part of a try
@@ -74,44 +70,29 @@ class Lane:
         return answer
 
     def overdue(self, limit: float | None) -> Lost | None:
-        """Whether it takes too long, or has died without closing its end (a child may hold it)."""
-        if not self.process.is_alive():
-            return Lost(self.end(0), self.epochs)
-        left = self.left(limit)
+        """Whether it takes too long, or has died without a sign (a child may hold its pipe)."""
+        if not self.channel.is_alive():
+            return self.end(0)
+        left = self.seconds_left(limit)
         if left is None or left > 0:
             return None
         self.end(0)
         return Lost(f"it took longer than time_limit={limit} s", self.epochs)
 
-    def left(self, limit: float | None) -> float | None:
+    def seconds_left(self, limit: float | None) -> float | None:
         """The seconds it still has for what it was asked, None where there is no limit."""
         if limit is None or not self.ready:
             return None
         return self.since + limit - time.monotonic()
 
-    def end(self, patience: float) -> str:
-        """End it, by force if it does not end by itself, and tell how it ended."""
-        self.connection.close()
-        self.process.join(patience)
-        self.process.kill()
-        self.process.join()
-        return told(self.process.exitcode)
-
-
-def start(factory: bytes) -> Lane:
-    """Start a worker; it may be asked at once, and answers when its trainer is built."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    # No daemon: a trainer may have processes of its own, for its data.
-    process = context.Process(target=work, args=(theirs, factory), name="dynhp-worker")
-    process.start()
-    theirs.close()
-    return Lane(process, ours)
+    def end(self, patience: float) -> Lost:
+        """End it, by force if it does not end by itself, and say how it ended."""
+        return self.channel.end(patience)._replace(epochs=self.epochs)
 
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back: a process just started is to be known before anything is broken off."""
+    """Hold Ctrl-C back: a worker just started must be known before anything is broken off."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
@@ -120,16 +101,3 @@ def interrupts_held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def told(code: int | None) -> str:
-    """An exit code in words.
-
-    >>> told(-9), told(3)
-    ('it was killed by SIGKILL', 'it ended with exit code 3')
-    """
-    if code is None or code >= 0:
-        return f"it ended with exit code {code}"
-    with suppress(ValueError):
-        return f"it was killed by {signal.Signals(-code).name}"
-    return f"it was killed by signal {-code}"

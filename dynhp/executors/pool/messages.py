@@ -1,4 +1,4 @@
-"""What the main process asks of a worker, and what it hears."""
+"""What the main process asks of a worker, and what it receives."""
 
 from __future__ import annotations
 
@@ -7,40 +7,33 @@ import traceback
 from typing import Any, NamedTuple, TypeAlias
 
 from dynhp.errors import ContractError, DynhpError
-from dynhp.executors.pool.packing import PackedState
 from dynhp.records import Metrics
 from dynhp.rounds.jobs import Job, Outcome
 
-__all__ = ["Answer", "Began", "Fill", "Forget", "Heard", "Lost", "Pack", "Packed", "Raised"]
-__all__ += ["Ready", "Report", "Request", "Train", "Weighed"]
+__all__ = ["Answer", "Began", "Forget", "Lost", "News", "Pack", "Packed", "Raised", "Ready"]
+__all__ += ["Request", "Train", "TryReport", "WorkerTraceback"]
 
 
 class Train(NamedTuple):
     """Carry out this job, from this origin or, where that is None, from the last one sent.
 
-    ``wanted`` are the jobs whose end states may be asked for yet: the others are let go.
+    ``wanted`` are the jobs whose end states may still be asked for: the others are dropped.
     """
 
     number: int
     job: Job  # without its origin
-    origin: PackedState | None
+    origin: Any | None  # packed by the transport
     wanted: tuple[int, ...] = ()
 
 
 class Pack(NamedTuple):
-    """Take apart the state at the end of this job; a small one comes back at once."""
+    """Hand out the state at the end of this job."""
 
     number: int
 
 
 class Forget(NamedTuple):
-    """Let go of all states put aside; this is not answered."""
-
-
-class Fill(NamedTuple):
-    """Put the state taken out into this segment, or into the answer."""
-
-    segment: str | None
+    """Drop all states that were set aside; this is not answered."""
 
 
 class Ready(NamedTuple):
@@ -48,12 +41,12 @@ class Ready(NamedTuple):
 
 
 class Began(NamedTuple):
-    """So many epochs have begun; 0 tells that the job has arrived."""
+    """So many epochs have begun; 0 says that the job has arrived."""
 
     epochs: int
 
 
-class Report(NamedTuple):
+class TryReport(NamedTuple):
     """An outcome without its state."""
 
     series: tuple[Metrics, ...]
@@ -62,24 +55,18 @@ class Report(NamedTuple):
     seconds: float
 
     @classmethod
-    def of(cls, outcome: Outcome) -> Report:
-        """What of an outcome is sent at once."""
+    def of(cls, outcome: Outcome) -> TryReport:
+        """The part of an outcome that is sent at once."""
         return cls(outcome.series, outcome.epochs, outcome.error, outcome.seconds)
 
 
-class Weighed(NamedTuple):
-    """The state taken out has pieces of these sizes: where shall they be put?"""
-
-    sizes: tuple[int, ...]
-
-
 class Packed(NamedTuple):
-    """The state at the end of a job, packed as the executor does."""
+    """The state at the end of a job, packed as the transport does it."""
 
-    parcel: Any
+    state: Any
 
 
-class Elsewhere(Exception):
+class WorkerTraceback(Exception):
     """The traceback in another process, as the cause of what is raised in this one."""
 
 
@@ -91,21 +78,26 @@ class Raised(NamedTuple):
 
     @classmethod
     def of(cls, error: BaseException) -> Raised:
-        """The exception itself where it can travel, else the nearest of ours, with its text."""
+        """The exception itself where it can be pickled, else the nearest of dynhp's, with its text.
+
+        >>> Raised.of(ValueError("too large")).error
+        ValueError('too large')
+        """
         trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         return cls(error if _travels(error) else _like(error), trace)
 
     def again(self) -> BaseException:
         """The exception, to be raised in this process."""
-        self.error.__cause__ = Elsewhere(f"in a worker:\n{self.trace}")
+        self.error.__cause__ = WorkerTraceback(f"in a worker:\n{self.trace}")
         return self.error
 
 
 class Lost(NamedTuple):
-    """The worker is no more; made up by the main process."""
+    """The worker is gone; no worker sends this, the main process makes it."""
 
     why: str
     epochs: int | None = None  # begun of its job; None: that never arrived
+    by_itself: bool = False  # it ended, and was not killed from outside
 
 
 def _travels(error: BaseException) -> bool:
@@ -126,7 +118,7 @@ def _like(error: BaseException) -> BaseException:
     return ContractError(text)
 
 
-Request: TypeAlias = Train | Pack | Fill | Forget
-Answer: TypeAlias = Ready | Began | Report | Weighed | Packed | Raised
-Heard: TypeAlias = Report | Raised | Packed | Lost
-"""What a schedule wants to know of a job."""
+Request: TypeAlias = Train | Pack | Forget
+Answer: TypeAlias = Ready | Began | TryReport | Packed | Raised
+News: TypeAlias = TryReport | Raised | Packed | Lost
+"""What a dispatcher wants to know of a job."""

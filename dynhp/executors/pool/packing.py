@@ -43,17 +43,17 @@ def pieces_of(state: State, pickler: Callable[..., Any] = pickle.Pickler) -> Pie
     """
     buffers: Pieces = []
 
-    def aside(buffer: pickle.PickleBuffer) -> bool:
+    def leave_out(buffer: pickle.PickleBuffer) -> bool:
         raw = buffer.raw()
         if raw.nbytes > SMALL:
             buffers.append(raw)
         return raw.nbytes <= SMALL  # true: it stays in the pickle
 
     stream = io.BytesIO()
-    taking = pickler(stream, protocol=5, buffer_callback=aside)
-    taking.dispatch_table = reducers(getattr(taking, "dispatch_table", None))
+    taker = pickler(stream, protocol=5, buffer_callback=leave_out)
+    taker.dispatch_table = reducers(getattr(taker, "dispatch_table", None))
     try:
-        taking.dump(state)
+        taker.dump(state)
     except Exception as error:
         raise ContractError(
             "a state must be picklable to be sent to another process, got "
@@ -69,7 +69,7 @@ def is_small(pieces: Pieces) -> bool:
 
 
 def fill(pieces: Pieces, segment: str | None, buffer: Buffers) -> PackedState:
-    """Put the pieces into a segment that is there already, or right into the parcel."""
+    """Put the pieces into a segment that is there already, or right into the packed state."""
     sizes = tuple(piece.nbytes for piece in pieces)
     if segment is None:
         return PackedState(sizes, None, tuple(map(bytes, pieces)))
@@ -79,22 +79,22 @@ def fill(pieces: Pieces, segment: str | None, buffer: Buffers) -> PackedState:
     return PackedState(sizes, segment)
 
 
-def load(parcel: PackedState, buffer: Buffers) -> State:
+def load(packed: PackedState, buffer: Buffers) -> State:
     """Put the state together again, from copies: it is the receiver's own, and may be written to.
 
     >>> load(pack({"weights": [1.0, 2.0]}, Segments()), Segments().buffer)
     {'weights': [1.0, 2.0]}
     """
-    if parcel.segment is None:
-        own = [_own(memoryview(piece)) for piece in parcel.here]
+    if packed.segment is None:
+        own = [_own(memoryview(piece)) for piece in packed.here]
     else:
-        space = buffer(parcel.segment)
-        own = [_own(space[begin:end]) for begin, end in _bounds(parcel.sizes)]
+        space = buffer(packed.segment)
+        own = [_own(space[begin:end]) for begin, end in _bounds(packed.sizes)]
     return pickle.loads(own[0], buffers=own[1:])
 
 
 def pack(state: State, segments: Segments) -> PackedState:
-    """Take a state apart and put it into a new segment, or into the parcel where it is small."""
+    """Take a state apart and put it into a new segment, or into the result where it is small."""
     pieces = pieces_of(state)
     name = None if is_small(pieces) else segments.make([piece.nbytes for piece in pieces])
     return fill(pieces, name, segments.buffer)

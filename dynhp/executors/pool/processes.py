@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
-import pickle
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from dynhp.executors.pool.arguments import named, pickled, seconds, whole
-from dynhp.executors.pool.base import PooledExecutor
-from dynhp.rounds.jobs import Job
-from dynhp.trainer import Trainer
+from dynhp._checks import pickled_factory, require_time_limit, require_whole
+from dynhp.executors.pool.base import PooledExecutor, name_of
+from dynhp.rounds.jobs import Job, Outcome
+from dynhp.trainer import State, Trainer
 
-if TYPE_CHECKING:  # multiprocessing takes a while to import: only when workers start
-    from dynhp.executors.pool.crew import Crew
-    from dynhp.executors.pool.shift import Shift
+if TYPE_CHECKING:
+    from dynhp.executors.pool.process_transport import ProcessTransport
 
 __all__ = ["Processes"]
 
-_WAY_OUT = (
-    "use a function or class of a module, or functools.partial of one, instead of a lambda or a "
-    "closure"
-)
 
-
-class Processes(PooledExecutor):
+class Processes:
     """Carry out tries in ``workers`` processes, each with a trainer that ``make_trainer`` builds.
 
-    It must build the same trainer as the main line's, but for the state: data, sizes, settings.
     The processes start with the first tries and stay until ``close()``, the end of a ``with``
     block or of the program. The main line stays on the adapter's own trainer; a state goes to a
     worker once per round and leaves it only if its try leads. Workers run ahead by up to twice
     their number of tries, and hold the states of those in their own memory until they are judged.
-
-    A worker that dies, or takes longer than ``time_limit`` seconds for a try, is replaced and the
-    try repeated up to ``retries`` times; then it has failed. A ``make_trainer`` that takes ten
-    times that long, and over a minute, is an error; without a limit it is told by the logger. What
-    the trainer raises fails the try at once, as in one process. Scripts need their code under
+    What the trainer raises fails the try at once, as in one process. Scripts need their code under
     ``if __name__ == "__main__":``.
+
+    Args:
+        make_trainer: builds the same trainer as the main line's, except for the state: data,
+            sizes, settings. A function or class of a module, or ``functools.partial`` of one.
+        workers: how many processes, and so how many tries at once.
+        time_limit: the seconds that a try may take; after that its worker counts as dead. A
+            ``make_trainer`` that takes ten times as long, and over a minute, is an error; without
+            a limit the logger reports it.
+        retries: how often a try is repeated whose worker died, before it has failed.
 
     >>> from dynhp.testing import NoisyQuadratic
     >>> with Processes(NoisyQuadratic, workers=2, time_limit=60.0) as executor:
@@ -54,36 +51,44 @@ class Processes(PooledExecutor):
         retries: int = 2,
     ) -> None:
         self.make_trainer = make_trainer
-        self.workers = whole("Processes", "workers", workers, least=1)
-        self.time_limit = seconds("Processes", time_limit)
-        self.retries = whole("Processes", "retries", retries, least=0)
-        self._factory = pickled("Processes", make_trainer, dumps=pickle.dumps, way_out=_WAY_OUT)
-        self._crew: Crew | None = None
+        self.workers = require_whole("Processes: workers", workers, least=1)
+        self.time_limit = require_time_limit("Processes: time_limit", time_limit)
+        self.retries = require_whole("Processes: retries", retries, least=0)
+        self._pooled = PooledExecutor(
+            partial(_transport, pickled_factory("Processes", make_trainer)),
+            workers=workers,
+            retries=retries,
+            time_limit=time_limit,
+            shown_as=repr(self),
+        )
 
-    def _shift(self, jobs: Sequence[Job]) -> Shift:
-        from dynhp.executors.pool.shift import Shift
+    def run(self, trainer: Trainer, jobs: Sequence[Job], *, at: State) -> Iterator[Outcome]:
+        """Yield the outcomes in order; some tries are done before it is their turn."""
+        return self._pooled.run(trainer, jobs, at=at)
 
-        crew = self._started()
-        crew.calm()  # whatever an earlier run left unfinished
-        return Shift(crew, jobs)
+    def as_completed(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Outcome]]:
+        """Yield the place of each job and its outcome, as they end."""
+        return self._pooled.as_completed(jobs)
 
-    def _started(self) -> Crew:
-        from dynhp.executors.pool.crew import Crew
+    def close(self) -> None:
+        """End the workers, and the run under way; the next run starts new ones."""
+        self._pooled.close()
 
-        if self._crew is None:
-            self._crew = Crew(self._factory, workers=self.workers, time_limit=self.time_limit)
-            weakref.finalize(self, self._crew.close).atexit = False  # the crew sees to that
-        return self._crew
+    def __enter__(self) -> Processes:
+        return self
 
-    def _calm(self) -> None:
-        self._started().calm()
-
-    def _end(self) -> None:
-        if self._crew is not None:
-            self._crew.close()
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return (
-            f"Processes({named(self.make_trainer)}, workers={self.workers}, "
+            f"Processes({name_of(self.make_trainer)}, workers={self.workers}, "
             f"time_limit={self.time_limit}, retries={self.retries})"
         )
+
+
+def _transport(factory: bytes) -> ProcessTransport:
+    # multiprocessing takes a while to import: only when workers start.
+    from dynhp.executors.pool.process_transport import ProcessTransport
+
+    return ProcessTransport(factory)

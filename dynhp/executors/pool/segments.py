@@ -1,6 +1,6 @@
 """Shared memory between the main process and its workers.
 
-Only the main process makes segments and removes them, so that none is left behind whoever dies.
+Only the main process makes segments and removes them: none is left behind when a worker dies.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SPARE = 2
 class Segments:
     """The shared memory that the main process has made.
 
-    Fresh memory takes longer to get than to fill, so what is let go may serve again.
+    Fresh memory takes longer to get than to fill, so what is released may serve again.
     """
 
     def __init__(self) -> None:
@@ -53,21 +53,21 @@ class Segments:
         """The memory of a segment in use."""
         return cast(memoryview, self._used[name].buf)
 
-    def let_go(self, name: str | None) -> None:
-        """A segment has served, if it is one in use."""
+    def release(self, name: str | None) -> None:
+        """A segment is not needed any longer, if it is one in use."""
         if name in self._used:
             self._spare.insert(0, self._used.pop(name))
             while len(self._spare) > SPARE:
                 _remove(self._spare.pop())
 
-    def let_all_go(self) -> None:
+    def release_all(self) -> None:
         """None is in use any longer."""
         for name in list(self._used):
-            self.let_go(name)
+            self.release(name)
 
     def clear(self) -> None:
         """Remove all segments."""
-        self.let_all_go()
+        self.release_all()
         while self._spare:
             _remove(self._spare.pop())
 
@@ -93,7 +93,7 @@ class Openings:
 
 
 def _name() -> str:
-    """A name that nobody else has, and that tells who made it; some systems take no longer one."""
+    """A name that is used once and says which process made it; some systems allow no longer one."""
     return f"dynhp-{os.getpid()}-{secrets.token_hex(6)}"
 
 

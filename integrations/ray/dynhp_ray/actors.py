@@ -1,98 +1,192 @@
-"""An actor's side: one trainer, asked to train and, where a try leads, to hand out its state."""
+"""Workers as actors of a Ray cluster: a transport of the pool, with states in the object store."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Collection, Iterator
-from dataclasses import replace
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, TypeAlias
 
-from dynhp.errors import DynhpError
-from dynhp.executors.pool.messages import Answer, Began, Packed, Raised, Ready, Report
-from dynhp.rounds.attempt import TryLog, go_to
-from dynhp.rounds.jobs import UNKNOWN_STATE, Job
-from dynhp.rounds.read_back import check_in_force, read_metrics
-from dynhp.trainer import State, Trainer, require_trainer
-from dynhp_ray.packing import PackedState, borrow, pack
+import numpy as np
+import ray
+from ray import cloudpickle
+from ray.exceptions import RayError
 
-__all__ = ["Desk"]
+from dynhp.executors.pool.messages import Answer, Lost, Pack, Raised, Ready, Request, Train
+from dynhp.executors.pool.packing import pieces_of
+from dynhp.executors.pool.worker import WorkerLoop, build_trainer
+from dynhp.trainer import State
+from dynhp_ray import cluster
+
+__all__ = ["ActorChannel", "RayTransport", "TrainerActor", "borrow", "own", "pack"]
+
+PackedState: TypeAlias = list[Any]
+"""A pickle, then the buffers that it leaves out, in order, each an array that Ray does not copy."""
 
 
-class Desk:
-    """Where requests are answered: the trainer, the last origin, states not decided on yet."""
+def pack(state: State) -> PackedState:
+    """Take a state apart; classes of the user's script travel along.
 
-    _trainer: Trainer
+    >>> [piece.nbytes for piece in pack(np.zeros(10_000))][1:]
+    [80000]
+    """
+    return [np.frombuffer(piece, np.uint8) for piece in pieces_of(state, cloudpickle.Pickler)]
+
+
+def own(packed: PackedState) -> State:
+    """The state, made of copies: it outlives Ray, and may be written to.
+
+    >>> own(pack({"weights": [1.0, 2.0]}))
+    {'weights': [1.0, 2.0]}
+    """
+    return pickle.loads(packed[0], buffers=[piece.copy() for piece in packed[1:]])
+
+
+def borrow(packed: PackedState) -> State:
+    """The state, its large arrays read-only and where Ray has put them.
+
+    >>> borrow([piece.copy() for piece in pack(np.arange(10_000))])[-1]
+    np.int64(9999)
+    """
+    return pickle.loads(packed[0], buffers=packed[1:])
+
+
+class TrainerActor:
+    """What runs in an actor: the loop of a worker, with a method for each kind of request."""
+
+    _loop: WorkerLoop
 
     def __init__(self, factory: bytes) -> None:
         self._factory = factory
-        self._key: int | None = None
-        self._origin: State = UNKNOWN_STATE
-        self._at: int | None = None  # the job in whose end state the trainer is
-        self._held: dict[int, State | Raised] = {}
 
     def ready(self) -> Answer:
         """Build the trainer."""
         try:
-            self._trainer = pickle.loads(self._factory)()
-            require_trainer(self._trainer)
+            self._loop = WorkerLoop(build_trainer(self._factory), pack=pack, load=borrow)
         except Exception as error:
             return Raised.of(error)
         return Ready()
 
-    def train(
-        self, number: int, job: Job, key: int, origin: PackedState, wanted: Collection[int]
-    ) -> Iterator[Answer]:
-        """Carry out a job, telling when an epoch begins, and report in the end.
+    def train(self, request: Train, origin: PackedState | None) -> Iterator[Answer]:
+        """Carry out a job; the origin is an argument of its own, so that Ray fetches it."""
+        yield from self._loop.answers(request._replace(origin=origin))
 
-        ``key`` names the origin, so that one that stays is loaded once; ``wanted`` are the jobs
-        whose end states may be asked for yet: the others are let go.
-        """
-        self._put_aside(wanted)
-        yield Began(0)  # it has arrived; what went wrong before that is no fault of the job's
+    def hand_out(self, request: Pack) -> Answer:
+        """Give the state at the end of a job."""
+        (answer,) = self._loop.answers(request)
+        return answer
+
+
+class ActorChannel:
+    """An actor, and the answer that is expected of it: a reference, or a stream of them."""
+
+    def __init__(self, actor: Any) -> None:
+        self.actor = actor
+        self.expected: Any = actor.ready.remote()
+        self._why = "it was ended"
+
+    def send(self, request: Request) -> None:
+        """Call the method for this request."""
+        if isinstance(request, Train):
+            bare = request._replace(origin=None)
+            self.expected = self.actor.train.remote(bare, request.origin)
+        elif isinstance(request, Pack):
+            self.expected = self.actor.hand_out.remote(request)
+        # Nothing for Forget: an actor drops what is not wanted with its next job, a call less.
+
+    def receive(self) -> Answer:
+        """The next answer."""
+        stream = isinstance(self.expected, ray.ObjectRefGenerator)
         try:
-            if key != self._key:
-                self._origin, self._key = (
-                    UNKNOWN_STATE,
-                    None,
-                )  # let go of one before the other is made
-                self._origin, self._key = borrow(origin), key
-            yield from self._trained(replace(job, origin=self._origin))
-            self._at = number
-        except SystemExit:  # a trainer that exits the interpreter takes its actor with it
-            raise
-        except BaseException as error:  # it would end the run in one process, too
-            yield Raised.of(error)
+            answer: Answer = ray.get(next(self.expected) if stream else self.expected)
+        except (RayError, StopIteration) as error:
+            self._why = in_one_line(error)
+            raise EOFError from error
+        return answer
 
-    def _trained(self, job: Job) -> Iterator[Answer]:
-        """What ``rounds.attempt`` does, with a word at the beginning of every epoch."""
-        go_to(self._trainer, job, at=UNKNOWN_STATE)
-        running = TryLog(job)
-        while running.goes_on():
-            yield Began(running.begun)
-            try:
-                self._trainer.train_k(1, job.candidate)
-                check_in_force(self._trainer, job.candidate)
-                running.learn(read_metrics(self._trainer))
-            except DynhpError:
-                raise
-            except Exception as failure:
-                running.fail(failure)
-        yield Report.of(running.outcome(self._trainer.get_state))
+    def is_alive(self) -> bool:
+        """Whether Ray is there; that an actor is dead shows when it is asked."""
+        return bool(ray.is_initialized())
 
-    def _put_aside(self, wanted: Collection[int]) -> None:
-        at, self._at = self._at, None
-        self._held = {number: held for number, held in self._held.items() if number in wanted}
-        if at is not None and at in wanted:
-            try:
-                self._held[at] = self._trainer.get_state()
-            except Exception as error:
-                self._held[at] = Raised.of(error)
+    def close(self) -> None:
+        """Kill the actor: it has nothing to end in an orderly way."""
+        if ray.is_initialized():  # Ray would start anew to kill what is not there
+            with suppress(Exception):  # that it is dead already is as good
+                ray.kill(self.actor)
 
-    def state(self, number: int) -> Answer:
-        """Hand out the state at the end of a job."""
-        try:
-            held = self._held[number] if number != self._at else self._trainer.get_state()
-            return held if isinstance(held, Raised) else Packed(pack(held))
-        except SystemExit:
-            raise
-        except BaseException as error:
-            return Raised.of(error)
+    def end(self, patience: float) -> Lost:
+        """Kill the actor, and say what Ray said when it was lost."""
+        self.close()
+        return Lost(self._why)
+
+
+class RayTransport:
+    """Starts an actor for each worker, all with a trainer that the pickled factory builds."""
+
+    name = "RayExecutor"
+    start_hint = "install dynhp[ray] and the trainer's modules on every node"
+    remote = True
+
+    def __init__(
+        self, factory: bytes, *, address: str | None, actors: int, num_cpus: float, num_gpus: float
+    ) -> None:
+        self._factory = factory
+        self._needs = f"num_cpus={num_cpus:g}, num_gpus={num_gpus:g}"
+        self._joined = cluster.join(address, cpus=actors * num_cpus, gpus=actors * num_gpus)
+        actor: Any = ray.remote(TrainerActor)
+        self._actor = actor.options(
+            num_cpus=num_cpus,
+            num_gpus=num_gpus,
+            max_restarts=0,  # its states would be lost anyway: the pool starts a new one
+            scheduling_strategy="SPREAD",
+        )
+
+    def start(self) -> ActorChannel:
+        """Start an actor; Ray may have no room for it yet."""
+        return ActorChannel(self._actor.remote(self._factory))
+
+    def wait(self, channels: Sequence[ActorChannel], seconds: float) -> list[ActorChannel]:
+        """The channels with something to receive."""
+        expected = [channel.expected for channel in channels]
+        ray.wait(expected, timeout=seconds, fetch_local=False)
+        there, _ = ray.wait(expected, num_returns=len(expected), timeout=0, fetch_local=False)
+        return [channel for channel in channels if channel.expected in there]
+
+    def pack(self, state: State) -> Any:
+        """Put a state into the object store; every node fetches it once."""
+        return ray.put(pack(state))
+
+    def load(self, packed: PackedState) -> State:
+        """Load a state from copies."""
+        return own(packed)
+
+    def release(self, packed: Any) -> None:
+        """Nothing: the store counts references."""
+
+    def release_all(self) -> None:
+        """Nothing: the store counts references."""
+
+    def report_slow_start(self, seconds: float) -> None:
+        """Warn that Ray has given no actor for long: perhaps it never will."""
+        everything: Any = ray.cluster_resources()
+        warnings.warn(
+            f"RayExecutor: no actor with {self._needs} has started for {seconds:g} s; the "
+            f"cluster has {everything}. It waits on: where that can never be, ask for less",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+    def close(self) -> None:
+        """Leave the cluster, and end Ray if it was started here."""
+        joined, self._joined = self._joined, ""
+        cluster.leave(joined)
+
+
+def in_one_line(error: Exception) -> str:
+    """What Ray says, in one line.
+
+    >>> in_one_line(RuntimeError("The actor died.\\n  At night."))
+    'RuntimeError: The actor died. At night.'
+    """
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -18,7 +18,7 @@ _users: Counter[str] = Counter()
 
 
 def join(address: str | None, *, cpus: float, gpus: float) -> str:
-    """Connect to a cluster, or start one here with room for all actors; tell its address."""
+    """Connect to a cluster, or start one here with room for all actors; return its address."""
     if ray.is_initialized():
         _require_same(address)
     elif address is None:
@@ -33,7 +33,7 @@ def join(address: str | None, *, cpus: float, gpus: float) -> str:
 
 
 def leave(address: str) -> None:
-    """End the Ray at that address if it was started here and nobody else uses it."""
+    """End the Ray at that address if it was started here and no other executor uses it."""
     _users.subtract([address] if address in _users else [])
     if _users.get(address) == 0:
         del _users[address]
@@ -46,7 +46,7 @@ def _here() -> str:
 
 
 def _start(*, cpus: float, gpus: float) -> None:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody asked for reports to anybody
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no reports unless they are asked for
     ray.init(
         address="local",  # whatever else runs on this machine
         num_cpus=max(math.ceil(cpus), os.cpu_count() or 1),
@@ -54,12 +54,12 @@ def _start(*, cpus: float, gpus: float) -> None:
         log_to_driver=False,
         logging_level=logging.ERROR,
     )
-    found = ray.cluster_resources().get("GPU", 0.0)
-    if found < gpus:
+    there = ray.cluster_resources().get("GPU", 0.0)
+    if there < gpus:
         ray.shutdown()
         raise SettingsError(
             f"RayExecutor: its actors need {gpus:g} GPUs (actors × num_gpus) and this machine has "
-            f"{found:g}; ask for fewer, or give the address of a cluster that has them"
+            f"{there:g}; ask for fewer, or give the address of a cluster that has them"
         )
 
 

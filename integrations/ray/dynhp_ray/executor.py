@@ -3,37 +3,45 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
-import ray
 from ray import cloudpickle
 
 from dynhp.errors import SettingsError
-from dynhp.executors.pool.arguments import named, pickled, seconds, whole
-from dynhp.executors.pool.base import PooledExecutor
-from dynhp.rounds.jobs import Job
-from dynhp.trainer import Trainer
-from dynhp_ray import cluster
-from dynhp_ray.crew import Crew
-from dynhp_ray.shift import Shift
+from dynhp.executors.pool.base import (
+    PooledExecutor,
+    name_of,
+    pickled_factory,
+    require_time_limit,
+    require_whole,
+)
+from dynhp.rounds.jobs import Job, Outcome
+from dynhp.trainer import State, Trainer
+from dynhp_ray.actors import RayTransport
 
 __all__ = ["RayExecutor"]
 
-_WAY_OUT = "open files and connections inside of it"
 
-
-class RayExecutor(PooledExecutor):
+class RayExecutor:
     """Carry out tries on ``actors`` Ray actors, each with a trainer that ``make_trainer`` builds.
 
-    Each actor takes ``num_cpus`` and ``num_gpus`` of the cluster at ``address`` (``"auto"``: the
-    one this machine belongs to); without an address, of the Ray that this process is connected to
-    or else of one started here. Actors start with the first tries and stay until ``close()`` or
-    the end of a ``with`` block, which also ends a Ray that was started here, and no other.
+    Actors start with the first tries and stay until ``close()`` or the end of a ``with`` block,
+    which also ends a Ray that was started here, and no other. What the trainer raises fails the
+    try at once, as in one process.
 
-    An actor that dies, with its node or alone, or takes longer than ``time_limit`` seconds for a
-    try, is replaced and the try repeated up to ``retries`` times; then it has failed. What the
-    trainer raises fails the try at once, as in one process.
+    Args:
+        make_trainer: builds the same trainer as the main line's, except for the state; it may
+            come from a script or a notebook.
+        actors: how many tries at once.
+        num_cpus: what each actor takes of the cluster; a fraction is allowed.
+        num_gpus: the same for GPUs.
+        address: ``"auto"`` for the cluster that this machine belongs to, or its ``host:port``;
+            without it, the Ray that this process is connected to, or else one started here.
+        retries: how often a try is repeated whose actor died, with its node or alone, before it
+            has failed.
+        time_limit: the seconds that a try may take; after that its actor counts as dead.
 
     >>> from dynhp.testing import NoisyQuadratic
     >>> with RayExecutor(NoisyQuadratic, actors=4, num_gpus=0.5) as executor:
@@ -53,55 +61,56 @@ class RayExecutor(PooledExecutor):
         time_limit: float | None = None,
     ) -> None:
         self.make_trainer = make_trainer
-        self.actors = whole("RayExecutor", "actors", actors, least=1)
+        self.actors = require_whole("RayExecutor: actors", actors, least=1)
         self.num_cpus = _number("num_cpus", num_cpus)
         self.num_gpus = _number("num_gpus", num_gpus)
         self.address = _reachable(address)
-        self.retries = whole("RayExecutor", "retries", retries, least=0)
-        self.time_limit = seconds("RayExecutor", time_limit)
-        self._factory = pickled(
-            "RayExecutor", make_trainer, dumps=cloudpickle.dumps, way_out=_WAY_OUT
+        self.retries = require_whole("RayExecutor: retries", retries, least=0)
+        self.time_limit = require_time_limit("RayExecutor: time_limit", time_limit)
+        factory = pickled_factory(
+            "RayExecutor",
+            make_trainer,
+            dumps=cloudpickle.dumps,
+            way_out="open files and connections inside of it",
         )
-        self._crew: Crew | None = None
-        self._joined = ""
+        self._pooled = PooledExecutor(
+            partial(
+                RayTransport,
+                factory,
+                address=address,
+                actors=actors,
+                num_cpus=num_cpus,
+                num_gpus=num_gpus,
+            ),
+            workers=actors,
+            retries=retries,
+            time_limit=time_limit,
+            shown_as=repr(self),
+        )
 
-    def _shift(self, jobs: Sequence[Job]) -> Shift:
-        crew = self._started()
-        crew.calm()  # whatever an earlier run left unfinished
-        return Shift(crew, jobs)
+    def run(self, trainer: Trainer, jobs: Sequence[Job], *, at: State) -> Iterator[Outcome]:
+        """Yield the outcomes in order; some tries are done before it is their turn."""
+        return self._pooled.run(trainer, jobs, at=at)
 
-    def _started(self) -> Crew:
-        if self._crew is not None and not ray.is_initialized():
-            self._end()  # somebody ended Ray: begin anew
-        if self._crew is None:
-            self._joined = cluster.join(
-                self.address, cpus=self.actors * self.num_cpus, gpus=self.actors * self.num_gpus
-            )
-            self._crew = Crew(
-                self._factory,
-                actors=self.actors,
-                num_cpus=self.num_cpus,
-                num_gpus=self.num_gpus,
-                time_limit=self.time_limit,
-            )
-        return self._crew
+    def as_completed(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Outcome]]:
+        """Yield the place of each job and its outcome, as they end."""
+        return self._pooled.as_completed(jobs)
 
-    def _calm(self) -> None:
-        if self._crew is not None:
-            self._crew.calm()
+    def close(self) -> None:
+        """End the actors, and Ray if it was started here; the next run begins anew."""
+        self._pooled.close()
 
-    def _end(self) -> None:
-        """End the actors, and Ray if it was started here."""
-        crew, self._crew = self._crew, None
-        if crew is not None:
-            crew.close()
-            cluster.leave(self._joined)
+    def __enter__(self) -> RayExecutor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         address = "" if self.address is None else f", address={self.address!r}"
         limit = "" if self.time_limit is None else f", time_limit={self.time_limit}"
         return (
-            f"RayExecutor({named(self.make_trainer)}, actors={self.actors}, "
+            f"RayExecutor({name_of(self.make_trainer)}, actors={self.actors}, "
             f"num_cpus={self.num_cpus}, num_gpus={self.num_gpus}{address}, "
             f"retries={self.retries}{limit})"
         )

@@ -19,9 +19,9 @@ from dynhp_ray import RayExecutor
 def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Folders for Ray's token and sockets, here and in all processes started from here."""
     # Not pytest's own: the names of sockets must be short.
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as short:
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         home = tmp_path_factory.mktemp("home")
-        patch.setenv("RAY_TMPDIR", short)
+        patch.setenv("RAY_TMPDIR", folder)
         patch.setenv("HOME", str(home))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.delenv("RAY_ADDRESS", raising=False)
@@ -42,7 +42,9 @@ Make = Callable[..., RayExecutor]
 @pytest.fixture
 def executor(local_ray: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     """Makes executors and closes them."""
-    monkeypatch.setattr("dynhp_ray.crew._SLOW", 120.0)  # a busy machine is no cluster without room
+    monkeypatch.setattr(
+        "dynhp.executors.pool.starts.SLOW", 120.0
+    )  # a busy machine is no cluster without room
     made: list[RayExecutor] = []
 
     def make(make_trainer: Callable[[], Trainer], **settings: object) -> RayExecutor:

@@ -22,7 +22,7 @@ GATE, KILLED, RAISES = 0.2, 0.3, 0.4
 def gated(folder: Path) -> Callable[[], Any]:
     """Trainers that wait at a gate, are killed once or raise, as their learning rate says."""
 
-    class Gated(NoisyQuadratic):  # local, so that it travels to the actors by value
+    class GatedOnRay(NoisyQuadratic):  # local, so that it travels to the actors by value
         def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
             (folder / f"pid-{os.getpid()}").touch()
             super().train_k(k, hyperparameters)
@@ -35,7 +35,7 @@ def gated(folder: Path) -> Callable[[], Any]:
             if rate == RAISES:
                 raise ArithmeticError("too fast")
 
-    return Gated
+    return GatedOnRay
 
 
 def jobs(*rates: float) -> list[Job]:
@@ -44,7 +44,7 @@ def jobs(*rates: float) -> list[Job]:
 
 
 def by_serial(asked: list[Job], folder: Path) -> list[Any]:
-    """What Serial gives, with the gate open and nobody killed."""
+    """What Serial gives, with the gate open and no actor killed."""
     folder.mkdir()
     for name in ("open", "killed"):
         (folder / name).touch()
@@ -62,9 +62,9 @@ def test_the_first_to_end_comes_first_and_all_are_those_of_serial(
     places = []
     for place, outcome in executor(gated(tmp_path)).as_completed(asked):
         places.append(place)
-        found = (outcome.series, outcome.epochs, outcome.error, outcome.keep())
-        assert difference(expected[place], found) is None
-        if len(places) == 4:  # all but the one at the gate, which never held up the others
+        seen = (outcome.series, outcome.epochs, outcome.error, outcome.keep())
+        assert difference(expected[place], seen) is None
+        if len(places) == 4:  # all except the one at the gate, which never held up the others
             (tmp_path / "open").touch()
     assert places == [1, 2, 3, 4, 0]
     assert (tmp_path / "killed").exists()
@@ -80,7 +80,7 @@ def test_closed_in_the_middle_no_actor_is_left(
     while len(list(tmp_path.glob("pid-*"))) < 2:  # until the other one waits at the gate
         time.sleep(0.01)
     outcomes.close()
-    assert on_ray._crew is not None
-    assert len(on_ray._crew.lanes) == 1  # the one at the gate is ended
+    assert on_ray._pooled._pool is not None
+    assert len(on_ray._pooled._pool.workers) == 1  # the one at the gate is ended
     on_ray.close()
     wait_until_gone(tmp_path)

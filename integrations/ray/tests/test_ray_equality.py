@@ -14,7 +14,7 @@ from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import ContractError, SettingsError
 from dynhp.executors import Serial
 from dynhp.records import Candidate
-from dynhp.rounds.jobs import Job
+from dynhp.rounds.jobs import UNKNOWN_STATE, Job
 from dynhp.testing import NoisyQuadratic, difference
 from dynhp.testing.executors.check import check_executor
 from dynhp_ray import RayExecutor
@@ -53,10 +53,10 @@ def test_a_trainer_of_the_users_script_needs_no_module(executor: Make) -> None:
     )
     here = DynamicGridAdapter(twin, {"lr": list(RATES)}, **settings)
     assert on_ray.run(6) == here.run(6)
-    ours, theirs = trainer.get_state(), twin.get_state()
-    assert isinstance(ours["note"], Note)
-    assert ours.pop("note").steps == theirs.pop("note").steps == 6
-    assert difference(theirs, ours) is None
+    state, expected = trainer.get_state(), twin.get_state()
+    assert isinstance(state["note"], Note)
+    assert state.pop("note").steps == expected.pop("note").steps == 6
+    assert difference(expected, state) is None
 
 
 def test_an_origin_goes_into_the_store_once(
@@ -66,11 +66,11 @@ def test_an_origin_goes_into_the_store_once(
     original = ray.put
     monkeypatch.setattr(ray, "put", lambda value: put.append(value) or original(value))
     on_ray, trainer = executor(NoisyQuadratic), NoisyQuadratic()
-    origin, other = trainer.get_state(), trainer.get_state()
-    assert len(list(on_ray.run(trainer, jobs_from(origin), at=origin))) == len(RATES)
-    assert len(put) == 1
-    assert len(list(on_ray.run(trainer, jobs_from(origin, other), at=origin))) == len(RATES)
-    assert len(put) == 3
+    origins = [trainer.get_state() for _ in range(3)]
+    for starts, times in [(origins[:1], 1), (origins[1:], 3)]:
+        outcomes = on_ray.run(trainer, jobs_from(*starts), at=UNKNOWN_STATE)
+        assert len(list(outcomes)) == len(RATES)
+        assert len(put) == times
 
 
 def test_a_state_moves_only_where_it_is_kept(executor: Make) -> None:
@@ -105,7 +105,7 @@ def test_a_factory_that_makes_no_trainer(executor: Make) -> None:
     origin = trainer.get_state()
     make = lambda: {}["data"]  # noqa: E731 - pickle cannot, Ray can
     with pytest.raises(
-        SettingsError, match="a trainer in an actor, got KeyError: 'data'"
+        SettingsError, match="a trainer in a worker, got KeyError: 'data'"
     ) as caught:
         list(executor(make).run(trainer, jobs_from(origin), at=origin))
     assert "in a worker:\nTraceback" in str(caught.value.__cause__.__cause__)  # where it happened

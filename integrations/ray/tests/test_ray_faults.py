@@ -14,17 +14,19 @@ import ray
 
 from dynhp import DynamicGridAdapter, History, lowest
 from dynhp.errors import ContractError
+from dynhp.executors.pool.handle import WorkerHandle
 from dynhp.records import Candidate, Try
 from dynhp.rounds.jobs import Job
 from dynhp.testing import NoisyQuadratic, difference
 from dynhp_ray import RayExecutor
+from dynhp_ray.actors import ActorChannel
 
 Make = Callable[..., RayExecutor]
-How = Literal["killed", "exits", "hangs"]
+Fault = Literal["killed", "exits", "hangs"]
 RATES = [0.02, 0.05, 0.1, 0.3]
 
 
-def clumsy(folder: Path, how: How, *, times: int, bad: float = 0.1) -> Callable[[], Any]:
+def clumsy(folder: Path, fault: Fault, *, times: int, bad: float = 0.1) -> Callable[[], Any]:
     """A factory of trainers that come to grief in the second epoch with ``bad``, so many times."""
 
     class Clumsy(NoisyQuadratic):  # local, so that it travels to the actors by value
@@ -34,9 +36,9 @@ def clumsy(folder: Path, how: How, *, times: int, bad: float = 0.1) -> Callable[
             if lr == bad and self.steps % 2 == 0 and len(list(folder.glob("fault-*"))) < times:
                 (folder / f"fault-{time.monotonic_ns()}").touch()
                 time.sleep(0.05)
-                if how == "killed":
+                if fault == "killed":
                     os.kill(os.getpid(), signal.SIGKILL)
-                if how == "exits":
+                if fault == "exits":
                     raise SystemExit(3)
                 time.sleep(600)
 
@@ -45,6 +47,11 @@ def clumsy(folder: Path, how: How, *, times: int, bad: float = 0.1) -> Callable[
 
 def faults(folder: Path) -> int:
     return len(list(folder.glob("fault-*")))
+
+
+def actor_of(worker: WorkerHandle) -> Any:
+    assert isinstance(worker.channel, ActorChannel)
+    return worker.channel.actor
 
 
 def run(executor: RayExecutor | None) -> tuple[History, Any]:
@@ -60,11 +67,11 @@ def run(executor: RayExecutor | None) -> tuple[History, Any]:
     return adapter.run(8), trainer.get_state()
 
 
-@pytest.mark.parametrize(("how", "times", "limit"), [("killed", 2, None), ("hangs", 1, 3.0)])
+@pytest.mark.parametrize(("fault", "times", "limit"), [("killed", 2, None), ("hangs", 1, 3.0)])
 def test_the_machines_fault_is_repeated_and_leaves_no_trace(
-    executor: Make, tmp_path: Path, how: How, times: int, limit: float | None
+    executor: Make, tmp_path: Path, fault: Fault, times: int, limit: float | None
 ) -> None:
-    make = clumsy(tmp_path, how, times=times)
+    make = clumsy(tmp_path, fault, times=times)
     history, state = run(executor(make, retries=2, time_limit=limit))
     expected, expected_state = run(None)
     assert faults(tmp_path) == times
@@ -95,32 +102,34 @@ def test_a_state_that_died_with_its_actor_is_made_again(executor: Make) -> None:
     expected = NoisyQuadratic()
     for place, outcome in enumerate(on_ray.run(trainer, jobs, at=origin)):
         if place == 1:
-            assert on_ray._crew is not None
-            holder = on_ray._crew.holder(1)
-            assert holder is not None
-            ray.kill(holder.actor)
+            assert on_ray._pooled._pool is not None
+            (holder,) = (each for each in on_ray._pooled._pool.workers if 1 in each.states)
+            ray.kill(actor_of(holder))
         expected.set_state(origin)
         expected.train_k(2, jobs[place].candidate)
         assert difference(expected.get_state(), outcome.keep()) is None
 
 
-def test_an_actor_that_died_between_rounds_is_nobodys_fault(executor: Make) -> None:
-    on_ray = executor(NoisyQuadratic, retries=0)
+def test_an_actor_that_died_between_rounds_is_nobodys_fault(
+    executor: Make, tmp_path: Path, wait_until_gone: Callable[[Path], None]
+) -> None:
+    on_ray = executor(clumsy(tmp_path, "hangs", times=0), retries=0)
     trainer = NoisyQuadratic()
     origin = trainer.get_state()
     jobs = [Job(origin=origin, candidate=Candidate({"lr": rate}), epochs=1) for rate in RATES]
     assert [outcome.error for outcome in on_ray.run(trainer, jobs, at=origin)] == [None] * 4
-    assert on_ray._crew is not None
-    lanes = list(on_ray._crew.lanes)
-    assert len(lanes) == 2
-    for lane in lanes:
-        ray.kill(lane.actor)
+    assert on_ray._pooled._pool is not None
+    workers = list(on_ray._pooled._pool.workers)
+    assert len(workers) == 2
+    for worker in workers:
+        ray.kill(actor_of(worker))
+    wait_until_gone(tmp_path)  # a kill only asks: an actor might do the next jobs first
     assert [outcome.error for outcome in on_ray.run(trainer, jobs, at=origin)] == [None] * 4
-    assert not set(lanes) & set(on_ray._crew.lanes)
+    assert not set(workers) & set(on_ray._pooled._pool.workers)
 
 
 def test_a_cluster_without_room_is_told(executor: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dynhp_ray.crew._SLOW", 0.1)
+    monkeypatch.setattr("dynhp.executors.pool.starts.SLOW", 0.1)
     trainer = NoisyQuadratic()
     origin = trainer.get_state()
     jobs = [Job(origin=origin, candidate=Candidate({"lr": 0.1}), epochs=1)]
@@ -152,7 +161,7 @@ def test_an_interrupt_ends_the_actors(
     with pytest.raises(KeyboardInterrupt):
         next(outcomes)
     monkeypatch.setattr(ray, "wait", wait)
-    assert on_ray._crew is None
+    assert on_ray._pooled._pool is None
     wait_until_gone(tmp_path)
     assert ray.is_initialized()  # it was not started by the executor
 
@@ -164,7 +173,9 @@ def test_an_interrupt_outside_of_the_tries_ends_the_actors_too(
 
     def callback(event: object) -> None:
         if isinstance(event, Try):
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(
+                signal.SIGINT
+            )  # here and now; os.kill may interrupt twice, and late
 
     adapter = DynamicGridAdapter(
         NoisyQuadratic(),
@@ -177,7 +188,7 @@ def test_an_interrupt_outside_of_the_tries_ends_the_actors_too(
     )
     with pytest.raises(KeyboardInterrupt):
         adapter.run(4)
-    assert on_ray._crew is None
+    assert on_ray._pooled._pool is None
     wait_until_gone(tmp_path)
 
 
@@ -202,9 +213,9 @@ def test_an_abandoned_run_ends_what_hangs(
     origin = trainer.get_state()
     jobs = [Job(origin=origin, candidate=Candidate({"lr": rate}), epochs=2) for rate in RATES]
     list(on_ray.run(trainer, jobs[2:], at=origin))
-    assert on_ray._crew is not None
-    while len(on_ray._crew.idle()) < 2:  # so that both begin at once
-        on_ray._crew.listen()
+    assert on_ray._pooled._pool is not None
+    while len(on_ray._pooled._pool.idle()) < 2:  # so that both begin at once
+        list(on_ray._pooled._pool.receive())
     outcomes = on_ray.run(trainer, jobs, at=origin)
     next(outcomes)
     while not faults(tmp_path):

@@ -18,11 +18,11 @@ from dynhp.testing import difference
 from dynhp.testing.executors.chameleon import Chameleon
 from dynhp.testing.strategies import Toy, toy_trainers
 
-Crews = Callable[[int], Any]
+ByWorkers = Callable[[int], Any]
 
 
 @pytest.fixture(scope="module")
-def executors() -> Iterator[Crews]:
+def executors() -> Iterator[ByWorkers]:
     """Executors by the number of their workers, started once: a state tells them what they are."""
     made: dict[int, Processes] = {}
 
@@ -32,8 +32,8 @@ def executors() -> Iterator[Crews]:
         return made.setdefault(workers, Processes(Chameleon, workers=workers))
 
     yield executor
-    for one in made.values():
-        one.close()
+    for each in made.values():
+        each.close()
 
 
 def result(toy: Toy, executor: Any, chosen: dict[str, Any]) -> Any:
@@ -69,7 +69,7 @@ runs = st.fixed_dictionaries(
 @settings(max_examples=40)
 @given(toy=toy_trainers(), chosen=runs, workers=st.integers(0, 4))
 def test_any_executor_gives_the_same_answer(
-    executors: Crews, toy: Toy, chosen: dict[str, Any], workers: int
+    executors: ByWorkers, toy: Toy, chosen: dict[str, Any], workers: int
 ) -> None:
     serial = result(toy, Serial(), chosen)
     assert difference(serial, result(toy, executors(workers), chosen)) is None

@@ -16,10 +16,10 @@ from dynhp.testing.executors.chameleon import Chameleon
 from dynhp.testing.executors.check import check_executor
 
 
-class Counting(Chameleon):
+class CountsPasses(Chameleon):
     """Counts its passes; what they give can be spoilt."""
 
-    def __init__(self, make: Any = NoisyQuadratic, spoil: Any = lambda found: found) -> None:
+    def __init__(self, make: Any = NoisyQuadratic, spoil: Any = lambda results: results) -> None:
         super().__init__(make)
         self.passes: list[int] = []
         self.spoil = spoil
@@ -48,41 +48,41 @@ def test_it_gives_what_serial_gives() -> None:
 
 
 def test_a_heat_is_one_pass() -> None:
-    trainer = Counting()
+    trainer = CountsPasses()
     asked = jobs(trainer)
-    found = seen(Batched(), trainer, asked)
+    results = seen(Batched(), trainer, asked)
     assert trainer.passes == [3]
-    assert difference(seen(Serial(), Counting(), asked), found) is None
+    assert difference(seen(Serial(), CountsPasses(), asked), results) is None
     for outcome in Batched().run(trainer, asked, at=UNKNOWN_STATE):
         assert outcome.in_place is False
         assert 0 < outcome.seconds < 60
 
 
 @pytest.mark.parametrize(
-    "other", [{"origin": Counting().get_state()}, {"epochs": 3}, {"seed": 1}], ids=str
+    "other", [{"origin": CountsPasses().get_state()}, {"epochs": 3}, {"seed": 1}], ids=str
 )
 def test_jobs_that_are_not_alike_are_done_one_by_one(other: dict[str, Any]) -> None:
-    trainer = Counting()
+    trainer = CountsPasses()
     asked = jobs(trainer)[:2] + jobs(trainer, **other)[2:]
-    found = seen(Batched(), trainer, asked)
+    results = seen(Batched(), trainer, asked)
     assert trainer.passes == []
-    assert difference(seen(Serial(), Counting(), asked), found) is None
+    assert difference(seen(Serial(), CountsPasses(), asked), results) is None
 
 
 def test_no_jobs_no_outcomes() -> None:
-    assert list(Batched().run(Counting(), [], at=UNKNOWN_STATE)) == []
+    assert list(Batched().run(CountsPasses(), [], at=UNKNOWN_STATE)) == []
 
 
-def fragile(failure: Any) -> Fragile:
-    return Fragile(NoisyQuadratic, bad=(0.1,), failure=failure)
+def fragile(fault: Any) -> Fragile:
+    return Fragile(NoisyQuadratic, bad=(0.1,), failure=fault)
 
 
 def test_a_pass_that_raises_is_repeated_one_by_one(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "dynhp")
-    trainer = Counting(lambda: fragile("raise"))
-    found = seen(Batched(), trainer, jobs(trainer))
+    trainer = CountsPasses(lambda: fragile("raise"))
+    results = seen(Batched(), trainer, jobs(trainer))
     assert trainer.passes == [3]
-    assert [error for _, _, error, _ in found] == [
+    assert [error for _, _, error, _ in results] == [
         None,
         "RuntimeError: cannot bear lr=0.1",
         None,
@@ -91,27 +91,27 @@ def test_a_pass_that_raises_is_repeated_one_by_one(caplog: pytest.LogCaptureFixt
 
 
 def test_a_try_that_turns_nan_ends_there() -> None:
-    trainer = Counting(lambda: fragile("nan"))
+    trainer = CountsPasses(lambda: fragile("nan"))
     asked = jobs(trainer)
-    found = seen(Batched(), trainer, asked)
+    results = seen(Batched(), trainer, asked)
     assert trainer.passes == [3]
-    assert found[1][1:3] == (1, "loss is nan after epoch 1")
+    assert results[1][1:3] == (1, "loss is nan after epoch 1")
     trainer.set_state(asked[0].origin)
-    assert difference(found, seen(Serial(), trainer, asked)) is None
+    assert difference(results, seen(Serial(), trainer, asked)) is None
 
 
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda found: found[1:], "one result for each candidate, got 2 for 3"),
+        (lambda results: results[1:], "one result for each candidate, got 2 for 3"),
         (
-            lambda found: [(series[1:], state) for series, state in found],
+            lambda results: [(series[1:], state) for series, state in results],
             "the metrics of each of 2 epochs, got 1",
         ),
     ],
 )
 def test_a_pass_that_gives_too_little_is_told(spoil: Any, message: str) -> None:
-    trainer = Counting(spoil=spoil)
+    trainer = CountsPasses(spoil=spoil)
     with pytest.raises(ContractError, match=message):
         seen(Batched(), trainer, jobs(trainer))
 

@@ -21,18 +21,18 @@ from dynhp.testing.executors.check import check_executor
 SPACE = {"lr": [0.01, 0.1, 0.3]}
 
 
-class Broken:
-    """Serial, but for one mistake."""
+class SerialWithMistake:
+    """Serial; those that inherit from it make one mistake."""
 
     def run(self, trainer: Any, jobs: Any, *, at: Any) -> Iterator[Outcome]:
         for place, job in enumerate(jobs):
-            yield self.one(trainer, job, place, len(jobs))
+            yield self.attempted(trainer, job, place, len(jobs))
 
-    def one(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
+    def attempted(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
         return attempt(trainer, job)
 
 
-class Reorders(Broken):
+class Reorders(SerialWithMistake):
     def run(self, trainer: Any, jobs: Any, *, at: Any) -> Iterator[Outcome]:
         done = []
         for job in jobs:
@@ -42,34 +42,34 @@ class Reorders(Broken):
         yield from reversed(done)
 
 
-class DropsError(Broken):
-    def one(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
+class DropsError(SerialWithMistake):
+    def attempted(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
         return replace(attempt(trainer, job), error=None)
 
 
-class CountsAllEpochs(Broken):
-    def one(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
+class CountsAllEpochs(SerialWithMistake):
+    def attempted(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
         return replace(attempt(trainer, job), epochs=job.epochs)
 
 
-class SharesState(Broken):
+class SharesState(SerialWithMistake):
     def run(self, trainer: Any, jobs: Any, *, at: Any) -> Iterator[Outcome]:
         for job in jobs:
             yield attempt(trainer, job, at=job.origin)  # never restored
 
 
-class ForgetsSeed(Broken):
-    def one(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
+class ForgetsSeed(SerialWithMistake):
+    def attempted(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
         return attempt(trainer, replace(job, seed=None))
 
 
-class KeepsLive(Broken):
+class KeepsLive(SerialWithMistake):
     """All states kept are one, written over by the next."""
 
     def __init__(self) -> None:
         self.live: Any = {}
 
-    def one(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
+    def attempted(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
         outcome = attempt(trainer, job)
 
         def keep() -> Any:
@@ -82,14 +82,14 @@ class KeepsLive(Broken):
         return replace(outcome, keep=keep, in_place=False)
 
 
-class KeepsOther(Broken):
+class KeepsOther(SerialWithMistake):
     def run(self, trainer: Any, jobs: Any, *, at: Any) -> Iterator[Outcome]:
         for job in jobs:
             yield replace(attempt(trainer, job), keep=lambda job=job: job.origin, in_place=False)
 
 
-class WritesOrigin(Broken):
-    def one(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
+class WritesOrigin(SerialWithMistake):
+    def attempted(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
         outcome = attempt(trainer, job)
         inner = job.origin[1]
         if place == number - 1 and isinstance(inner, dict) and "weights" in inner:
@@ -97,12 +97,12 @@ class WritesOrigin(Broken):
         return outcome
 
 
-class SkipsLast(Broken):
+class SkipsLast(SerialWithMistake):
     def run(self, trainer: Any, jobs: Any, *, at: Any) -> Iterator[Outcome]:
         return super().run(trainer, jobs[:-1] if len(jobs) > 1 else jobs, at=at)
 
 
-class Swallows(Broken):
+class Swallows(SerialWithMistake):
     def run(self, trainer: Any, jobs: Any, *, at: Any) -> Iterator[Outcome]:
         try:
             yield from super().run(trainer, jobs, at=at)
@@ -110,31 +110,31 @@ class Swallows(Broken):
             return
 
 
-class SaysInPlace(Broken):
-    def one(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
+class SaysInPlace(SerialWithMistake):
+    def attempted(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
         outcome = attempt(trainer, job)
         state = outcome.keep()
         trainer.set_state(job.origin)
         return replace(outcome, keep=lambda: state)
 
 
-class Crashes(Broken):
-    def one(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
+class Crashes(SerialWithMistake):
+    def attempted(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
         if isinstance(job.origin[1], float):
             raise OSError("broken pipe")
         return attempt(trainer, job)
 
 
-class AnyOrder(Broken):
+class AnyOrder(SerialWithMistake):
     """Hands out the last first, and each state as it was then."""
 
     def as_completed(self, jobs: Any) -> Iterator[tuple[int, Outcome]]:
         trainer = Chameleon()
         for place, job in reversed(list(enumerate(jobs))):
-            yield place, attempt_elsewhere(trainer, job)
+            yield place, attempt_there(trainer, job)
 
 
-def attempt_elsewhere(trainer: Any, job: Any) -> Outcome:
+def attempt_there(trainer: Any, job: Any) -> Outcome:
     return replace(attempt(trainer, job), in_place=False)
 
 
@@ -188,19 +188,19 @@ def test_a_mistake_is_caught_and_named(executor: Any, message: str) -> None:
         check_executor(lambda make: executor())
 
 
-@pytest.mark.parametrize("sound", [Broken, AnyOrder])
+@pytest.mark.parametrize("sound", [SerialWithMistake, AnyOrder])
 def test_the_base_of_the_mistakes_makes_none(sound: Any) -> None:
     assert check_executor(lambda make: sound()).broken == ()
 
 
 def test_a_mistake_in_runs_alone_is_caught() -> None:
-    class ForgetsWinner(Broken):
-        heats = 0
+    class ForgetsWinner(SerialWithMistake):
+        stages = 0
 
         def run(self, trainer: Any, jobs: Any, *, at: Any) -> Iterator[Outcome]:
             yield from super().run(trainer, jobs, at=at)
-            self.heats += 1
-            if self.heats > 36:  # all that comes before the runs
+            self.stages += 1
+            if self.stages > 36:  # all that comes before the runs
                 trainer.train_k(1, jobs[0].candidate)
 
     with pytest.raises(LawBroken, match=r"^run: [^\n]* reaches the adapter changed") as caught:
@@ -208,7 +208,7 @@ def test_a_mistake_in_runs_alone_is_caught() -> None:
     assert all(line.startswith("run: ") for line in str(caught.value).splitlines())
 
 
-class Closing(Broken):
+class Closing(SerialWithMistake):
     closed = 0
 
     def close(self) -> None:

@@ -15,17 +15,18 @@ import pytest
 
 from dynhp.errors import ContractError, MetricError
 from dynhp.executors import Processes, Serial
-from dynhp.executors.pool.handle import Lane
+from dynhp.executors.pool.handle import WorkerHandle
 from dynhp.executors.pool.messages import Packed
 from dynhp.records import Candidate
 from dynhp.rounds.jobs import UNKNOWN_STATE, CompletesAnyOrder, Job, Outcome
 from dynhp.testing import NoisyQuadratic, difference
+from tests.support.processes import pids_of, process_of, workers_of
 
 GATE, OPENS = 0.2, 0.25  # the learning rates with which a try waits, and lets that one through
 SHARED = Path("/dev/shm")
 
 
-class Gated(NoisyQuadratic):
+class GatedInProcesses(NoisyQuadratic):
     """Waits at a gate with one learning rate, is killed once with another, raises with a third."""
 
     def __init__(self, folder: Path) -> None:
@@ -54,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def executor(folder: Path) -> Iterator[Processes]:
-    with Processes(functools.partial(Gated, folder), workers=2) as processes:
+    with Processes(functools.partial(GatedInProcesses, folder), workers=2) as processes:
         yield processes
 
 
@@ -71,17 +72,17 @@ def jobs(*rates: float, **settings: Any) -> list[Job]:
 
 
 def by_serial(folder: Path, asked: list[Job]) -> list[Any]:
-    """What Serial gives, with the gate open and nobody killed."""
+    """What Serial gives, with the gate open and no worker killed."""
     for name in ("open", "killed"):
         (folder / name).touch()
-    trainer = Gated(folder)
-    found = [
+    trainer = GatedInProcesses(folder)
+    seen = [
         (outcome.series, outcome.epochs, outcome.error, outcome.keep())
         for outcome in Serial().run(trainer, asked, at=UNKNOWN_STATE)
     ]
     for path in folder.iterdir():
         path.unlink()
-    return found
+    return seen
 
 
 def test_the_first_to_end_comes_first_and_all_are_those_of_serial(
@@ -94,9 +95,9 @@ def test_the_first_to_end_comes_first_and_all_are_those_of_serial(
     places = []
     for place, outcome in executor.as_completed(asked):
         places.append(place)
-        found = (outcome.series, outcome.epochs, outcome.error, outcome.keep())
-        assert difference(expected[place], found) is None
-        if len(places) == 4:  # all but the one at the gate, which never held up the others
+        seen = (outcome.series, outcome.epochs, outcome.error, outcome.keep())
+        assert difference(expected[place], seen) is None
+        if len(places) == 4:  # all except the one at the gate, which never held up the others
             (folder / "open").touch()
     assert places[-1] == 0
     assert places[:-1] == [1, 2, 3, 4]  # one worker does them in turn, the killed one once more
@@ -105,13 +106,13 @@ def test_the_first_to_end_comes_first_and_all_are_those_of_serial(
 
 
 def test_a_lost_try_fails_in_the_end(executor: Processes, folder: Path) -> None:
-    executor.retries = 0
+    executor._pooled.retries = 0
     try:
-        found = dict(executor.as_completed(jobs(0.3, 0.01)))
+        outcomes = dict(executor.as_completed(jobs(0.3, 0.01)))
     finally:
-        executor.retries = 2
-    assert str(found[0].error).startswith("WorkerLost: its worker was lost 1 times, at last in ")
-    assert found[1].error is None
+        executor._pooled.retries = 2
+    assert str(outcomes[0].error).startswith("WorkerLost: its worker was lost 1 times, at last in ")
+    assert outcomes[1].error is None
 
 
 def test_a_broken_contract_ends_it(executor: Processes) -> None:
@@ -121,19 +122,19 @@ def test_a_broken_contract_ends_it(executor: Processes) -> None:
 
 
 def test_one_run_at_a_time_and_states_in_time(executor: Processes) -> None:
-    one, other = (executor.as_completed(jobs(0.01, 0.02, 0.05)) for _ in range(2))
-    _, outcome = next(one)
-    next(one)
+    first, other = (executor.as_completed(jobs(0.01, 0.02, 0.05)) for _ in range(2))
+    _, outcome = next(first)
+    next(first)
     with pytest.raises(ContractError, match="before the next outcome is asked for"):
         outcome.keep()
     next(other)
     with pytest.raises(ContractError, match="one run at a time, and another has begun"):
-        next(one)
+        next(first)
     assert len(list(other)) == 2
 
 
 def run_ahead(executor: Processes, asked: list[Job]) -> Iterator[Outcome]:
-    """Outcomes of a run in which the second worker does all jobs but the first before that ends."""
+    """Outcomes of a run whose second worker does all jobs except the first before that ends."""
     assert (asked[0].candidate["lr"], asked[3].candidate["lr"]) == (GATE, OPENS)
     return executor.run(NoisyQuadratic(), asked, at=UNKNOWN_STATE)
 
@@ -143,8 +144,10 @@ def test_only_states_that_are_kept_are_sent(
     executor: Processes, folder: Path, monkeypatch: pytest.MonkeyPatch, kept: int
 ) -> None:
     sent = []
-    hear = Lane.hear
-    monkeypatch.setattr(Lane, "hear", lambda lane: sent.append(hear(lane)) or sent[-1])
+    receive = WorkerHandle.receive
+    monkeypatch.setattr(
+        WorkerHandle, "receive", lambda worker: sent.append(receive(worker)) or sent[-1]
+    )
     asked = jobs(GATE, 0.01, 0.02, OPENS, 0.05)
     expected = by_serial(folder, asked)
     for place, outcome in enumerate(run_ahead(executor, asked)):
@@ -159,16 +162,15 @@ def test_states_held_by_a_worker_that_dies_are_made_again(
     asked = jobs(GATE, 0.01, 0.02, OPENS)
     expected = by_serial(folder, asked)
     outcomes = run_ahead(executor, asked)
-    found = [next(outcomes)]
-    assert executor._crew is not None
-    assert sorted(len(lane.holds) for lane in executor._crew.lanes) in ([1, 2], [1, 3])
-    for lane in executor._crew.lanes:
-        os.kill(lane.process.pid or 0, signal.SIGKILL)
-    states = [found[0].keep()]
+    arrived = [next(outcomes)]
+    assert sorted(len(worker.states) for worker in workers_of(executor)) in ([1, 2], [1, 3])
+    for pid in pids_of(executor):
+        os.kill(pid, signal.SIGKILL)
+    states = [arrived[0].keep()]
     for outcome in outcomes:
-        found.append(outcome)
+        arrived.append(outcome)
         states.append(outcome.keep())
-    seen = [(each.series, each.epochs, each.error) for each in found]
+    seen = [(each.series, each.epochs, each.error) for each in arrived]
     assert difference([each[:3] for each in expected], seen) is None
     assert difference([each[3] for each in expected], states) is None
 
@@ -179,9 +181,9 @@ def late(outcome: Outcome) -> None:
 
 
 def test_a_state_of_another_run_is_never_handed_out(executor: Processes) -> None:
-    one = executor.run(NoisyQuadratic(), jobs(0.01, 0.02), at=UNKNOWN_STATE)
+    first = executor.run(NoisyQuadratic(), jobs(0.01, 0.02), at=UNKNOWN_STATE)
     other = executor.run(NoisyQuadratic(), jobs(0.05, 0.1), at=UNKNOWN_STATE)
-    earlier, present = next(one), next(other)
+    earlier, present = next(first), next(other)
     late(earlier)  # though there is a job of that number
     present.keep()
     assert len(list(other)) == 1
@@ -253,22 +255,23 @@ def is_gone(pid: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("how", ["the outcomes", "the executor"])
-def test_closed_in_the_middle_nothing_is_left(folder: Path, how: str) -> None:
+@pytest.mark.parametrize("closed", ["the outcomes", "the executor"])
+def test_closed_in_the_middle_nothing_is_left(folder: Path, closed: str) -> None:
     before = set(SHARED.glob(f"dynhp-{os.getpid()}-*"))
-    processes = Processes(functools.partial(Gated, folder), workers=2)
+    processes = Processes(functools.partial(GatedInProcesses, folder), workers=2)
     outcomes: Any = processes.as_completed(jobs(GATE, 0.01, 0.02, 0.05))
     assert next(outcomes)[0] == 1
     while len(list(folder.glob("pid-*"))) < 2:  # until the other one waits at the gate
         time.sleep(0.01)
-    assert processes._crew is not None
-    (busy,) = [lane.process.pid or 0 for lane in processes._crew.lanes if lane.number == 0]
-    if how == "the outcomes":
+    pool = processes._pooled._pool
+    assert pool is not None
+    (busy,) = [process_of(worker).pid or 0 for worker in pool.workers if worker.number == 0]
+    if closed == "the outcomes":
         outcomes.close()
         assert is_gone(busy)
-        assert [lane.asked for lane in processes._crew.lanes] == [None]
+        assert [worker.request for worker in pool.workers] == [None]
     processes.close()
     assert all(is_gone(int(path.name[4:])) for path in folder.glob("pid-*"))
-    assert not processes._crew.lanes
-    assert processes._crew.segments._used == {}
+    assert not pool.workers
+    assert pool.transport.segments._used == {}
     assert set(SHARED.glob(f"dynhp-{os.getpid()}-*")) <= before

@@ -22,6 +22,7 @@ from dynhp.records import Candidate, Try
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.storage.recording import FinishedTry, RecordingExecutor, TryPlace
 from dynhp.testing import NoisyQuadratic, difference
+from tests.support.processes import pids_of, workers_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = Path("/dev/shm")
@@ -125,7 +126,7 @@ def test_a_lost_try_is_repeated_and_fails_in_the_end(
     executor: Processes, folder: Path, monkeypatch: pytest.MonkeyPatch, fate: str, why: str
 ) -> None:
     if fate == "hangs":  # only here: on a busy machine any try may take a second
-        monkeypatch.setattr(executor._started(), "_time_limit", 1.0)
+        monkeypatch.setattr(executor._pooled._started_pool(), "_time_limit", 1.0)
     expected = carried_out(Serial(), folder, "none", 0)
     if fate in ("killed", "hangs"):
         once = carried_out(executor, folder, fate, 1)
@@ -158,21 +159,21 @@ def test_an_interrupt_that_the_trainer_raises_ends_the_run(
 ) -> None:
     with pytest.raises(KeyboardInterrupt, match="raised"):
         carried_out(executor, folder, "raised", 99)
-    assert workers_of(executor) == []
+    assert pids_of(executor) == []
     assert segments(os.getpid()) == set()
 
 
-class Interrupted(Doomed):
+class InterruptedInStretch(Doomed):
     """The main line's: Ctrl-C comes while it trains a stretch."""
 
     def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
         super().train_k(k, hyperparameters)
         if k == 3:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
 
 
-class Blank:
-    """A notebook that keeps nothing."""
+class BlankStore:
+    """A store of tries that keeps nothing."""
 
     def find(self, place: TryPlace) -> None:
         return None
@@ -188,9 +189,9 @@ def test_an_interrupt_outside_of_the_tries_ends_the_workers_too(
 ) -> None:
     def callback(event: Any) -> None:
         if where == "a callback" and isinstance(event, Try):
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)  # here and now, whatever threads there are
 
-    trainer = (Interrupted if where == "the stretch" else Doomed)(folder)
+    trainer = (InterruptedInStretch if where == "the stretch" else Doomed)(folder)
     origin = trainer.get_state()
     adapter = DynamicGridAdapter(
         trainer,
@@ -198,21 +199,16 @@ def test_an_interrupt_outside_of_the_tries_ends_the_workers_too(
         criterion=lowest("loss"),
         adapt_every=4,
         try_for=1,
-        executor=RecordingExecutor(executor, Blank()) if recorded else executor,
+        executor=RecordingExecutor(executor, BlankStore()) if recorded else executor,
         callbacks=[callback],
     )
     before = multiprocessing.active_children()
     with pytest.raises(KeyboardInterrupt):
         adapter.run(8)
-    assert workers_of(executor) == []
+    assert pids_of(executor) == []
     assert set(multiprocessing.active_children()) <= set(before)
     assert segments(os.getpid()) == set()
     assert difference(origin, trainer.get_state()) is None
-
-
-def workers_of(executor: Processes) -> list[int]:
-    assert executor._crew is not None
-    return [lane.process.pid or 0 for lane in executor._crew.lanes]
 
 
 def first(executor: Processes, folder: Path) -> tuple[Any, Outcome]:
@@ -223,7 +219,7 @@ def first(executor: Processes, folder: Path) -> tuple[Any, Outcome]:
 
 def test_a_state_that_died_with_its_worker_is_made_again(executor: Processes, folder: Path) -> None:
     outcomes, outcome = first(executor, folder)
-    for pid in workers_of(executor):
+    for pid in pids_of(executor):
         os.kill(pid, signal.SIGKILL)
     expected = carried_out(Serial(), folder, "none", 0)
     assert difference(expected[0][3], outcome.keep()) is None
@@ -232,32 +228,31 @@ def test_a_state_that_died_with_its_worker_is_made_again(executor: Processes, fo
 
 
 def test_a_state_that_is_lost_for_good_is_told(executor: Processes, folder: Path) -> None:
-    executor.retries = 0
+    executor._pooled.retries = 0
     try:
         outcomes, outcome = first(executor, folder)
-        for pid in workers_of(executor):
+        for pid in pids_of(executor):
             os.kill(pid, signal.SIGKILL)
         with pytest.raises(ContractError, match=r"^there is no state to keep: WorkerLost: "):
             outcome.keep()
         outcomes.close()
     finally:
-        executor.retries = RETRIES
+        executor._pooled.retries = RETRIES
 
 
 def test_a_worker_killed_between_runs_is_replaced(executor: Processes, folder: Path) -> None:
     expected = carried_out(Serial(), folder, "none", 0)
     carried_out(executor, folder, "none", 0)
-    before = workers_of(executor)
+    before = pids_of(executor)
     os.kill(before[0], signal.SIGKILL)
     assert difference(expected, carried_out(executor, folder, "none", 0)) is None
-    assert before[0] not in workers_of(executor)
+    assert before[0] not in pids_of(executor)
 
 
 def test_a_run_broken_off_leaves_no_work_and_no_memory(executor: Processes, folder: Path) -> None:
     outcomes, _ = first(executor, folder)
     outcomes.close()
-    assert executor._crew is not None
-    assert [lane.asked for lane in executor._crew.lanes if lane.asked] == []
+    assert [worker.request for worker in workers_of(executor) if worker.request] == []
     expected = carried_out(Serial(), folder, "none", 0)
     assert difference(expected, carried_out(executor, folder, "none", 0)) is None
 
@@ -300,22 +295,22 @@ if __name__ == "__main__":
     try:
         adapter.run(2)
     except KeyboardInterrupt:
-        print("interrupted", len(executor._crew.lanes), flush=True)
+        print("interrupted", executor._pooled._pool, flush=True)
         raise
 """
 
 
 def children_of(pid: int) -> set[int]:
     """The processes that a process has started, on Linux."""
-    found = set()
+    children = set()
     for entry in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = entry.read_text().rpartition(")")[2].split()
         except OSError:
             continue
         if int(fields[1]) == pid:
-            found.add(int(entry.parent.name))
-    return found
+            children.add(int(entry.parent.name))
+    return children
 
 
 def gone(pids: set[int], seconds: float = 10.0) -> bool:
@@ -356,7 +351,7 @@ def test_a_program_that_is_broken_off_leaves_nothing(tmp_path: Path, blow: int) 
     assert segments(program.pid) == set()
     assert list((tmp_path / "tmp").iterdir()) == []
     if blow == signal.SIGINT:
-        assert out == "interrupted 0\n"
+        assert out == "interrupted None\n"  # no pool, and so no worker
         assert err.splitlines()[-1] == "KeyboardInterrupt"
         assert "dynhp-worker" not in err  # the workers have nothing to say about it
 

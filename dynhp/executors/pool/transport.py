@@ -1,0 +1,116 @@
+"""The seam of the pool: what an engine must supply so that workers can run on it.
+
+The pool (``dynhp.executors.pool.workers.WorkerPool``) decides everything: which worker gets which
+job, who runs ahead, what is repeated, which worker took too long. A *transport* only starts workers
+and carries messages and states; ``dynhp.executors.pool.process_transport`` is one for processes of
+this machine, ``dynhp_ray`` has one for the actors of a Ray cluster. One of your own is used as
+``PooledExecutor(make_transport, workers=4)``: ``make_transport`` is called when workers are needed
+for the first time, and again after a ``close()``.
+
+On the other side each worker builds its trainer once (``build_trainer``), sends ``Ready()``, or
+``Raised.of(error)`` where that failed, and then sends for each request what the ``answers`` of its
+``WorkerLoop`` yield, in order and each at once. Requests are never sent to a worker before it has
+answered the last one, except ``Forget``, which is not answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Protocol, TypeVar
+
+from dynhp.executors.pool.messages import Answer, Lost, Request
+from dynhp.trainer import State
+
+__all__ = ["Channel", "Transport"]
+
+
+class Channel(Protocol):
+    """The way to one worker."""
+
+    def send(self, request: Request) -> None:
+        """Send a request without waiting; may raise ``OSError`` where the worker is gone.
+
+        Where the transport is not ``remote``, the worker may still be building its trainer.
+        """
+        ...
+
+    def receive(self) -> Answer | None:
+        """The next answer, waiting for it if need be; None for a message of the transport's own.
+
+        Raises ``EOFError`` or ``OSError`` where the worker is gone and no answer is left.
+        """
+        ...
+
+    def is_alive(self) -> bool:
+        """Whether the worker may still answer; must not wait. True where that is not known."""
+        ...
+
+    def close(self) -> None:
+        """Say that nothing more will be asked: a worker without work may end by itself."""
+        ...
+
+    def end(self, patience: float) -> Lost:
+        """End the worker, by force if it has not ended after so many seconds, and say why.
+
+        Called again, or for a worker that is gone already, it changes nothing.
+        """
+        ...
+
+
+C = TypeVar("C", bound=Channel)
+
+
+class Transport(Protocol[C]):
+    """Starts workers, waits for their answers, and moves states to them and back."""
+
+    @property
+    def name(self) -> str:
+        """The executor's name, with which its errors begin."""
+        ...
+
+    @property
+    def start_hint(self) -> str:
+        """What to do where workers cannot start: the end of an error message."""
+        ...
+
+    @property
+    def remote(self) -> bool:
+        """Whether workers may be on other machines, and may have to wait for room there.
+
+        Then jobs are sent only to workers that are ready, a start may take as long as it takes, a
+        worker runs ahead at once, and one that is busy when a run ends has a moment to finish,
+        because to start another would take longer.
+        """
+        ...
+
+    def start(self) -> C:
+        """Start a worker, without waiting for it."""
+        ...
+
+    def wait(self, channels: Sequence[C], seconds: float) -> Collection[C]:
+        """Wait up to so many seconds; give the channels with something to receive, or gone."""
+        ...
+
+    def pack(self, state: State) -> Any:
+        """Pack an origin: each worker that is sent the result can load it, also several of them."""
+        ...
+
+    def load(self, packed: Any) -> State:
+        """The state that a worker has packed, as the caller's own: it may be written to."""
+        ...
+
+    def release(self, packed: Any) -> None:
+        """Free what holds a packed state, of this side or of a worker's: it is not needed now."""
+        ...
+
+    def release_all(self) -> None:
+        """Free all that was packed: the run is over."""
+        ...
+
+    def report_slow_start(self, seconds: float) -> None:
+        """Warn that a worker has been starting for so many seconds; called once."""
+        ...
+
+    def close(self) -> None:
+        """Free everything; the workers have ended."""
+        ...
