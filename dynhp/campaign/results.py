@@ -1,4 +1,4 @@
-"""What came of the runs of a campaign, as records and as a table."""
+"""The results of a campaign, as records and as a table."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class CampaignResults(Sequence[Finished]):
         writer = csv.writer(SimpleNamespace(write=lines.append))
         writer.writerow(columns)
         writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
-        # Its own line ends have it quote both "\r" and "\n"; "\n" is what other tools like.
+        # With its own line ends it quotes both "\r" and "\n"; other tools prefer "\n" at the end.
         return "".join(f"{line[:-2]}\n" for line in lines)
 
     def _settings(self) -> dict[str, None]:
@@ -101,5 +101,5 @@ def _is_cell(value: Any) -> bool:
 
 
 def _cell(value: Any) -> Any:
-    """A list among the settings tells runs apart: it is written, as JSON."""
+    """A list among the settings is written, as JSON, because runs may differ in nothing else."""
     return value if _is_cell(value) else json.dumps(value)

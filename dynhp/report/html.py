@@ -13,7 +13,7 @@ from dynhp.records import Round, Value
 from dynhp.report.style import PAGE, PICTURE
 from dynhp.report.svg import line_chart
 from dynhp.report.text import label, summary
-from dynhp.storage.files import write_atomically
+from dynhp.storage.files import write_texts
 
 __all__ = ["html_report", "write_html"]
 
@@ -65,8 +65,7 @@ def html_report(
 def write_html(path: str | os.PathLike[str], page: str) -> None:
     """Write the page whole or not at all."""
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(target, lambda file: file.write(page.encode()), durable=False)
+    write_texts(target.parent, {target.name: page})
 
 
 def _table(facts: Mapping[str, str]) -> str:

@@ -33,10 +33,17 @@ def run_with_checkpoints(
 ) -> History:
     """Run until the main line has that many epochs, or go on with a run that was broken off.
 
-    ``checkpoint`` is a folder: the run is saved there every so many rounds, and the newest
-    ``keep`` are kept. The same call in a new process goes on where the old one was, even in the
-    middle of a round; fewer epochs than it has already are refused. ``journal`` is a file for
-    ``Journal``.
+    The same call in a new process goes on where the old one was, even in the middle of a round.
+
+    Args:
+        adapter: what runs; newly made, with the settings of the run that is saved, if one is.
+        epochs: of the main line in the end; fewer than the saved run has already are refused.
+        checkpoint: the folder in which the run is saved.
+        every: how many rounds lie between checkpoints.
+        keep: how many checkpoints are kept, the newest.
+        journal: a file for ``Journal``, if wanted.
+        resume: whether a saved run may (``"allow"``), ``"must"`` or must ``"never"`` be there.
+        on_checkpoint_error: ``"stop"`` where a checkpoint cannot be written, or ``"warn"``.
 
     >>> import tempfile
     >>> from dynhp import lowest
@@ -52,7 +59,7 @@ def run_with_checkpoints(
     >>> folder.cleanup()
     """
     require_count("epochs", epochs)
-    adapter.epochs = epochs  # known before the run is taken back, so that it can be compared
+    adapter.epochs = epochs  # set before the run is loaded, so that the plans can be compared
     with (
         _journal(adapter, journal, on_checkpoint_error),
         checkpoints(
@@ -76,9 +83,15 @@ def resume(
     journal: str | os.PathLike[str] | None = None,
     on_checkpoint_error: OnError = "stop",
 ) -> History:
-    """Go on with the run that is saved in this folder, until the epochs it was planned for.
+    """Go on with the run that is saved in a folder, until the epochs it was planned for.
 
-    The adapter is made anew, with the same settings; one with others is refused.
+    Args:
+        checkpoint: the folder in which the run is saved.
+        adapter: what runs; newly made, with the same settings: one with others is refused.
+        every: how many rounds lie between checkpoints.
+        keep: how many checkpoints are kept, the newest.
+        journal: a file for ``Journal``, if wanted.
+        on_checkpoint_error: ``"stop"`` where a checkpoint cannot be written, or ``"warn"``.
 
     >>> import tempfile
     >>> from dynhp import lowest
@@ -88,7 +101,7 @@ def resume(
     ...     return DynamicGridAdapter(NoisyQuadratic(), {"lr": [0.01, 0.1]},
     ...                               criterion=lowest("loss"), adapt_every=5, try_for=1)
     >>> with checkpoints(folder.name, adapter()) as begun:
-    ...     _ = next(begun.rounds(20))  # one round, and then the lights went out
+    ...     _ = next(begun.rounds(20))  # one round, then the process was killed
     >>> resume(folder.name, adapter()) == adapter().run(20)
     True
     >>> folder.cleanup()
@@ -127,6 +140,14 @@ def checkpoints(
     For runs that are driven by hand: ``rounds``, ``step``, or the ``adapter`` of a loop, of which
     whole rounds are saved. Callbacks with an output that can be cut back (``Journal``) are.
 
+    Args:
+        folder: where the run is saved.
+        adapter: what runs; newly made, with the settings of the run that is saved, if one is.
+        every: how many rounds lie between checkpoints.
+        keep: how many checkpoints are kept, the newest.
+        resume: whether a saved run may (``"allow"``), ``"must"`` or must ``"never"`` be there.
+        on_error: ``"stop"`` where a checkpoint cannot be written, or ``"warn"``.
+
     >>> import tempfile
     >>> from dynhp import adapt, lowest
     >>> from dynhp.testing import Quadratic
@@ -153,7 +174,7 @@ def checkpoints(
     )
     with session.locked(resume):
         session.go_on(resume)
-        # First of all, so that it saves before any other has heard of the new round.
+        # The first callback, so that it saves before any other is called with the new round.
         adapter.executor, adapter.callbacks = session.recording, (session, *adapter.callbacks)
         try:
             yield adapter

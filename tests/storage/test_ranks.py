@@ -12,11 +12,11 @@ from dynhp.errors import CheckpointError
 from dynhp.storage.checkpoint import Agrees, checkpoints, resume, run_with_checkpoints
 from dynhp.storage.ranks import newest_of_all
 from dynhp.testing import NoisyQuadratic
-from tests.support.resuming import Killed
+from tests.support.killing import Killed
 
 
 class Ranked(NoisyQuadratic):
-    """One of two ranks; what the other says is made up."""
+    """One of two ranks; what the other says is given."""
 
     def __init__(self, other: Any = lambda said: said, life: int | None = None) -> None:
         super().__init__(seed=1)

@@ -14,11 +14,11 @@ from scipy import stats
 from dynhp.cli.main import main
 from dynhp.planning import Schedule
 from dynhp_pyg import load_graph
-from dynhp_pyg.cli import files as folder
 from dynhp_pyg.cli import register as cli
 from dynhp_pyg.cli.live import live
 from dynhp_pyg.runs.example import tiny_graph
 from dynhp_pyg.runs.run import LinkRun, run
+from tests.support.terminal import Terminal
 
 METHODS = ("adagrid", "neighbors", "interpolation", "complete", "random", "fixed", "placebo")
 TINY = ["--epochs", "6", "--adapt-every", "3", "--width", "4", "--split", "60/20/20"]
@@ -179,15 +179,15 @@ def test_a_disk_that_fails_leaves_the_old_files_whole(
     out = tmp_path / "out"
     assert train(graph, "--seeds", "1", "--method", "fixed", "--out", str(out)) == 0
     before = {path.name: path.read_bytes() for path in out.iterdir()}
-    whole, calls = folder._beside, []
+    write, calls = Path.write_bytes, []
 
-    def full(place: Path, text: str) -> str:
-        calls.append(text)
+    def full(path: Path, data: bytes) -> int:
+        calls.append(path)
         if len(calls) == 3:
             raise OSError(28, "No space left on device")
-        return whole(place, text)
+        return write(path, data)
 
-    monkeypatch.setattr(folder, "_beside", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     assert train(graph, "--seeds", "1", "--method", "random", "--out", str(out)) == 2
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
@@ -212,11 +212,6 @@ def test_a_missing_package_is_named_with_its_install_line(
     monkeypatch.setattr(cli, "_trained", missing)
     assert train(graph) == 2
     assert "run `pip install 'dynhp[pyg]'`" in capsys.readouterr().err
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def test_a_terminal_gets_a_bar() -> None:

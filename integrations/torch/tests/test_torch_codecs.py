@@ -19,6 +19,7 @@ from dynhp.errors import CodecError
 from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
 from dynhp.storage.codecs import decode, encode
 from dynhp_torch import codecs, optimizer_param, torch_trainer
+from tests.support.killing import Killed
 
 pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf")
 
@@ -256,10 +257,6 @@ def make_adapter() -> tuple[Any, DynamicGridAdapter]:
         trainer, {"lr": [0.001, 0.01, 0.1]}, criterion=lowest("loss"), adapt_every=4, try_for=2
     )
     return trainer, adapter
-
-
-class Killed(BaseException):
-    """The lights went out."""
 
 
 def test_a_torch_run_broken_off_in_mid_round_ends_as_if_it_had_not_been(tmp_path: Path) -> None:

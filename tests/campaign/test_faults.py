@@ -44,17 +44,10 @@ FAILED = {
 LOSING = {"exits": "it ended with exit code 4", "killed": "it was killed by SIGKILL"}
 
 
-@pytest.fixture
-def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "notes"
-    monkeypatch.setenv("CAMPAIGN_NOTES", str(path))
-    return path
-
-
-def check_failures(found: CampaignResults, losing: dict[str, str]) -> None:
-    assert found[0].result == {"value": "none"}
-    assert found[-1].result == {"value": "nothing special"}
-    for run in found[1:-1]:
+def check_failures(results: CampaignResults, losing: dict[str, str]) -> None:
+    assert results[0].result == {"value": "none"}
+    assert results[-1].result == {"value": "nothing special"}
+    for run in results[1:-1]:
         fate = run.settings["fate"]
         assert run.result is None
         assert run.error is not None
@@ -69,7 +62,7 @@ def check_failures(found: CampaignResults, losing: dict[str, str]) -> None:
             elif fate != "mute":
                 assert run.details is not None
                 assert run.error[:60] in run.details
-    assert found.failed == found[1:-1]
+    assert results.failed == results[1:-1]
 
 
 def test_failed_runs_are_recorded_and_tried_again(
@@ -83,7 +76,7 @@ def test_failed_runs_are_recorded_and_tried_again(
     notes.unlink()
     for line in (folder / "results.jsonl").read_text().splitlines()[1:]:
         assert ("details" in json.loads(line)) == ("error" in json.loads(line))
-    monkeypatch.setenv("CAMPAIGN_MENDED", "yes")
+    monkeypatch.setenv("CAMPAIGN_FIXED", "yes")
     again = run_campaign(fated, runs, folder=folder, executor=serial)
     assert again.failed == ()
     assert [run.result for run in again[1:-1]] == [{"fate": "averted"}] * (len(runs) - 2)
@@ -101,26 +94,26 @@ def test_a_run_that_loses_its_worker_is_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CAMPAIGN_GO", str(tmp_path / "marker"))
-    found = run_campaign(once, [{"fate": "killed"}], folder=tmp_path, workers=1)
+    results = run_campaign(once, [{"fate": "killed"}], folder=tmp_path, workers=1)
     assert (tmp_path / "marker").exists()
-    assert found[0].result == {"value": "killed"}
+    assert results[0].result == {"value": "killed"}
 
 
 def test_a_run_that_takes_too_long_has_failed(tmp_path: Path) -> None:
     impatient = partial(Processes, workers=2, time_limit=1.5, retries=0)
-    found = run_campaign(
+    results = run_campaign(
         fated, product(fate=["none", "hangs", "ok"]), folder=tmp_path, executor=impatient
     )
-    assert [run.settings["fate"] for run in found.failed] == ["hangs"]
-    assert str(found[1].error).endswith("it took longer than time_limit=1.5 s")
+    assert [run.settings["fate"] for run in results.failed] == ["hangs"]
+    assert str(results[1].error).endswith("it took longer than time_limit=1.5 s")
 
 
 def test_a_result_that_died_with_its_worker_has_failed(tmp_path: Path) -> None:
     runs = product(method=["grid"], seed=range(3))
-    found = run_campaign(scored, runs, folder=tmp_path, executor=Reaper)
-    assert found.failed == found[:1]
-    assert str(found[0].error).startswith("there is no state to keep: WorkerLost: its worker was")
-    assert [run.result for run in found[1:]] == [scored(**run) for run in runs[1:]]
+    results = run_campaign(scored, runs, folder=tmp_path, executor=Reaper)
+    assert results.failed == results[:1]
+    assert str(results[0].error).startswith("there is no state to keep: WorkerLost: its worker was")
+    assert [run.result for run in results[1:]] == [scored(**run) for run in runs[1:]]
     assert run_campaign(scored, runs, folder=tmp_path, executor=serial).failed == ()
 
 
@@ -210,8 +203,8 @@ def test_broken_off_nothing_is_left_behind_and_what_ended_is_kept(
     assert not (folder / "results.csv").exists()  # it is for the whole list only
     notes.unlink()
     monkeypatch.setenv("CAMPAIGN_HURRY", "yes")
-    found = run_campaign(slow, product(seed=range(4)), folder=folder, executor=serial)
-    assert [run.result for run in found] == [{"half": seed / 2} for seed in range(4)]
+    results = run_campaign(slow, product(seed=range(4)), folder=folder, executor=serial)
+    assert [run.result for run in results] == [{"half": seed / 2} for seed in range(4)]
     assert [line.split()[0] for line in noted(notes)] == ["2", "3"]
 
 

@@ -1,21 +1,19 @@
-"""How far a campaign is: never back, all of it in the end, and a time left that can be believed."""
+"""How far a campaign is: never back, all of it in the end, with an estimate of the time left."""
 
 from __future__ import annotations
 
-import io
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dynhp.campaign import CampaignProgress, product, run_campaign, shown
-from dynhp.campaign.progress import Watch, duration
+from dynhp.campaign import CampaignProgress, run_campaign
+from dynhp.campaign.progress import ProgressMeter, duration
 from tests.support.campaigning import picky, serial
 
 
-def told(folder: Path, runs: Any, **more: Any) -> list[CampaignProgress]:
+def reports(folder: Path, runs: Any, **more: Any) -> list[CampaignProgress]:
     seen: list[CampaignProgress] = []
     run_campaign(picky, runs, folder=folder, executor=serial, progress=seen.append, **more)
     return seen
@@ -23,7 +21,7 @@ def told(folder: Path, runs: Any, **more: Any) -> list[CampaignProgress]:
 
 def test_progress_never_goes_back_and_ends_at_all(tmp_path: Path) -> None:
     runs = [{"seed": seed, "bad": seed == 4} for seed in range(10)]
-    seen = told(tmp_path, runs, cost=lambda run: 0.1 * (1 + run["seed"]))
+    seen = reports(tmp_path, runs, cost=lambda run: 0.1 * (1 + run["seed"]))
     shares = [progress.share for progress in seen]
     assert shares == sorted(shares)
     assert (shares[0], shares[-1]) == (0.0, 1.0)
@@ -37,18 +35,18 @@ def test_progress_never_goes_back_and_ends_at_all(tmp_path: Path) -> None:
 
 def test_what_is_done_counts_and_what_failed_does_not(tmp_path: Path) -> None:
     runs = [{"seed": seed, "bad": seed == 1} for seed in range(4)]
-    told(tmp_path, runs[:2])
-    seen = told(tmp_path, runs)
+    reports(tmp_path, runs[:2])
+    seen = reports(tmp_path, runs)
     assert [(each.done, each.failed) for each in seen] == [(1, 0), (1, 1), (2, 1), (3, 1)]
     assert [each.share for each in seen] == [0.25, 0.5, 0.75, 1.0]
     assert seen[0].left is None
-    told(tmp_path, runs[2:3])
-    (only,) = told(tmp_path, runs[2:3])
+    reports(tmp_path, runs[2:3])
+    (only,) = reports(tmp_path, runs[2:3])
     assert (only.share, only.left, only.done, only.over) == (1.0, None, 1, True)
 
 
 def test_nothing_to_do_is_all_done(tmp_path: Path) -> None:
-    (only,) = told(tmp_path, [])
+    (only,) = reports(tmp_path, [])
     assert (only.share, only.total, only.over) == (1.0, 0, True)
 
 
@@ -56,21 +54,23 @@ def test_the_time_left_follows_the_work(monkeypatch: pytest.MonkeyPatch) -> None
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     seen: list[CampaignProgress] = []
-    watch = Watch({"long": 6.0, "short": 2.0, "before": 2.0}, {"before", "foreign"}, seen.append)
+    meter = ProgressMeter(
+        {"long": 6.0, "short": 2.0, "before": 2.0}, {"before", "foreign"}, seen.append
+    )
     now = 160.0
-    watch.ended("long", failed=False)
+    meter.ended("long", failed=False)
     now = 180.0
-    watch.ended("short", failed=True)
+    meter.ended("short", failed=True)
     assert [(each.share, each.left) for each in seen] == [(0.8, 20.0), (1.0, 0.0)]
-    Watch({"a": 1.0}, set(), None).ended("a", failed=False)  # nobody listens
+    ProgressMeter({"a": 1.0}, set(), None).ended("a", failed=False)  # nothing is called
 
 
 def test_the_end_is_all_whatever_the_sums_are() -> None:
     costs = {str(place): 0.1 for place in range(10)}
     seen: list[CampaignProgress] = []
-    watch = Watch(costs, set(), seen.append)
+    meter = ProgressMeter(costs, set(), seen.append)
     for key in costs:
-        watch.ended(key, failed=False)
+        meter.ended(key, failed=False)
     assert (seen[-1].share, seen[-1].left) == (1.0, 0.0)
     assert seen[-2].percent == 90
 
@@ -104,42 +104,3 @@ def test_progress_in_words() -> None:
     )
     assert [progress(done).percent for done in range(101)] == list(range(101))
     assert progress(999_999, total=1_000_000).percent == 99
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_a_terminal_shows_one_line() -> None:
-    out = Terminal()
-    show = shown(out)
-    for done in (0, 1, 2):
-        show(progress(done, total=2))
-    lines = [f"\r\x1b[K{done} of 2 runs, {50 * done} % of the work" for done in (0, 1, 2)]
-    assert out.getvalue() == "".join(lines) + "\n"
-
-
-def test_a_file_gets_a_line_per_percent() -> None:
-    out = io.StringIO()
-    show = shown(out)
-    for done in range(1001):
-        show(progress(done, total=1000))
-    lines = out.getvalue().splitlines()
-    assert len(lines) == 101
-    assert lines[-1] == "1000 of 1000 runs, 100 % of the work"
-    show(progress(0, total=3))  # the next campaign
-    assert out.getvalue().endswith("\n0 of 3 runs, 0 % of the work\n")
-
-
-def test_standard_error_is_where_it_is_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    show = shown()
-    run_campaign(picky, product(seed=range(2)), folder=tmp_path, executor=serial, progress=show)
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert [line.split(",")[0] for line in printed.err.splitlines()] == [
-        f"{done} of 2 runs" for done in range(3)
-    ]
-    assert sys.stderr is not None

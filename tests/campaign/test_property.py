@@ -55,8 +55,10 @@ def test_any_calls_give_the_table_of_one(campaign: Any, cost: Any) -> None:
             run_campaign(picky, part, folder=in_parts, executor=serial, cost=cost)
             ledger = in_parts / "results.jsonl"
             os.truncate(ledger, round(share * ledger.stat().st_size))
-        found = run_campaign(picky, wanted, folder=in_parts, executor=serial, cost=cost)
-        assert found == expected
+        results = run_campaign(picky, wanted, folder=in_parts, executor=serial, cost=cost)
+        assert results == expected
         assert (in_parts / "results.csv").read_bytes() == (at_once / "results.csv").read_bytes()
-        assert [run.settings for run in found] == wanted
-        assert [run.error is not None for run in found] == [run.get("bad", False) for run in wanted]
+        assert [run.settings for run in results] == wanted
+        assert [run.error is not None for run in results] == [
+            run.get("bad", False) for run in wanted
+        ]

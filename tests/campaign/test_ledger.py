@@ -1,4 +1,4 @@
-"""The folder of a campaign: torn lines are mended, damage is refused, a bad disk loses nothing."""
+"""The folder of a campaign: torn lines are cut off, damage is refused, a bad disk loses nothing."""
 
 from __future__ import annotations
 
@@ -12,26 +12,12 @@ from typing import Any
 
 import pytest
 
-import dynhp.storage.files
 from dynhp.campaign import CampaignResults, campaign_so_far, product, run_campaign
 from dynhp.errors import CheckpointError, DamagedFile
-from tests.storage.test_checkpoint import mounted, readonly
 from tests.support.campaigning import bulky, noted, picky, scored, serial
+from tests.support.disks import ROOT, held_by_another_process, mounted, readonly, remount
 
-ROOT = Path(__file__).resolve().parents[2]
 RUNS = [{"seed": 0}, {"seed": 1, "bad": True}, {"seed": 2, "name": "é"}]
-
-
-@pytest.fixture
-def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "notes"
-    monkeypatch.setenv("CAMPAIGN_NOTES", str(path))
-    return path
-
-
-@pytest.fixture
-def _fast_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 def campaign(folder: Path, runs: Any = RUNS, function: Any = picky) -> CampaignResults:
@@ -58,13 +44,13 @@ def test_the_lines(tmp_path: Path) -> None:
     assert (
         header == b'{"event":"campaign","version":1,"function":"tests.support.campaigning:picky"}'
     )
-    told = without_times(b"\n".join(lines))
-    details = told[1].pop("details")
+    runs = without_times(b"\n".join(lines))
+    details = runs[1].pop("details")
     assert details.startswith("Traceback (most recent call last):\n")
-    assert details.endswith("ValueError: seed 1 is a bad one,\nas was told\n")
+    assert details.endswith("ValueError: seed 1 is a bad one,\nas was said\n")
     assert "in picky\n" in details
-    assert "in train_k\n" not in details  # nothing of ours
-    assert told == [
+    assert "in train_k\n" not in details  # nothing of this library
+    assert runs == [
         {
             "event": "run",
             "settings": {"seed": 0},
@@ -74,7 +60,7 @@ def test_the_lines(tmp_path: Path) -> None:
         {
             "event": "run",
             "settings": {"seed": 1, "bad": True},
-            "error": "ValueError: seed 1 is a bad one,\nas was told",
+            "error": "ValueError: seed 1 is a bad one,\nas was said",
             "seconds": 0,
         },
         {
@@ -97,10 +83,10 @@ def test_a_file_that_was_written_before_this_was(tmp_path: Path) -> None:
         b'{"event":"run","settings":{"seed":1},"error":"ValueError: no","details":null,'
         b'"seconds":0.5}\n',
     )
-    found = campaign(tmp_path / "old", product(seed=[0, 1]), scored)
-    assert found[0].result == {"auc": 0.5, "curve": [[10, {"r": 0.9}]]}
-    assert found[0].seconds == 18.25
-    assert found[1].result == scored(seed=1)
+    results = campaign(tmp_path / "old", product(seed=[0, 1]), scored)
+    assert results[0].result == {"auc": 0.5, "curve": [[10, {"r": 0.9}]]}
+    assert results[0].seconds == 18.25
+    assert results[1].result == scored(seed=1)
 
 
 # Torn, damaged, of something else
@@ -108,8 +94,11 @@ def test_a_file_that_was_written_before_this_was(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("_fast_disk")
 def test_every_part_of_a_file_is_mended(notes: Path, tmp_path: Path) -> None:
-    campaign(tmp_path / "calm")
-    whole, table = written(tmp_path / "calm"), (tmp_path / "calm" / "results.csv").read_bytes()
+    campaign(tmp_path / "undisturbed")
+    whole, table = (
+        written(tmp_path / "undisturbed"),
+        (tmp_path / "undisturbed" / "results.csv").read_bytes(),
+    )
     ends = [place for place, byte in enumerate(whole, start=1) if byte == ord("\n")]
     notes.unlink()
     for size in range(len(whole)):
@@ -142,8 +131,8 @@ def test_every_part_of_a_file_is_mended(notes: Path, tmp_path: Path) -> None:
 def test_a_damaged_line_is_refused_and_nothing_touched(
     damage: Any, message: str, notes: Path, tmp_path: Path
 ) -> None:
-    campaign(tmp_path / "calm")
-    lines = written(tmp_path / "calm").split(b"\n")
+    campaign(tmp_path / "undisturbed")
+    lines = written(tmp_path / "undisturbed").split(b"\n")
     lines[1] = damage(lines[1])
     folder = holding(tmp_path / "damaged", b"\n".join(lines) + b"torn")
     notes.unlink()
@@ -201,32 +190,16 @@ def test_of_two_lines_for_a_run_the_last_counts(tmp_path: Path) -> None:
     assert campaign(tmp_path)[0].result == {"seen": 5, "others": {}}
 
 
-# The disk does not play along
-
-
-HOLD = """
-import sys
-from pathlib import Path
-from dynhp.campaign.ledger import Ledger
-with Ledger.opened(Path(sys.argv[1]), "tests.support.campaigning:picky"):
-    print("mine", flush=True)
-    sys.stdin.read()
-"""
+# Disks that fail, and folders that are in use
 
 
 @pytest.mark.skipif(os.name == "nt", reason="nothing is locked there")
 def test_a_folder_is_for_one_process(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"mine\n"
-        with pytest.raises(CheckpointError, match=r"another process is using .*another folder"):
-            campaign(tmp_path)
-        other.kill()
+    with (
+        held_by_another_process(tmp_path),
+        pytest.raises(CheckpointError, match=r"another process is using .*another folder"),
+    ):
+        campaign(tmp_path)
     assert len(campaign(tmp_path)) == 3
 
 
@@ -240,12 +213,12 @@ def test_a_disk_that_becomes_read_only() -> None:
     with mounted("size=1m") as folder:
         campaign(folder, RUNS[:1])
         before = {path.name: path.read_bytes() for path in folder.iterdir()}
-        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+        remount(folder, "ro")
         assert readonly(folder)
         with pytest.raises(CheckpointError, match=r"cannot write to .*Read-only file system"):
             campaign(folder)
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-        subprocess.run(["mount", "-o", "remount,rw", str(folder)], check=True)
+        remount(folder, "rw")
         assert len(campaign(folder)) == 3
 
 
@@ -260,7 +233,7 @@ def test_a_full_disk(notes: Path) -> None:
         assert written(folder).endswith(b"\n")
         assert noted(notes) == [str(seed) for seed in range(reached + 1)]
         notes.unlink()
-        subprocess.run(["mount", "-o", "remount,size=2m", str(folder)], check=True)
+        remount(folder, "size=2m")
         assert len(campaign(folder, runs, function).failed) == 0
         assert noted(notes) == [str(seed) for seed in range(reached, 9)]
 
@@ -283,7 +256,7 @@ from dynhp.campaign import product, run_campaign
 from dynhp.errors import CheckpointError
 from tests.support.campaigning import bulky, serial
 
-def life(folder, limit=None, deadly=False):
+def run(folder, limit=None, deadly=False):
     child = os.fork()
     if child:
         return os.waitpid(child, 0)[1]
@@ -297,13 +270,13 @@ def life(folder, limit=None, deadly=False):
     os._exit(0)
 
 folder = Path(sys.argv[1])
-assert life(folder / "calm") == 0
-size = (folder / "calm" / "results.jsonl").stat().st_size
+assert run(folder / "undisturbed") == 0
+size = (folder / "undisturbed" / "results.jsonl").stat().st_size
 torn = 0
 for limit in range(0, size, 97):
     for deadly in (True, False):
         place = folder / f"{limit}-{deadly}"
-        status = life(place, limit, deadly)
+        status = run(place, limit, deadly)
         data = (place / "results.jsonl").read_bytes()
         if deadly:  # the kernel kills it in the middle of the line: as with SIGKILL, no last words
             assert status & 0x7F == signal.SIGXFSZ, status
@@ -312,9 +285,9 @@ for limit in range(0, size, 97):
         else:
             assert os.waitstatus_to_exitcode(status) == 7, status
             assert not data or data.endswith(b"\\n")
-        assert life(place) == life(place) == 0  # twice: it must be able to read what it has mended
+        assert run(place) == run(place) == 0  # twice: it must be able to read what it has cut off
         table = (place / "results.csv").read_bytes()
-        assert table == (folder / "calm" / "results.csv").read_bytes()
+        assert table == (folder / "undisturbed" / "results.csv").read_bytes()
 print("torn", torn)
 """
 
@@ -357,25 +330,6 @@ def test_lines_and_names_are_on_disk_before_anything_else_happens(
     ]
 
 
-def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-
-    def broken(file: Any) -> None:
-        file.write(b"half")
-        raise ZeroDivisionError
-
-    for durable in (True, False):
-        assert (
-            dynhp.storage.files.write_atomically(path, lambda f: f.write(b"old"), durable=durable)
-            == 3
-        )
-        with pytest.raises(ZeroDivisionError):
-            dynhp.storage.files.write_atomically(path, broken, durable=durable)
-        assert path.read_bytes() == b"old"
-    assert [each.name for each in tmp_path.iterdir()] == ["file"]
-    dynhp.storage.files.remove(tmp_path / "nothing")
-
-
 def test_a_campaign_can_be_looked_at_while_it_goes_on(tmp_path: Path) -> None:
     whole = campaign(tmp_path)
     data = written(tmp_path)
@@ -383,7 +337,7 @@ def test_a_campaign_can_be_looked_at_while_it_goes_on(tmp_path: Path) -> None:
         (tmp_path / "results.jsonl").write_bytes(data[:size])
         seen = campaign_so_far(picky, RUNS, folder=tmp_path)
         assert tuple(seen) == whole[: max(0, data[:size].count(b"\n") - 1)]
-        assert written(tmp_path) == data[:size]  # a torn line is somebody else's to mend
+        assert written(tmp_path) == data[:size]  # the campaign that goes on may still write it
 
 
 def test_nothing_so_far_is_told(tmp_path: Path) -> None:
