@@ -12,7 +12,7 @@
     ├── LoopError (RuntimeError)        the loop around ``adapt`` did something it must not
     ├── CodecError (TypeError)          a state holds something that cannot be stored
     ├── CheckpointError (RuntimeError)  a checkpoint or journal cannot be written or used
-    │   └── DamagedFile                 a file is torn, was tampered with, or is something else
+    │   └── DamagedFile                 a file is incomplete, was changed, or is of another kind
     └── LawBroken (AssertionError)      ``dynhp.testing`` caught a trainer breaking a law
 """
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 class DynhpError(Exception):
-    """Whatever dynhp raises on purpose."""
+    """Any error that dynhp raises on purpose."""
 
 
 class SettingsError(DynhpError, ValueError):
@@ -78,7 +78,7 @@ class CheckpointError(DynhpError, RuntimeError):
 
 
 class DamagedFile(CheckpointError):
-    """A file is torn, was tampered with, or is something else altogether."""
+    """A file is incomplete, was changed from outside, or is of another kind."""
 
 
 class LawBroken(DynhpError, AssertionError):

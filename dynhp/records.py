@@ -1,4 +1,4 @@
-"""The frozen nouns that travel through a run: candidates, tries, rounds and their history."""
+"""The records of a run, which never change: candidates, tries, rounds and their history."""
 
 from __future__ import annotations
 
@@ -132,9 +132,9 @@ class Try:
 class Round:
     """One period of the run: its tries, the one that was kept and why, and where it ended.
 
-    ``restarted`` tells that the main line went back to the origin after the tries
+    ``restarted`` says that the main line went back to the origin after the tries
     (``keep="value"``), so that the winner's try epochs are overhead too. ``seed`` is what the
-    main line was reseeded with at the round's start, None where it went on undisturbed.
+    main line was reseeded with at the round's start, None where it was not reseeded.
     """
 
     index: int
@@ -201,7 +201,7 @@ class History(Sequence[Round]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundStarted:
-    """Told to callbacks when a round begins, before its first try."""
+    """Given to callbacks when a round begins, before its first try."""
 
     index: int
     start: int
@@ -209,4 +209,4 @@ class RoundStarted:
 
 
 Event: TypeAlias = RoundStarted | Try | Round
-"""What a callback is told, in this order: the round starts, each try ends, the round ends."""
+"""What a callback gets, in this order: the round starts, each try ends, the round ends."""

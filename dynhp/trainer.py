@@ -1,14 +1,15 @@
-"""What a trainer must be able to do, what it may offer besides, and one made of functions."""
+"""What a trainer must be able to do, what else it may offer, and one made of functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from dynhp.errors import SettingsError
+from dynhp._checks import require_callable, require_trainer
 from dynhp.records import Metrics, Value
 
-__all__ = ["ReadsBack", "Reseeds", "State", "Trainer", "TriesBatches", "trainer_from"]
+__all__ = ["ReadsBack", "Reseeds", "State", "Trainer", "TriesBatches", "require_trainer"]
+__all__ += ["trainer_from"]
 
 State: TypeAlias = Any
 """All that decides the future of a training run; opaque to everyone but its trainer."""
@@ -70,7 +71,7 @@ class TriesBatches(Protocol):
 
 
 class _FunctionTrainer:
-    """A trainer whose methods are the functions it was given; a power not given is not there."""
+    """A trainer whose methods are the functions it was given; no others are there."""
 
     def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
         self.__dict__.update(functions)
@@ -88,7 +89,15 @@ def trainer_from(
     hyperparameters: Callable[[], Mapping[str, Value]] | None = None,
     reseed: Callable[[int], None] | None = None,
 ) -> Trainer:
-    """Make a trainer of functions; the last two are its optional powers.
+    """Make a trainer of functions.
+
+    Args:
+        get_state: hands out the state; see ``Trainer.get_state``.
+        set_state: takes a state back.
+        train_k: trains for ``k`` epochs with the given hyperparameters.
+        metrics: measures, without changing anything that follows.
+        hyperparameters: optional, says which values are in force, so that they can be checked.
+        reseed: optional, seeds all generators, for ``randomness="independent"``.
 
     >>> weights = [0.0]
     >>> def train_k(k, hyperparameters):
@@ -112,21 +121,7 @@ def trainer_from(
     }
     functions = {name: function for name, function in given.items() if function is not None}
     for name, function in functions.items():
-        if not callable(function):
-            raise SettingsError(f"trainer_from: {name} must be a function, got {function!r}")
+        require_callable(f"trainer_from: {name}", function)
     made: Any = _FunctionTrainer(functions)
     require_trainer(made)
     return made  # type: ignore[no-any-return]
-
-
-def require_trainer(trainer: object) -> None:
-    """Refuse what is no trainer, naming the methods it lacks."""
-    needed = ("get_state", "set_state", "train_k", "metrics")
-    missing = [name for name in needed if not callable(getattr(trainer, name, None))]
-    if missing:
-        raise SettingsError(
-            f"a trainer needs get_state, set_state, train_k and metrics; {trainer!r} lacks "
-            f"{', '.join(missing)}. Wrap functions with trainer_from(...)"
-        )
-    if isinstance(trainer, type):
-        raise SettingsError(f"a trainer, not its class, is needed, got {trainer!r}")

@@ -14,7 +14,7 @@ from typing import Any
 
 from dynhp.errors import SettingsError
 from dynhp.spaces import SpaceLike
-from dynhp.testing.laws.check import Make, verdicts
+from dynhp.testing.laws import Make, verdicts
 
 GROUP = "dynhp.trainers"
 

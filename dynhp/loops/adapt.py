@@ -19,7 +19,7 @@ from dynhp.proposers import Proposer
 from dynhp.records import History, Value
 from dynhp.rounds.attempt import TryLog, go_to
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
-from dynhp.rounds.tries import Stretch, Tries
+from dynhp.rounds.tries import CarryOutTries, Step, TrainStretch
 from dynhp.selection import Selection
 from dynhp.spaces import Space, SpaceLike
 from dynhp.trainer import trainer_from
@@ -142,29 +142,29 @@ class Loop:
     def _round(self) -> Generator[Epoch, None, None]:
         alpha, done = min(self.adapter.adapt_every, self._left()), 0
         steps = self.adapter.round_steps()
-        work: Tries | Stretch | None = None
+        work: Step | None = None
         try:
             for work in steps:
-                if isinstance(work, Tries):
+                if isinstance(work, CarryOutTries):
                     yield from self._tries(work)
                 else:
                     done = alpha - work.epochs
                     yield from self._stretch(work, start=self.adapter.epoch + done)
         except GeneratorExit:
-            if isinstance(work, Stretch) and done + work.epochs:
+            if isinstance(work, TrainStretch) and done + work.epochs:
                 next(steps, None)  # the main line ends here: record it as it is
             raise
         finally:
             steps.close()  # a steps broken off puts everything back
 
-    def _tries(self, work: Tries) -> Generator[Epoch, None, None]:
-        at, left = work.at, deque(work.heat.jobs())
-        for entrant in work.heat.entrants:
+    def _tries(self, work: CarryOutTries) -> Generator[Epoch, None, None]:
+        at, left = work.at, deque(work.stage.jobs())
+        for running in work.stage.tries:
             job = left.popleft()  # a job done is let go, and with it the state it started from
             go_to(self.adapter.trainer, job, at=at)
             at = UNKNOWN_STATE
-            start = self.adapter.epoch + entrant.record.epochs
-            work.heat.tell((yield from self._attempt(job, start)))
+            start = self.adapter.epoch + running.record.epochs
+            work.stage.take_outcome((yield from self._attempt(job, start)))
             del job
 
     def _attempt(self, job: Job, start: int) -> Generator[Epoch, None, Outcome]:
@@ -178,7 +178,7 @@ class Loop:
                 running.learn(epoch.required())
         return running.outcome(self.adapter.trainer.get_state)
 
-    def _stretch(self, work: Stretch, *, start: int) -> Generator[Epoch, None, None]:
+    def _stretch(self, work: TrainStretch, *, start: int) -> Generator[Epoch, None, None]:
         planned, work.epochs = work.epochs, 0
         while work.epochs < planned:
             epoch = Epoch(work.candidate, number=start + work.epochs, trying=False)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from dynhp._checks import require_instance, require_mapping
 from dynhp.errors import SettingsError, ValueNotInForce, nearest
 from dynhp.records import Candidate, Value
 from dynhp.rounds.read_back import check_value
@@ -18,8 +19,8 @@ __all__ += ["require_bindings", "require_names"]
 class Binding(Protocol):
     """A place for one value. ``get`` must look at what training uses, not at a copy of its own.
 
-    It may have an attribute ``way_out``, a sentence that ends the error where the value found is
-    not the value wanted.
+    It may have an attribute ``way_out``, a sentence that ends the error where the value in force
+    is not the value wanted.
     """
 
     def set(self, value: Value) -> None:
@@ -59,14 +60,14 @@ def require_bindings(bind: Any) -> dict[str, Binding]:
     """Refuse what does not map names to bindings."""
     if bind is None:
         return {}
-    if not isinstance(bind, Mapping):
-        raise SettingsError(f"bind must map names to bindings, got {bind!r}")
+    require_mapping("bind", bind, "map names to bindings")
     for name, binding in bind.items():
-        if not isinstance(binding, Binding) or isinstance(binding, type):
-            raise SettingsError(
-                f"bind: {name!r} needs an object with set(value) and get(), such as "
-                f"attribute(model, 'dropout.p'), got {binding!r}"
-            )
+        require_instance(
+            f"bind: {name!r}",
+            binding,
+            Binding,
+            "an object with set(value) and get(), such as attribute(model, 'dropout.p')",
+        )
     return dict(bind)
 
 
@@ -80,7 +81,7 @@ def require_names(bind: Iterable[str], known: Iterable[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute somewhere below an object, followed afresh each time."""
+    """An attribute somewhere below an object; its path is followed anew each time."""
 
     root: Any
     path: str
@@ -125,7 +126,7 @@ def attribute(root: object, path: str) -> Binding:
     if not isinstance(path, str) or not all(path.split(".")):
         raise SettingsError(f"attribute: the path must look like 'dropout.p', got {path!r}")
     binding = Attribute(root, path)
-    binding.get()  # a path that leads nowhere is refused now, not in the middle of a run
+    binding.get()  # a wrong path is refused now, not in the middle of a run
     return binding
 
 

@@ -17,7 +17,7 @@ __all__ = ["Part", "Parts", "global_generators", "part_of", "stateful_part", "pa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One thing that belongs to the state. What ``get`` gave is never changed by anyone after.
+    """One thing that belongs to the state. What ``get`` returned is never changed afterwards.
 
     ``reseed`` is there for generators, and for objects that have such a method of their own.
     """
@@ -162,7 +162,7 @@ def _numpy_part(generator: np.random.Generator) -> Part:
 
 
 def _legacy_part(source: Any) -> Part:
-    """A part of numpy's module ``random``, or of a ``RandomState``, which has the same words."""
+    """A part of numpy's module ``random``, or of a ``RandomState``, which has the same methods."""
     return Part(
         get=source.get_state,
         set=source.set_state,
@@ -171,4 +171,4 @@ def _legacy_part(source: Any) -> Part:
 
 
 def _ignore(_: object) -> None:
-    """Torch's load_state_dict returns a report, which nobody here reads."""
+    """Torch's load_state_dict returns a report, which is not needed here."""

@@ -1,1 +1,1 @@
-"""The work of one round: jobs for an executor, how a try is carried out, which tries go on."""
+"""The work of one round: jobs for an executor, a try carried out, which tries go on."""

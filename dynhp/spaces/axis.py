@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from dynhp.errors import SettingsError
 from dynhp.records import Value
-
-MOST_POINTS = 10_000
-"""The grid values of an axis are listed often: more of them is a slip, not a grid."""
 
 
 @runtime_checkable
@@ -23,7 +19,7 @@ class Axis(Protocol):
         ...
 
     def start(self) -> Value:
-        """The value to start from when nobody says otherwise."""
+        """The value to start from when no other is given."""
         ...
 
     def neighbors(self, value: Value, radius: int = 1) -> tuple[Value, ...]:
@@ -65,50 +61,6 @@ class ScaledAxis(Axis, Protocol):
         ...
 
 
-def is_number(value: object) -> bool:
-    """Whether this is an int or a float proper: True is not a number here."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def plain(kind: str, value: Any) -> Value:
-    """The value as a plain Python one, or an error where JSON could not carry it."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float) and not math.isfinite(value):
-        raise SettingsError(f"{kind}: values must be finite, got {value!r}")
-    if isinstance(value, int) and value.bit_length() > 63:
-        raise SettingsError(f"{kind}: whole numbers must fit into 64 bits, got {value!r}")
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise SettingsError(
-        f"{kind}: values must be numbers, strings, booleans or None, got {value!r}; "
-        "name the thing with a string and look it up in the trainer"
-    )
-
-
-def check_range(kind: str, low: Any, high: Any, *, log: bool) -> None:
-    """Refuse bounds that are no numbers, are reversed, or have no logarithm."""
-    low, high = plain(kind, low), plain(kind, high)
-    for bound in (low, high):
-        if not is_number(bound):
-            raise SettingsError(f"{kind}: bounds must be numbers, got {bound!r}")
-        if abs(bound) > 1e300:
-            raise SettingsError(f"{kind}: bounds must stay within 1e300 of 0, got {bound!r}")
-    if not isinstance(log, bool):
-        raise SettingsError(f"{kind}: log must be True or False, got {log!r}")
-    if not low < high:
-        raise SettingsError(f"{kind}: low must be below high, got low={low!r}, high={high!r}")
-    if log and low <= 0:
-        raise SettingsError(f"{kind}: a log scale needs low > 0, got low={low!r}")
-
-
-def check_points(kind: str, points: Any) -> None:
-    """Refuse a number of grid points that makes no grid."""
-    if not isinstance(points, int) or isinstance(points, bool) or not 2 <= points <= MOST_POINTS:
-        raise SettingsError(
-            f"{kind}: points must be a whole number from 2 to {MOST_POINTS}, got {points!r}"
-        )
-
-
 def position_of(value: float, low: float, high: float, *, log: bool) -> float:
     """Where ``value`` lies between the bounds, from 0 to 1, on a linear or log scale."""
     if log:  # not the log of a ratio, which can be too large for a float
@@ -124,8 +76,8 @@ def value_at(position: float, low: float, high: float, *, log: bool) -> float:
     return min(max(low, high), max(min(low, high), value))
 
 
-def dusted(value: float, low: float, high: float, *, log: bool) -> float:
-    """The value between the bounds without binary dust: 0.2, not 0.20000000000000004."""
+def rounded(value: float, low: float, high: float, *, log: bool) -> float:
+    """The value between the bounds without rounding error: 0.2, not 0.20000000000000004."""
     if value in (low, high):
         return value
     size = value if log else max(abs(low), abs(high))

@@ -68,7 +68,7 @@ class CheckpointFolder:
         if reasons and not any_whole:
             raise CheckpointError(
                 f"no checkpoint in {str(self.path)!r} can be used: {'; '.join(reasons)}. "
-                "Choose another folder to start anew"
+                "Choose another folder to start a new run"
             )
 
     def read(self, rounds: int, is_sound: Callable[[Any], bool]) -> SavedRun:

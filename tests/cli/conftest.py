@@ -42,7 +42,7 @@ def raising():
 def needing():
     import a_package_that_is_not_there
 
-def one():
+def no_pair():
     return Quadratic
 
 def four():

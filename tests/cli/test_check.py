@@ -56,7 +56,10 @@ def test_an_expected_failure(run: Run) -> None:
         (["mine:number"], "mine:number must be a function without arguments, got 3"),
         (["mine:raising"], "mine:raising() raised OSError: no data"),
         (["mine:needing"], "mine:needing() needs a package that is missing: No module named 'a_"),
-        (["mine:one"], "mine:one() must return (make, space) or (make, space, expected_failures)"),
+        (
+            ["mine:no_pair"],
+            "mine:no_pair() must return (make, space) or (make, space, expected_failures)",
+        ),
         (["mine:four"], "got (1, 2, 3, 4)"),
         (["mine:no_space"], "a space is a mapping from hyperparameter names"),
         (["mine:no_trainer"], "lacks get_state, set_state, train_k, metrics"),
@@ -79,7 +82,7 @@ def test_mistakes_are_told_without_a_traceback(
 
 def test_the_path_is_put_back(run: Run, tmp_path: Path) -> None:
     before = list(sys.path)
-    run("check", "mine:one")
+    run("check", "mine:no_pair")
     assert sys.path == before
     assert str(tmp_path) not in before
 
@@ -105,11 +108,11 @@ def test_a_dependency_that_the_factory_misses(run: Run, install: Callable[..., N
     assert "jax\n  skipped  No module named 'jax'\n" in out
 
 
-@pytest.mark.parametrize("amiss", [AttributeError("no 'example'"), lambda: 3, lambda: (dict, {})])
+@pytest.mark.parametrize("broken", [AttributeError("no 'example'"), lambda: 3, lambda: (dict, {})])
 def test_one_that_is_amiss_does_not_hide_the_others(
-    run: Run, install: Callable[..., None], amiss: Any
+    run: Run, install: Callable[..., None], broken: Any
 ) -> None:
-    install("dynhp.trainers", amiss=amiss, toy=example)
+    install("dynhp.trainers", amiss=broken, toy=example)
     code, out, _ = run("check", "--here")
     assert code == 1
     assert "  BROKEN   " in out

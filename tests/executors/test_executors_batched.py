@@ -73,8 +73,8 @@ def test_no_jobs_no_outcomes() -> None:
     assert list(Batched().run(Counting(), [], at=UNKNOWN_STATE)) == []
 
 
-def fragile(how: Any) -> Fragile:
-    return Fragile(NoisyQuadratic, bad=(0.1,), how=how)
+def fragile(failure: Any) -> Fragile:
+    return Fragile(NoisyQuadratic, bad=(0.1,), failure=failure)
 
 
 def test_a_pass_that_raises_is_repeated_one_by_one(caplog: pytest.LogCaptureFixture) -> None:

@@ -132,7 +132,7 @@ class Wide(NoisyQuadratic):
 def made(name: str, callbacks: Sequence[Callable[[Any], None]] = ()) -> DynamicGridAdapter:
     """The adapter of a case, around a new trainer."""
     case = CASES[name]
-    inner: Any = Fragile(Wide, bad=case["bad"], how="raise") if "bad" in case else Wide()
+    inner: Any = Fragile(Wide, bad=case["bad"], failure="raise") if "bad" in case else Wide()
     if "keep_best" in case:
         inner = KeepBest(inner, lowest("loss"))
     not_of_adapters = {"bad", "keep_best", "dies", "every"}

@@ -50,7 +50,7 @@ def mortal(case: Mapping[str, Any], calls: int | None = None) -> MortalTrainer:
     """The trainer of a case, which is killed after so many calls of ``train_k``."""
     inner: Any = NoisyQuadratic(noise=0.5, seed=4)
     if "bad" in case:
-        inner = Fragile(lambda: NoisyQuadratic(noise=0.5, seed=4), bad=case["bad"], how="raise")
+        inner = Fragile(lambda: NoisyQuadratic(noise=0.5, seed=4), bad=case["bad"], failure="raise")
         inner.reseed = inner.inner.reseed
     if case.get("keep_best"):
         inner = KeepBest(inner, lowest("loss"))

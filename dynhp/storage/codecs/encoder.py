@@ -139,7 +139,7 @@ class Encoder:
         return {"$tuple": items}
 
     def _dict(self, value: dict[Any, Any]) -> Any:
-        # Names speak for themselves; any other key is a value of its own.
+        # JSON has names for keys; any other key is encoded as a value.
         if all(type(key) is str and key.isascii() and key[:1] != "$" for key in value):
             return self._inside(value, lambda: {key: self._at(key, value[key]) for key in value})
         pairs = self._inside(
@@ -184,7 +184,7 @@ class Encoder:
 
 
 def _order(value: np.ndarray[Any, Any]) -> Any:
-    """The axes as they lie in memory, for sums come out differently in another order."""
+    """The axes as they lie in memory, because sums come out differently in another order."""
     if value.flags.c_contiguous or value.flags.f_contiguous:
         return "C" if value.flags.c_contiguous else "F"
     axes = sorted(range(value.ndim), key=lambda axis: -abs(value.strides[axis]))

@@ -88,5 +88,5 @@ def register_dataclass(kind: type, *, name: str) -> None:
 
 
 def _full_name(kind: type) -> str:
-    # A module that is imported anew makes its classes anew; they are the same types.
+    # A module that is imported again makes its classes again; they are the same types.
     return f"{kind.__module__}.{kind.__qualname__}"

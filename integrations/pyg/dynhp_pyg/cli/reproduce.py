@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from dynhp.campaign import CampaignResults, campaign_so_far, run_campaign, shown
 from dynhp.campaign.progress import duration
 from dynhp.errors import SettingsError, nearest
+from dynhp_pyg.checks import whole
 from dynhp_pyg.cli.files import check_writable, write_files
-from dynhp_pyg.model.hyperparameters import whole
 
 if TYPE_CHECKING:
     from dynhp_pyg.paper.protocol import Part

@@ -12,7 +12,7 @@ import torch
 
 from dynhp import plan_for
 from dynhp.errors import SettingsError
-from dynhp_pyg.model.hyperparameters import whole
+from dynhp_pyg.checks import whole
 from dynhp_pyg.paper.compared import RATIO, Pair
 from dynhp_pyg.runs.methods import adapter_for
 from dynhp_pyg.runs.run import run

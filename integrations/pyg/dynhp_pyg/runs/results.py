@@ -67,7 +67,7 @@ def json_text(results: Sequence[LinkResult]) -> str:
 
 
 def csv_text(results: Sequence[LinkResult]) -> str:
-    """Write a row for each seed, with the settings beside the results."""
+    """Write a row for each seed: its settings, then its results."""
     rows = [_flat(each) for each in results]
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
@@ -77,13 +77,13 @@ def csv_text(results: Sequence[LinkResult]) -> str:
 
 
 def seconds_text(results: Sequence[LinkResult]) -> str:
-    """Write the time taken, which no two runs share, apart from the rest."""
+    """Write the time taken, which differs from run to run, as a file of its own."""
     seconds = [{"seed": each.settings.seed, "seconds": each.seconds} for each in results]
     return json.dumps({"format": f"{_FORMAT}-seconds", "version": 1, "runs": seconds}) + "\n"
 
 
 def planned(result: LinkResult) -> str:
-    """The planned epochs: a number, or from least to most where it depends on the way."""
+    """The planned epochs: a number, or from least to most where it depends on the tries."""
     least, most = result.plan.least.total, result.plan.most.total
     return str(most) if least == most else f"{least} to {most}"
 

@@ -8,13 +8,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dynhp_pyg.graphs.errors import DataError, unknown_name
+from dynhp_pyg.checks import one_of
+from dynhp_pyg.graphs.arrays import Ints
+from dynhp_pyg.graphs.errors import DataError
 from dynhp_pyg.graphs.graph import Graph
 from dynhp_pyg.splits.communities import Communities
 from dynhp_pyg.splits.negatives import NegativeSampler
 from dynhp_pyg.splits.ratios import Ratios
 
-Ints = NDArray[np.int64]
 SplitProtocol = Literal["undirected", "paper"]
 
 LEAK_WARNING = (
@@ -28,7 +29,7 @@ class Split:
     """The edges of a graph in three parts, with negatives: made by `make_split`.
 
     Under "undirected" a column is a pair u < v that stands for both directions; under "paper"
-    it is a single arc. `negatives` draws the training negatives, anew for every epoch.
+    it is a single arc. `negatives` draws the training negatives, again for every epoch.
     """
 
     graph: Graph
@@ -50,9 +51,8 @@ class Split:
         return LEAK_WARNING if self.protocol == "paper" else None
 
     def message_edges(self, stage: Literal["validation", "test"]) -> Ints:
-        """The edges that pass messages: training ones, at the test with the validation ones."""
-        if stage not in ("validation", "test"):
-            raise unknown_name("stage", stage, ("validation", "test"))
+        """The edges that pass messages: those of training, at the test also those of validation."""
+        one_of("stage", stage, ("validation", "test"), error=DataError)
         if stage == "validation":
             return self.train
         return np.concatenate([self.train, self.validation], axis=1)
