@@ -186,5 +186,5 @@ def _anchor(title: str) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Text in one line, in which nothing is taken for a sign of Markdown's."""
+    """Text on one line, with every character escaped that Markdown would read as markup."""
     return re.sub(r"([\\|<>*_`\[\]])", r"\\\1", " ".join(text.split()))
