@@ -1,1 +1,1 @@
-"""The AdaGrid paper, reproduced: its runs, its tables compared with ours, and what the differences are worth."""
+"""The AdaGrid paper, reproduced: its runs, its tables compared with ours, its gains tested."""
