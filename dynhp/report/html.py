@@ -13,11 +13,11 @@ from dynhp.records import Round, Value
 from dynhp.report.style import PAGE, PICTURE
 from dynhp.report.svg import line_chart
 from dynhp.report.text import label, summary
-from dynhp.storage.files import write_atomically
+from dynhp.storage.files import write_texts
 
 __all__ = ["html_report", "write_html"]
 
-# What the pages of runs have besides: they are narrow, and their tables hold sentences.
+# What the pages of runs add: they are narrow, and their tables hold sentences.
 _OF_RUNS = """
 body { max-width: 780px } svg circle.try { fill: var(--soft) } table { width: 100% }
 td { white-space: normal } pre { overflow: auto } .hint { font-style: italic }
@@ -33,7 +33,14 @@ def html_report(
     facts: Mapping[str, str] | None = None,
     hints: Sequence[str] = (),
 ) -> str:
-    """The page as text; ``facts`` are shown as a table at the top, ``hints`` as they are.
+    """The page as text.
+
+    Args:
+        history: the rounds of the run.
+        title: the heading of the page.
+        plan: what the run was planned to cost, to be shown with what it did cost.
+        facts: names and values for a table at the top.
+        hints: sentences to show under that table.
 
     >>> "<h1>Demo</h1>" in html_report([], title="Demo")
     True
@@ -65,8 +72,7 @@ def html_report(
 def write_html(path: str | os.PathLike[str], page: str) -> None:
     """Write the page whole or not at all."""
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(target, lambda file: file.write(page.encode()), durable=False)
+    write_texts(target.parent, {target.name: page})
 
 
 def _table(facts: Mapping[str, str]) -> str:

@@ -89,10 +89,15 @@ def line_chart(
     names: Sequence[str] | None = None,
     axis: Sequence[float] = (),
 ) -> str:
-    """Draw a line through points (as stairs where values hold until the next), and dots.
+    """Draw a line through points over epochs, and dots.
 
-    ``names`` are the labels of 0, 1, 2, … where the values are places in a list; ``axis`` has
-    the values to label where these are known, so that several pictures have the same.
+    Args:
+        points: epochs and values; values that are not finite are left out.
+        label: what the picture shows.
+        stairs: whether a value holds until the next point.
+        dots: more epochs and values, drawn as dots.
+        names: the labels of 0, 1, 2, … where the values are positions in a list.
+        axis: the values to label, where several pictures must have the same axis.
 
     >>> line_chart([(0, 1.0), (10, 2.0)], label="loss").startswith("<svg")
     True

@@ -129,4 +129,4 @@ def fixed(ratio: float) -> ComparedMethod:
 COMPLETE = ComparedMethod(name="complete")
 RANDOM = ComparedMethod(name="random")
 UNADAPTED = fixed(0.5)
-"""What leaves everything alone: one ratio, nothing adapted, cosine schedule."""
+"""The method that leaves everything alone: one ratio, nothing adapted, cosine schedule."""

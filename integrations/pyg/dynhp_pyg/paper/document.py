@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from dynhp.report.style import PAGE, PICTURE
 from dynhp.report.svg import standalone
+from dynhp.report.table import text_table
 from dynhp_pyg.paper.differences import Side
 
 __all__ = ["Cell", "CellValue", "Figure", "Section", "Table", "document_files", "grouped"]
@@ -69,6 +70,24 @@ class Table:
             [row[place].values.get(name) for place, _, name in names] for row in self.rows
         )
         return text.getvalue()
+
+    def plain_text(self) -> str:
+        """Write it for a terminal, its columns as lines, so that it is narrower.
+
+        >>> row = (Cell(text="Fixed", values={}), Cell(text="97.50", values={}, second_line="gap"))
+        >>> table = Table(name="", title="Demo", headings=("method", "AUC"), rows=(row,))
+        >>> print(table.plain_text())
+        Demo
+        method  Fixed
+        AUC     97.50
+                gap
+        """
+        lines: list[list[str]] = []
+        for heading, cells in zip(self.headings, zip(*self.rows, strict=True), strict=True):
+            lines.append([heading, *(cell.text for cell in cells)])
+            if any(cell.second_line for cell in cells):
+                lines.append(["", *(cell.second_line for cell in cells)])
+        return f"{self.title}\n{text_table(lines)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,5 +186,5 @@ def _anchor(title: str) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Text in one line, in which nothing is taken for a sign of Markdown's."""
+    """Text on one line, with every character escaped that Markdown would read as markup."""
     return re.sub(r"([\\|<>*_`\[\]])", r"\\\1", " ".join(text.split()))

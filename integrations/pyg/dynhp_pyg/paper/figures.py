@@ -93,8 +93,8 @@ def ratio_figures(results: Results) -> tuple[Figure, ...]:
 
 
 def _far_apart(measured: Sequence[Mark], published: Sequence[Mark]) -> bool:
-    ours, theirs = ([mark.auc for mark in marks] for marks in (measured, published))
-    return max(ours) + 1 < min(theirs) or min(ours) - 1 > max(theirs)
+    here, there = ([mark.auc for mark in marks] for marks in (measured, published))
+    return max(here) + 1 < min(there) or min(here) - 1 > max(there)
 
 
 def _auc_figure(column: Column, marks: Sequence[Mark], whose: str, *, folded: bool) -> Figure:
@@ -187,7 +187,7 @@ def _legend(marks: Sequence[Mark]) -> Iterator[str]:
 
 
 def _names(slots: dict[str, float], marks: Sequence[Mark]) -> Iterator[str]:
-    """Under each method its name, and its cost where that is not the one before."""
+    """Under each method its name, and its cost where that differs from the cost before it."""
     cost = {mark.label: f"{mark.relative:.2f}" for mark in marks}
     y, before = _CANVAS.height - _CANVAS.bottom + 16, ""
     for name, across in slots.items():

@@ -26,7 +26,7 @@ Part = Literal["tables", "headline", "variants", "quick"]
 RunSettings = dict[str, Any]
 
 TASK_NAME = "dynhp_pyg.reproduction.one:one"
-"""What ledgers call `train_run`, also those of before it was moved here: never change it."""
+"""What ledgers call `train_run`, also those written before it moved here: never change it."""
 
 GRAPHS = ("cora", "citeseer")
 SPLITS = ("20/40/40", "50/25/25", "80/10/10")

@@ -54,7 +54,7 @@ def _by_column(negatives: str, values: tuple[float, ...]) -> dict[Column, float]
 
 
 MODEL: Mapping[str, int] = MappingProxyType({"layers": 2, "width": 64, "epochs": 500})
-"""The one model that the tables of the paper are of."""
+"""The only model that the paper's tables have results of."""
 
 
 def is_published_model(settings: Mapping[str, Any]) -> bool:

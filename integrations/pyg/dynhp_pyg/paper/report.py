@@ -19,7 +19,6 @@ from dynhp_pyg.paper.tables.paired import paired_notes, paired_tables
 from dynhp_pyg.paper.tables.paper import criteria_table, means_table, paper_tables
 from dynhp_pyg.paper.tables.ratios import changes_table, fixed_table
 from dynhp_pyg.paper.tables.variants import recommended_table, variants_table
-from dynhp_pyg.paper.text import table_as_text
 
 __all__ = ["report", "summary"]
 
@@ -62,7 +61,7 @@ def summary(
     """Say for a terminal what matters: the caveats, the main tables, the findings."""
     results = _results(ended, runs)
     tables = (each for each in _SECTIONS[part][0](results).parts if isinstance(each, Table))
-    shown = [table_as_text(table) for table in tables if table.name in _MAIN]
+    shown = [table.plain_text() for table in tables if table.name in _MAIN]
     sentences = "\n".join(findings(results, part=part))
     return "\n\n".join([*caveats(results), *shown, sentences]).rstrip()
 

@@ -21,7 +21,7 @@ TOLERANCE = 0.8
 class Agreement:
     """How many cells of the paper's tables there are, were measured and agree; which do not.
 
-    ``inside`` of the ``intervals`` of ours hold the published value.
+    Of our ``intervals`` as many as ``inside`` hold the published value.
     """
 
     cells: int

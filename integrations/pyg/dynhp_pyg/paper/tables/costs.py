@@ -11,7 +11,7 @@ __all__ = ["cost_table", "seconds_table"]
 
 
 def cost_table(results: Results) -> Table:
-    """The epochs of each method, in all and against one plain run."""
+    """The epochs of each method, in all and relative to one plain run."""
     each = {method: results.in_all_columns(method) for method in _listed(results)}
     return Table(
         name="cost",

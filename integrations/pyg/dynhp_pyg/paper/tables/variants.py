@@ -91,9 +91,9 @@ def _cells(
 
 
 def _placebo(results: Results, method: ComparedMethod) -> ComparedMethod | None:
-    """The placebo with as many tries as this full grid; others try fewer and have no fair one.
+    """The placebo with as many tries as this full grid; other methods try fewer and have none.
 
-    A placebo holds the value, so that hyperparameters with as many values share one.
+    A placebo never changes the value, so hyperparameters with as many values share a placebo.
     """
     if method.name != "adagrid":
         return None
