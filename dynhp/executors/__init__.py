@@ -1,4 +1,4 @@
-"""Executors: who carries out the tries of a round."""
+"""Executors: they carry out the tries of a round, in turn, in one pass or side by side."""
 
 from dynhp.executors.batched import Batched
 from dynhp.executors.pool.processes import Processes
