@@ -67,7 +67,7 @@ class Executor(Protocol):
 
 @runtime_checkable
 class CompletesAnyOrder(Protocol):
-    """Optional: an executor that hands out outcomes as they end, which campaigns like better."""
+    """Optional: an executor that hands out outcomes as they end, which campaigns prefer."""
 
     def as_completed(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Outcome]]:
         """Yield the place of each job and its outcome, the first to end first."""
@@ -76,7 +76,7 @@ class CompletesAnyOrder(Protocol):
 
 @runtime_checkable
 class Closes(Protocol):
-    """Optional: an executor with something to end, as after Ctrl-C; one around it passes it on."""
+    """Optional: an executor with something to end, as after Ctrl-C; a wrapper passes it on."""
 
     def close(self) -> None:
         """End it; the next run starts anew."""
