@@ -44,6 +44,7 @@ TESTS = (
     "tests/repository/test_mutants.py",
     "tests/rounds",
     "tests/test_advice.py",
+    "tests/test_bad_input_criteria.py",
     "tests/test_records.py",
     "tests/test_selection.py",
     "tests/wrappers",
