@@ -198,7 +198,18 @@ def pickled_factory(
         "a closure"
     ),
 ) -> bytes:
-    """Pickle what builds a trainer for the workers of an executor; refuse what cannot be sent."""
+    """Pickle what builds a trainer for the workers of an executor; refuse what cannot be sent.
+
+    Args:
+        executor: the name with which an error message begins.
+        make_trainer: what builds the trainer, such as a class.
+        dumps: pickles it.
+        way_out: the end of the error message where that fails.
+
+    >>> from dynhp.testing import Quadratic
+    >>> pickle.loads(pickled_factory("Mine", Quadratic)).__name__
+    'Quadratic'
+    """
     if not callable(make_trainer):
         raise SettingsError(
             f"{executor}: make_trainer must be a function that builds a fresh trainer, got "

@@ -20,6 +20,15 @@ class Criterion(Protocol):
 
     It may have an attribute ``metrics``, the names it reads: they are then checked before the
     run and watched during tries, and a try in which one is not finite has failed.
+
+    >>> from dynhp import DynamicGridAdapter
+    >>> from dynhp.testing import Quadratic
+    >>> def slope(series, progress):  # how much the loss falls within the try
+    ...     return series[0]["loss"] - series[-1]["loss"]
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.2, 0.9]}, criterion=slope,
+    ...                              adapt_every=4, try_for=2)
+    >>> adapter.step().candidate
+    Candidate(lr=0.2)
     """
 
     def __call__(self, series: Sequence[Metrics], progress: Progress) -> float:

@@ -26,7 +26,15 @@ __all__ += ["ValueNotInForce", "nearest"]
 
 
 class DynhpError(Exception):
-    """Any error that dynhp raises on purpose."""
+    """Any error that dynhp raises on purpose.
+
+    >>> from dynhp import Float
+    >>> try:
+    ...     Float(1.0, 0.1)
+    ... except DynhpError as error:
+    ...     print(f"{type(error).__name__}: {error}")
+    SettingsError: Float: low must be below high, got low=1.0, high=0.1
+    """
 
 
 class SettingsError(DynhpError, ValueError):

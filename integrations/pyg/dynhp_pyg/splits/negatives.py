@@ -27,6 +27,16 @@ class NegativeSampler(Protocol):
     `sample` may repeat a pair (training draws again every epoch); `distinct` never does
     (evaluation). Both give exactly `count` pairs, shape (2, count), in an order without meaning.
     `distinct` refuses to draw more pairs than there are, `sample` only where there are none.
+
+    >>> from dataclasses import replace
+    >>> from dynhp_pyg.runs.example import tiny_split
+    >>> class HardNegatives:  # from a list of your own
+    ...     pairs = np.array([[0, 0, 1], [3, 6, 4]])
+    ...     def sample(self, count, rng): return self.pairs[:, rng.integers(0, 3, count)]
+    ...     def distinct(self, count, rng): return rng.permutation(self.pairs, axis=1)[:, :count]
+    >>> split = replace(tiny_split(), negatives=HardNegatives())
+    >>> split.negatives.sample(5, np.random.default_rng(0)).shape
+    (2, 5)
     """
 
     def sample(self, count: int, rng: np.random.Generator) -> Ints:
