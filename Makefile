@@ -1,8 +1,13 @@
 # Everything sets itself up: a virtual environment in .venv with the versions of constraints.txt.
 PYTHON ?= python3
 VENV := .venv
+COMMA := ,
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# What can be installed with dynhp: an extra for each integration, and those of the core.
+INTEGRATIONS := $(notdir $(wildcard integrations/*))
+EMPTY :=
+EXTRAS := $(subst $(EMPTY) $(EMPTY),$(COMMA),$(INTEGRATIONS) rich igraph)
 # glibc gives large blocks back to the system after every step; keeping them makes training faster.
 FAST_MALLOC := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
 # Tests run side by side: threads of their own would only get in each other's way.
@@ -30,12 +35,12 @@ help:
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt hatch_build.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade --constraint constraints.txt pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch hatchling editables
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation \
-		--editable ".[rich,torch,pyg,igraph,ray]" --group test --group lint
+		--editable ".[$(EXTRAS)]" --group test --group lint
 	@touch $(READY)
 
 demo: $(READY)
@@ -80,7 +85,7 @@ bench-core: $(READY)
 
 # Both always run, and either may fail it.
 bench-executors: $(READY)
-	$(BIN)/python benchmarks/bench_executors.py; found=$$?; $(BENCH_RAY) && exit $$found
+	$(BIN)/python benchmarks/bench_executors.py; status=$$?; $(BENCH_RAY) && exit $$status
 
 bench-executors-ray: $(READY)
 	$(BENCH_RAY)

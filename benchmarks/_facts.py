@@ -1,4 +1,4 @@
-"""The machine and the versions a benchmark ran on, and a table of what it found."""
+"""The machine and the versions a benchmark ran on, and a table of what it measured."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure; without a limit it is told for information only."""
+    """One figure; without a limit it is for information only."""
 
     what: str
-    found: float
+    value: float
     unit: str
     limit: float | None = None
     note: str = ""
@@ -31,7 +31,7 @@ class Row:
         """PASS, FAIL, or nothing where there is no limit; what is not a number fails."""
         if self.limit is None:
             return ""
-        return "PASS" if self.found <= self.limit else "FAIL"
+        return "PASS" if self.value <= self.limit else "FAIL"
 
 
 def machine() -> str:
@@ -49,8 +49,8 @@ def table(rows: Sequence[Row]) -> str:
     lines = []
     for row in rows:
         limit = "" if row.limit is None else f"<= {row.limit:g}"
-        found = f"{row.found:8.2f} {row.unit:<6}"
-        lines.append(f"{row.what:<{width}}  {found}  {limit:<8} {row.verdict:<4}  {row.note}")
+        value = f"{row.value:8.2f} {row.unit:<6}"
+        lines.append(f"{row.what:<{width}}  {value}  {limit:<8} {row.verdict:<4}  {row.note}")
     return "\n".join(line.rstrip() for line in lines)
 
 

@@ -19,7 +19,7 @@ _ROUNDS = 3000
 
 
 class Nothing:
-    """A trainer that does nothing, as fast as it can be done."""
+    """A trainer that does nothing, as fast as possible."""
 
     def get_state(self) -> int:
         return 0
@@ -41,7 +41,7 @@ def rows() -> list[Row]:
     # Relative errors count, or the round with 81 tries would decide alone.
     per_try, per_round = np.polyfit(_SIZES, times, 1, w=1 / times)
     steepest = (times[-1] - times[-2]) / (_SIZES[-1] - _SIZES[-2])
-    seen = ", ".join(f"{size}: {found:.0f}" for size, found in fastest.items())
+    seen = ", ".join(f"{size}: {time_:.0f}" for size, time_ in fastest.items())
     return [
         Row("overhead per try", per_try, "µs", 50, "line through the fastest rounds"),
         Row("overhead per round", per_round, "µs", 200, f"µs of a round by its tries: {seen}"),

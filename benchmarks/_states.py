@@ -1,4 +1,4 @@
-"""Trainers for the benchmark of executors; in a module of their own, for workers import it."""
+"""Trainers for the benchmark of executors; in a module of their own, because workers import it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Busy", "Large", "compute"]
+__all__ = ["Busy", "LargeState", "compute"]
 
 
-class Large:
+class LargeState:
     """A trainer whose state is one large array; training writes one number into it."""
 
     def __init__(self, megabytes: float) -> None:
@@ -30,7 +30,7 @@ class Large:
 
 
 class Busy:
-    """A trainer that computes, in pure Python; where ``slope`` is not 0, the less the larger x."""
+    """A trainer that computes, in pure Python; with ``slope`` above 0, the less the larger x is."""
 
     def __init__(self, steps: int, slope: float = 0.0) -> None:
         self.steps = steps

@@ -21,8 +21,8 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=500)
     arguments = parser.parse_args()
     print(machine())
-    found = [seconds(arguments.runs) for _ in range(3)]
-    first, each = (statistics.median(column) for column in zip(*found, strict=True))
+    times = [seconds(arguments.runs) for _ in range(3)]
+    first, each = (statistics.median(column) for column in zip(*times, strict=True))
     note = f"{WORKERS} workers, median of 3 campaigns of {arguments.runs} runs"
     rows = [
         Row("until the first result", first * 1e3, "ms", None, "two processes start"),

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 from _facts import Row, machine, table
-from _states import Busy, Large, compute
+from _states import Busy, LargeState, compute
 
 from dynhp import DynamicGridAdapter, Serial, highest
 from dynhp.executors import Processes
@@ -143,7 +143,7 @@ def one_megabyte() -> list[Row]:
 
 
 def _rounds(megabytes: float, order: Sequence[int], repeats: int) -> list[list[float]]:
-    make = functools.partial(Large, megabytes)
+    make = functools.partial(LargeState, megabytes)
     with Processes(make, workers=WORKERS) as executor:
         return rounds(make(), order, executor, repeats)
 

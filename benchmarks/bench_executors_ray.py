@@ -18,7 +18,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from _facts import Row, machine, table
-from _states import Busy, Large, compute
+from _states import Busy, LargeState, compute
 from bench_executors import (
     ORDERS,
     SLOPE,
@@ -46,8 +46,8 @@ def main() -> int:
     load = os.getloadavg()[0]  # before anything is measured
     with tempfile.TemporaryDirectory() as home:
         os.environ["HOME"] = os.environ["RAY_TMPDIR"] = home  # Ray keeps a token and logs there
-        with RayExecutor(functools.partial(Large, 1), actors=ACTORS, num_cpus=0.1) as first:
-            round_of(Large(1), ORDERS["three lead"], first)  # the others use the Ray of this one
+        with RayExecutor(functools.partial(LargeState, 1), actors=ACTORS, num_cpus=0.1) as first:
+            round_of(LargeState(1), ORDERS["three lead"], first)  # starts the Ray of the others
             rows = [*speed(), *(overhead(*each) for each in ORDERS.items()), *hundred_megabytes()]
     print(table(rows))
     failed = [row.what for row in rows if row.verdict == "FAIL"]
@@ -95,7 +95,7 @@ def _faster(name: str, make: Callable[[], Busy], limit: float) -> Row:
 
 def overhead(name: str, order: Sequence[int]) -> Row:
     """What a try with a state of 1 MB takes more than in Serial, with nothing to train."""
-    columns = _rounds(functools.partial(Large, 1), order, 30)
+    columns = _rounds(functools.partial(LargeState, 1), order, 30)
     more = statistics.median(columns[1]) - statistics.median(columns[0])
     note = f"a round: {medians('Serial, Ray', columns)}"
     return Row(f"1 MB, overhead per try, {name}", more / TRIES * 1e3, "ms", OVERHEAD, note)
@@ -104,7 +104,7 @@ def overhead(name: str, order: Sequence[int]) -> Row:
 def hundred_megabytes() -> list[Row]:
     """The time of a round with a state of 100 MB against that of its unavoidable copies alone."""
     return [
-        against_copies(name, order, "Ray", _rounds(functools.partial(Large, 100), order, 7))
+        against_copies(name, order, "Ray", _rounds(functools.partial(LargeState, 100), order, 7))
         for name, order in ORDERS.items()
     ]
 

@@ -17,11 +17,12 @@ import numpy as np
 import sklearn
 import torch
 import torch_geometric
-from linkpred_rival import Rival
+from linkpred_rival import PlainLoop
 from linkpred_scaling import scaling
 
-from dynhp_pyg import fast, objective, propagation, trainer
 from dynhp_pyg.graphs.bundled import load_dataset
+from dynhp_pyg.model import measurements, trainer
+from dynhp_pyg.model.engines import fast, objective, sparse
 from dynhp_pyg.splits.make import Split, make_split
 
 P = ParamSpec("P")
@@ -33,18 +34,18 @@ WIDTH, LAYERS = 64, 2
 # Where an epoch's time goes: a name, and the function that spends it.
 PARTS: tuple[tuple[str, Any, str], ...] = (
     ("sampling: message edges, negatives", trainer, "draw"),
-    ("message matrix", propagation.MessagePassing, "of"),
+    ("message matrix", sparse.MessagePassing, "of"),
     ("forward (message matrix included)", fast.FastGcn, "forward"),
     ("gradient of the pairs", objective.Objective, "gradient"),
     ("backward (gradient of the pairs included)", fast.FastGcn, "backward"),
     ("optimiser step", fast, "sgd_step"),
     ("validation forward", fast.FastGcn, "scores"),
-    ("validation AUC", trainer, "roc_auc"),
+    ("validation AUC", measurements, "roc_auc"),
 )
 
 
 def seconds(work: Callable[[], object], times: int) -> list[float]:
-    """Give the CPU time of each of so many calls."""
+    """Give the CPU time of each call."""
     taken = []
     for _ in range(times):
         began = time.process_time()
@@ -54,7 +55,7 @@ def seconds(work: Callable[[], object], times: int) -> list[float]:
 
 
 def machine() -> None:
-    """Print what this was measured on."""
+    """Print on what machine and with which versions this was measured."""
     model = next(
         (line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if "model name" in line),
         platform.processor(),
@@ -76,28 +77,28 @@ def _lines(path: str) -> list[str]:
 
 
 def side_by_side(name: str, rounds: int) -> float:
-    """Print both epochs' times, taken in turns so that both meet the same machine."""
+    """Print both epochs' times, measured alternately so that both have the same conditions."""
     split = make_split(load_dataset(name))
-    rival, ours = Rival(split), trainer.LinkPredictionTrainer(split)
-    theirs_taken, ours_taken = [], []
+    plain, fast_trainer = PlainLoop(split), trainer.LinkPredictionTrainer(split)
+    plain_taken, fast_taken = [], []
     for _ in range(rounds):
-        theirs_taken += seconds(rival.epoch, 5)
-        ours_taken += seconds(lambda: ours.train_k(1, {}), 50)
-    ratio = min(theirs_taken) / min(ours_taken)
-    middle = statistics.median(theirs_taken) / statistics.median(ours_taken)
+        plain_taken += seconds(plain.epoch, 5)
+        fast_taken += seconds(lambda: fast_trainer.train_k(1, {}), 50)
+    ratio = min(plain_taken) / min(fast_taken)
+    middle = statistics.median(plain_taken) / statistics.median(fast_taken)
     print(f"\n{name}: an epoch (training step and validation AUC), ms of CPU time")
     print(f"{'':28}{'minimum':>9}{'median':>9}{'epochs':>8}")
-    for label, taken in (("ordinary PyG loop", theirs_taken), ("dynhp_pyg", ours_taken)):
+    for label, taken in (("ordinary PyG loop", plain_taken), ("dynhp_pyg", fast_taken)):
         print(
             f"{label:28}{1e3 * min(taken):9.2f}{1e3 * statistics.median(taken):9.2f}{len(taken):8}"
         )
-    print(f"{'times faster':28}{ratio:9.1f}{middle:9.1f}   (asked for: {AT_LEAST:.0f})")
-    breakdown(ours, split)
+    print(f"{'times faster':28}{ratio:9.1f}{middle:9.1f}   (required: {AT_LEAST:.0f})")
+    breakdown(fast_trainer, split)
     return ratio
 
 
 def timed(taken: list[float], function: Callable[P, R]) -> Callable[P, R]:
-    """Give the function that also notes the CPU time of each call."""
+    """Give a function that also records the CPU time of each call."""
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         began = time.process_time()
@@ -123,10 +124,10 @@ def watched() -> Iterator[dict[str, list[float]]]:
             setattr(owner, attribute, function)
 
 
-def breakdown(ours: trainer.LinkPredictionTrainer, split: Split) -> None:
+def breakdown(fast_trainer: trainer.LinkPredictionTrainer, split: Split) -> None:
     """Print where the time goes and what the arithmetic alone would take."""
     with watched() as taken:
-        whole = seconds(lambda: ours.train_k(1, {}), 200)
+        whole = seconds(lambda: fast_trainer.train_k(1, {}), 200)
     for name, _, _ in PARTS:
         print(
             f"  {name:44}{1e3 * min(taken[name]):8.3f}{1e3 * statistics.median(taken[name]):9.3f}"
@@ -156,8 +157,8 @@ def work(split: Split) -> tuple[float, float]:
     graph, edges = split.graph, split.train.shape[1]
     assert graph.features is not None
     nodes, entries = graph.num_nodes, graph.features.nonzeros
-    asked = np.unique(np.concatenate([split.validation, split.validation_negatives], axis=1)).size
-    dense = 2.0 * WIDTH * WIDTH * (3 * nodes + asked)
+    needed = np.unique(np.concatenate([split.validation, split.validation_negatives], axis=1)).size
+    dense = 2.0 * WIDTH * WIDTH * (3 * nodes + needed)
     objective_pairs = 2 * (edges - round(0.5 * edges))
     messages = 2 * round(0.5 * edges) + nodes
     products = 3 * entries + 2 * LAYERS * messages + LAYERS * (2 * edges + nodes)
@@ -178,9 +179,11 @@ def peak_bytes() -> float:
 
 
 def main() -> int:
-    """Print everything; the exit status tells whether all that was asked for holds."""
+    """Print everything; the exit status says whether all requirements hold."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=10, help="of 5 epochs theirs, 50 ours")
+    parser.add_argument(
+        "--rounds", type=int, default=10, help="each 5 epochs of the plain loop and 50 of dynhp_pyg"
+    )
     parser.add_argument(
         "--data",
         type=Path,

@@ -1,4 +1,4 @@
-"""The rival: the loop that a PyTorch Geometric user would write, in the words of its tutorials."""
+"""The rival: the loop that a PyTorch Geometric user would write, as in its tutorials."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ with warnings.catch_warnings():
     from torch_geometric.utils import negative_sampling
 
 
-class Gcn(torch.nn.Module):
+class PlainGcn(torch.nn.Module):
     """Two graph convolutions of width 64 with dropout before each."""
 
     def __init__(self, channels: int, width: int = 64) -> None:
@@ -35,7 +35,7 @@ class Gcn(torch.nn.Module):
         return embedded
 
 
-class Rival:
+class PlainLoop:
     """Dense features, GCNConv, ``negative_sampling``, ``torch.optim.SGD``, scikit-learn's AUC."""
 
     def __init__(self, split: Split, *, epochs: int = 500) -> None:
@@ -51,7 +51,7 @@ class Rival:
         self.pairs = torch.tensor(pairs)
         self.labels = np.arange(pairs.shape[1]) < split.validation.shape[1]
         torch.manual_seed(0)
-        self.model: Any = Gcn(self.x.size(1))
+        self.model: Any = PlainGcn(self.x.size(1))
         self.optimizer = torch.optim.SGD(
             self.model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4
         )

@@ -25,7 +25,7 @@ EXPONENT, GIBIBYTES = 1.1, 3.0
 
 
 def scaling(data: Path) -> bool | None:
-    """Print one table for features and one for embeddings; do both hold? None: not measured."""
+    """Print both tables and give whether their limits hold; None where nothing was measured."""
     missing = [name for name in GRAPHS if not (data / "graphs" / f"{name}.npz").exists()]
     if missing:
         print(f"\nscaling skipped: {', '.join(missing)} not found in the folder graphs of --data")
@@ -36,8 +36,8 @@ def scaling(data: Path) -> bool | None:
 def _table(data: Path, inputs: str) -> bool:
     what = f"{CHANNELS} features, {PER_NODE} a node" if inputs == "features" else "learnt embedding"
     print(f"\nScaling, width 64, {what}; CPU time of an epoch, 5 epochs; each in its own process")
-    heads = ("nodes", "edges", "ms/epoch", "us/edge", "peak MiB", "grown MiB", "kB/edge")
-    print(f"{'graph':<20}" + "".join(f"{head:>10}" for head in heads))
+    columns = ("nodes", "edges", "ms/epoch", "us/edge", "peak MiB", "grown MiB", "kB/edge")
+    print(f"{'graph':<20}" + "".join(f"{column:>10}" for column in columns))
     rows = [_trained_elsewhere(data, name, inputs) for name in GRAPHS]
     for row in rows:
         _print(row)

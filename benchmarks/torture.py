@@ -11,15 +11,16 @@ import signal
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
+from _forks import forked
 
 from dynhp import History, KeepBest, lowest
 from dynhp.records import Value
@@ -32,8 +33,8 @@ EPOCHS, ADAPT_EVERY, TRY_FOR = 37, 6, 3
 RATES = (0.003, 0.01, 0.03, 0.1, 1.0)
 
 
-class Trainer:
-    """Noisy descent in 500 dimensions, about a millisecond an epoch, that now and then raises."""
+class NoisyDescent:
+    """A trainer in 500 dimensions, about a millisecond an epoch, that raises now and then."""
 
     def __init__(self, log: int) -> None:
         self.weights = np.linspace(-1, 1, 500)
@@ -74,7 +75,7 @@ class Trainer:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class RunEnd:
     """What is left of a run when it is done."""
 
     digest: str
@@ -83,7 +84,7 @@ class End:
 
 
 @dataclass(slots=True)
-class Tally:
+class RunKills:
     """What was done to the runs."""
 
     kills: int = 0
@@ -92,10 +93,10 @@ class Tally:
     again: int = 0
 
 
-def live(folder: Path, case: Mapping[str, Any]) -> History:
-    """One life of a run: from wherever it stands to its end, if nobody kills it before."""
+def run_on(folder: Path, case: Mapping[str, Any]) -> History:
+    """Start or go on with the run in a folder, until its end if it is not killed before."""
     log = os.open(folder / "trained", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    trainer: Any = Trainer(log)
+    trainer: Any = NoisyDescent(log)
     if case.get("keep_best"):
         trainer = KeepBest(trainer, lowest("loss"))
     adapter = adapter_of(
@@ -114,95 +115,82 @@ def live(folder: Path, case: Mapping[str, Any]) -> History:
     return history
 
 
-def born(folder: Path, case: Mapping[str, Any]) -> int:
-    """Start a life in a process of its own, and give its number."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            live(folder, case)
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    return child
-
-
-def end_of(folder: Path) -> End:
-    """Read what is left, and see that the journal tells a whole run."""
+def end_of(folder: Path) -> RunEnd:
+    """Read what is left, and check that the journal holds a whole run."""
     journal = folder / "journal.jsonl"
     assert history_from_journal(journal).epochs == EPOCHS
-    return End(
+    return RunEnd(
         (folder / "end").read_text(), journal.read_bytes(), (folder / "trained").stat().st_size
     )
 
 
-def undisturbed(folder: Path, case: Mapping[str, Any]) -> tuple[End, float]:
-    """A run that nobody disturbs, and how long it took."""
+def undisturbed(folder: Path, case: Mapping[str, Any]) -> tuple[RunEnd, float]:
+    """A run that is not killed, and how long it took."""
     folder.mkdir()
     began = time.perf_counter()
-    _, status = os.waitpid(born(folder, case), 0)
+    _, status = os.waitpid(forked(partial(run_on, folder, case)), 0)
     assert status == 0, f"an undisturbed run failed: {case}"
     return end_of(folder), time.perf_counter() - began
 
 
-def tortured(folder: Path, case: Mapping[str, Any], calm: End, length: float, tally: Tally) -> End:
+def tortured(
+    folder: Path, case: Mapping[str, Any], expected: RunEnd, length: float, total: RunKills
+) -> RunEnd:
     """A run that is killed at least once, at moments uniform over its length, until it is done."""
     folder.mkdir()
     kills = 0
     while True:
-        child = born(folder, case)
+        child = forked(partial(run_on, folder, case))
         time.sleep(random.uniform(0, length))
         over, status = os.waitpid(child, os.WNOHANG)
         if over:
             assert status == 0, f"a resumed run failed: {case}"
             if kills:
                 break
-            shutil.rmtree(folder)  # it was faster than the executioner
+            shutil.rmtree(folder)  # it ended before it was killed
             folder.mkdir()
             continue
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         kills += 1
         names = [path.name for path in folder.rglob("*")]
-        tally.in_a_write += any(name.endswith(".part") for name in names)
-        tally.in_a_round += any(name.startswith("try-") for name in names)
-    tally.kills += kills
+        total.in_a_write += any(name.endswith(".part") for name in names)
+        total.in_a_round += any(name.startswith("try-") for name in names)
+    total.kills += kills
     end = end_of(folder)
-    # A kill costs at most the stretches since the checkpoint and the try under way.
+    # A kill costs at most the stretches since the checkpoint and the try that was being trained.
     again = kills * (case.get("every", 1) * ADAPT_EVERY + TRY_FOR)
-    assert end.trained <= calm.trained + again, "tries were trained again"
-    tally.again += end.trained - calm.trained
+    assert end.trained <= expected.trained + again, "tries were trained again"
+    total.again += end.trained - expected.trained
     return end
 
 
 def main() -> int:
-    """Torture the runs, print what came of it, and fail where one ended otherwise."""
+    """Torture the runs, print how they ended, and fail where one ended otherwise."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=None, help="of the moments of death")
+    parser.add_argument("--seed", type=int, default=None, help="of the moments of the kills")
     arguments = parser.parse_args()
     random.seed(arguments.seed)
-    tally, same, cases = Tally(), 0, list(CASES.values())
+    total, same, cases = RunKills(), 0, list(CASES.values())
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
         expected = [
-            undisturbed(Path(name, f"calm-{number}"), case)
+            undisturbed(Path(name, f"undisturbed-{number}"), case)
             for number, case in enumerate(cases[: arguments.runs])
         ]
         for run in range(arguments.runs):
             case = cases[run % len(cases)]
-            calm, length = expected[run % len(cases)]
-            found = tortured(Path(name, f"run-{run}"), case, calm, length, tally)
-            if (found.digest, found.journal) == (calm.digest, calm.journal):
+            wanted, length = expected[run % len(cases)]
+            end = tortured(Path(name, f"run-{run}"), case, wanted, length, total)
+            if (end.digest, end.journal) == (wanted.digest, wanted.journal):
                 same += 1
             else:
                 print(f"run {run} ended otherwise: {case}")
     print(
-        f"{same} of {arguments.runs} final states and journals are bit-identical; {tally.kills} "
-        f"kills, {tally.in_a_write} inside a write, {tally.in_a_round} inside a round; "
-        f"{tally.again / max(1, tally.kills):.1f} epochs trained again per kill; "
+        f"{same} of {arguments.runs} final states and journals are bit-identical; {total.kills} "
+        f"kills, {total.in_a_write} inside a write, {total.in_a_round} inside a round; "
+        f"{total.again / max(1, total.kills):.1f} epochs trained again per kill; "
         f"{time.perf_counter() - began:.0f} s"
     )
     return 0 if same == arguments.runs else 1

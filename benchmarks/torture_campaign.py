@@ -11,14 +11,15 @@ import signal
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from _forks import forked
+
 from dynhp.campaign import product, run_campaign
-from dynhp.campaign.ledger import canonical
+from dynhp.campaign.data import canonical
 
 WORKERS = 2
 MOST = 20  # kills of one campaign
@@ -30,8 +31,8 @@ MARK = "DYNHP_TORTURED"
 def trained(*, method: str, seed: int) -> dict[str, Any]:
     """A run of some milliseconds: one in ten has a line of a megabyte, one in twelve fails."""
     with open(os.environ["DYNHP_BEGUN"], "ab", buffering=0) as notes:
-        life = os.environ["DYNHP_LIFE"]
-        notes.write(f"{life} {canonical({'method': method, 'seed': seed})}\n".encode())
+        start = os.environ["DYNHP_START"]
+        notes.write(f"{start} {canonical({'method': method, 'seed': seed})}\n".encode())
     rng = random.Random(f"{method}-{seed}")
     time.sleep(rng.uniform(0.005, 0.03))
     if seed % 12 == 11:
@@ -40,7 +41,7 @@ def trained(*, method: str, seed: int) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class Tally:
+class CampaignKills:
     """What was done to the campaigns."""
 
     kills: int = 0
@@ -48,37 +49,30 @@ class Tally:
     again: int = 0
 
 
-class Campaign:
-    """A campaign in a folder, one life after the other."""
+class KilledCampaign:
+    """A campaign in a folder that is started again and again."""
 
     def __init__(self, folder: Path, runs: int) -> None:
         self.runs = product(method=["grid", "random"], seed=range(runs // 2))
         self.ledger = folder / "results.jsonl"
         self.table = folder / "results.csv"
         self.begun = folder / "begun"
-        self.lives = 0
+        self.starts = 0
         folder.mkdir()
         self.begun.touch()
 
-    def born(self) -> int:
-        """Start a life in a process of its own, and give its number."""
-        self.lives += 1
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                os.environ |= {"DYNHP_LIFE": str(self.lives), "DYNHP_BEGUN": str(self.begun)}
-                run_campaign(trained, self.runs, folder=self.ledger.parent, workers=WORKERS)
-                code = 0
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                os._exit(code)
-        return child
+    def started(self) -> int:
+        """Start it in a process of its own, and give its id."""
+        self.starts += 1
+        return forked(self._run)
+
+    def _run(self) -> None:
+        os.environ |= {"DYNHP_START": str(self.starts), "DYNHP_BEGUN": str(self.begun)}
+        run_campaign(trained, self.runs, folder=self.ledger.parent, workers=WORKERS)
 
     def ended(self) -> bool:
-        """One life to the end."""
-        _, status = os.waitpid(self.born(), 0)
+        """Start it and let it end; whether it ended well."""
+        _, status = os.waitpid(self.started(), 0)
         return status == 0
 
     def size(self) -> int:
@@ -88,16 +82,16 @@ class Campaign:
     def done(self) -> set[str]:
         """The runs whose results are there, on whole lines."""
         *lines, _ = self.ledger.read_bytes().split(b"\n") if self.ledger.exists() else [b""]
-        told = map(json.loads, lines[1:])
-        return {canonical(line["settings"]) for line in told if "result" in line}
+        runs = map(json.loads, lines[1:])
+        return {canonical(run["settings"]) for run in runs if "result" in run}
 
-    def begun_in(self, life: int) -> list[str]:
-        """The runs that a life has begun."""
+    def begun_in(self, start: int) -> list[str]:
+        """The runs that were begun after this start."""
         notes = (line.split(" ", 1) for line in self.begun.read_text().splitlines())
-        return [key for number, key in notes if number == str(life)]
+        return [key for number, key in notes if number == str(start)]
 
 
-def tortured(campaign: Campaign, kills: int, size: int, tally: Tally) -> None:
+def tortured(campaign: KilledCampaign, kills: int, size: int, total: CampaignKills) -> None:
     """Kill a campaign that often, at moments over all of its length, then let it end."""
     done: list[set[str]] = []
     for left in range(kills, 0, -1):
@@ -105,22 +99,22 @@ def tortured(campaign: Campaign, kills: int, size: int, tally: Tally) -> None:
         bytes_left = size - campaign.size()
         step = min(0.9 * bytes_left, 2 * bytes_left / (left + 1))
         if not killed(campaign, campaign.size() + random.uniform(0, step)):
-            break  # it was faster than the executioner
-        tally.kills += 1
-        tally.in_an_append += campaign.size() > 0 and not _is_whole(campaign.ledger)
+            break  # it ended before it was killed
+        total.kills += 1
+        total.in_an_append += campaign.size() > 0 and not _is_whole(campaign.ledger)
     done.append(campaign.done())
     assert campaign.ended(), "a resumed campaign failed"
-    for life, before in enumerate(done, start=1):
-        assert before.isdisjoint(campaign.begun_in(life)), "a run was carried out again"
-    failing = sum(run["seed"] % 12 == 11 for run in campaign.runs) * campaign.lives
+    for start, before in enumerate(done, start=1):
+        assert before.isdisjoint(campaign.begun_in(start)), "a run was carried out again"
+    failing = sum(run["seed"] % 12 == 11 for run in campaign.runs) * campaign.starts
     again = len(campaign.begun.read_text().splitlines()) - len(campaign.runs)
-    assert again <= 2 * WORKERS * campaign.lives + failing, f"{again} runs were begun again"
-    tally.again += again
+    assert again <= 2 * WORKERS * campaign.starts + failing, f"{again} runs were begun again"
+    total.again += again
 
 
-def killed(campaign: Campaign, size: float) -> bool:
-    """Kill a life soon after its birth, or when so many bytes are written; unless it is over."""
-    child = campaign.born()
+def killed(campaign: KilledCampaign, size: float) -> bool:
+    """Kill it soon after a start, or when so many bytes are written; unless it is over."""
+    child = campaign.started()
     seconds = random.uniform(0, STARTING) if random.random() < 0.3 else math.inf
     end = time.monotonic() + seconds
     while campaign.size() < size and time.monotonic() < end and not _is_over(child):
@@ -142,50 +136,50 @@ def _is_whole(path: Path) -> bool:
 
 
 def orphans() -> list[int]:
-    """The processes that carry our mark, but for this one; on Linux."""
+    """The processes that carry the mark, except this one; on Linux."""
     mark = f"{MARK}={os.environ[MARK]}".encode()
-    found = []
+    marked = []
     for environ in Path("/proc").glob("[0-9]*/environ"):
         try:
             if mark in environ.read_bytes().split(b"\0"):
-                found.append(int(environ.parent.name))
-        except OSError:  # it has just ended, or is not ours
+                marked.append(int(environ.parent.name))
+        except OSError:  # it has just ended, or is of another user
             continue
-    return [pid for pid in found if pid != os.getpid()]
+    return [pid for pid in marked if pid != os.getpid()]
 
 
 def left_alone() -> Sequence[int]:
     """The processes that are still there after a while."""
     end = time.monotonic() + PATIENCE
-    while (found := orphans()) and time.monotonic() < end:
+    while (left := orphans()) and time.monotonic() < end:
         time.sleep(0.1)
-    return found
+    return left
 
 
 def main() -> int:
-    """Torture campaigns, print what came of it, and fail where one ended otherwise."""
+    """Torture campaigns, print how they ended, and fail where one ended otherwise."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--runs", type=int, default=120, help="in each campaign")
-    parser.add_argument("--seed", type=int, default=None, help="of the moments of death")
+    parser.add_argument("--seed", type=int, default=None, help="of the moments of the kills")
     arguments = parser.parse_args()
     random.seed(arguments.seed)
-    tally, same = Tally(), []
+    total, same = CampaignKills(), []
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
         os.environ[MARK] = name  # what is started from here has it, too
-        calm = Campaign(Path(name, "calm"), arguments.runs)
-        assert calm.ended(), "an undisturbed campaign failed"
-        assert len(calm.begun_in(1)) == len(calm.runs)
-        while tally.kills < arguments.kills:
-            campaign = Campaign(Path(name, f"tortured-{len(same)}"), arguments.runs)
-            tortured(campaign, min(MOST, arguments.kills - tally.kills), calm.size(), tally)
-            same.append(campaign.table.read_bytes() == calm.table.read_bytes())
+        undisturbed = KilledCampaign(Path(name, "undisturbed"), arguments.runs)
+        assert undisturbed.ended(), "an undisturbed campaign failed"
+        assert len(undisturbed.begun_in(1)) == len(undisturbed.runs)
+        while total.kills < arguments.kills:
+            campaign = KilledCampaign(Path(name, f"tortured-{len(same)}"), arguments.runs)
+            tortured(campaign, min(MOST, arguments.kills - total.kills), undisturbed.size(), total)
+            same.append(campaign.table.read_bytes() == undisturbed.table.read_bytes())
         alone = left_alone()
     print(
         f"{sum(same)} of {len(same)} tables of {arguments.runs} runs are byte-identical to the "
-        f"undisturbed one; {tally.kills} kills, {tally.in_an_append} in the middle of a line; no "
-        f"run with a result was carried out again, {tally.again} under way or failed were; "
+        f"undisturbed one; {total.kills} kills, {total.in_an_append} in the middle of a line; no "
+        f"run with a result was carried out again, {total.again} under way or failed were; "
         f"{len(alone)} orphans; {time.perf_counter() - began:.0f} s"
     )
     return 0 if all(same) and not alone else 1

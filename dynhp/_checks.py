@@ -4,36 +4,188 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeGuard
+
+import numpy as np
 
 from dynhp.errors import SettingsError
+from dynhp.records import Value
 
-__all__ = ["require_count", "pickled_factory", "require_at_least", "require_time_limit"]
+__all__ = ["distinct_values", "is_number", "is_whole", "plain_value", "require_bounds"]
+__all__ += ["require_callable", "require_count", "require_criterion", "require_functions"]
+__all__ += ["require_instance", "require_lengths", "require_mapping", "require_name"]
+__all__ += ["require_number", "require_seed", "require_trainer", "require_whole", "require_word"]
+__all__ += ["pickled_factory", "require_time_limit"]
 
 
-def require_count(what: str, value: object) -> None:
-    """Refuse what is no whole number above 0."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether this is an int or a float proper: True is not a number here."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_whole(value: object, *, least: int) -> TypeGuard[int]:
+    """Whether this is a whole number that is large enough."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def require_count(what: str, value: object) -> int:
+    """The value, refused where it is no whole number above 0."""
+    if not is_whole(value, least=1):
         raise SettingsError(f"{what} must be a whole number above 0, got {value!r}")
-
-
-def require_at_least(least: int, what: str, value: Any) -> int:
-    """Refuse what is no whole number, or one below ``least``."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise SettingsError(f"{what} must be a whole number of {least} or more, got {value!r}")
     return value
+
+
+def require_whole(what: str, value: object, *, least: int, most: int | None = None) -> int:
+    """The value, refused where it is no whole number or lies outside the bounds.
+
+    >>> require_whole("workers", 0, least=1)
+    Traceback (most recent call last):
+    dynhp.errors.SettingsError: workers must be a whole number of 1 or more, got 0
+    """
+    if not is_whole(value, least=least) or (most is not None and value > most):
+        allowed = f"of {least} or more" if most is None else f"from {least} to {most}"
+        raise SettingsError(f"{what} must be a whole number {allowed}, got {value!r}")
+    return value
+
+
+def require_seed(what: str, value: object) -> int:
+    """The value, refused where it cannot seed a generator."""
+    return require_whole(what, value, least=0)
+
+
+def require_number(
+    what: str, value: object, rule: str, inside: Callable[[float], bool] = math.isfinite
+) -> float:
+    """The value, refused where it is no number or not ``inside``; ``rule`` says so in words.
+
+    >>> require_number("share", 1.5, "lie between 0 and 1", lambda share: 0 <= share <= 1)
+    Traceback (most recent call last):
+    dynhp.errors.SettingsError: share must lie between 0 and 1, got 1.5
+    """
+    if not (is_number(value) and inside(value)):
+        raise SettingsError(f"{what} must {rule}, got {value!r}")
+    return value
+
+
+def require_word(what: str, word: object, known: Sequence[str]) -> None:
+    """Refuse what is none of the known words."""
+    if word not in known:
+        raise SettingsError(f"{what} must be {' or '.join(map(repr, known))}, got {word!r}")
+
+
+def require_name(what: str, name: object) -> str:
+    """The name, refused where it is no string or an empty one."""
+    if not isinstance(name, str) or not name:
+        raise SettingsError(f"{what} must be a non-empty string, got {name!r}")
+    return name
+
+
+def require_instance(what: str, thing: object, contract: type, description: str) -> None:
+    """Refuse what does not fulfil a contract; a class in place of its instance does not."""
+    if not isinstance(thing, contract) or isinstance(thing, type):
+        raise SettingsError(f"{what} must be {description}, got {thing!r}")
+
+
+def require_callable(what: str, function: object, description: str = "a function") -> None:
+    """Refuse what cannot be called."""
+    if not callable(function):
+        raise SettingsError(f"{what} must be {description}, got {function!r}")
+
+
+def require_functions(what: str, functions: Any, description: str) -> None:
+    """Refuse what is no list of functions."""
+    if not isinstance(functions, Sequence) or not all(map(callable, functions)):
+        raise SettingsError(f"{what} must be a list of {description}, got {functions!r}")
+
+
+def require_mapping(what: str, mapping: object, rule: str = "map names to values") -> None:
+    """Refuse what is no mapping."""
+    if not isinstance(mapping, Mapping):
+        raise SettingsError(f"{what} must {rule}, got {mapping!r}")
+
+
+def require_lengths(adapt_every: int, try_for: int) -> None:
+    """Refuse rounds and tries of no length, or tries that are longer than their round."""
+    require_count("adapt_every", adapt_every)
+    require_count("try_for", try_for)
+    if try_for > adapt_every:
+        raise SettingsError(
+            "try_for must be at most adapt_every, "
+            f"got try_for={try_for!r}, adapt_every={adapt_every!r}"
+        )
+
+
+def require_trainer(trainer: object) -> None:
+    """Refuse what is no trainer, naming the methods it lacks."""
+    needed = ("get_state", "set_state", "train_k", "metrics")
+    missing = [name for name in needed if not callable(getattr(trainer, name, None))]
+    if missing:
+        raise SettingsError(
+            f"a trainer needs get_state, set_state, train_k and metrics; {trainer!r} lacks "
+            f"{', '.join(missing)}. Wrap functions with trainer_from(...)"
+        )
+    if isinstance(trainer, type):
+        raise SettingsError(f"a trainer, not its class, is needed, got {trainer!r}")
+
+
+def require_criterion(criterion: object) -> None:
+    """Refuse what cannot be called with a series and the progress."""
+    if not callable(criterion) or isinstance(criterion, type):
+        raise SettingsError(
+            f"a criterion must be a callable of (series, progress), got {criterion!r}; "
+            "for a metric write highest('name') or lowest('name')"
+        )
+
+
+def plain_value(what: str, value: Any) -> Value:
+    """The value as a plain Python one, or an error where JSON could not carry it."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        raise SettingsError(f"{what}: values must be finite, got {value!r}")
+    if isinstance(value, int) and value.bit_length() > 63:
+        raise SettingsError(f"{what}: whole numbers must fit into 64 bits, got {value!r}")
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise SettingsError(
+        f"{what}: values must be numbers, strings, booleans or None, got {value!r}; "
+        "name the thing with a string and look it up in the trainer"
+    )
+
+
+def distinct_values(what: str, values: Iterable[Any]) -> tuple[Value, ...]:
+    """The values as plain Python ones, or an error where there are none or two are equal."""
+    plain = tuple(plain_value(what, value) for value in values)
+    if not plain:
+        raise SettingsError(f"{what}: at least one value is needed, got none")
+    for index, value in enumerate(plain):
+        if value in plain[:index]:
+            raise SettingsError(f"{what}: values must differ, got {value!r} twice")
+    return plain
+
+
+def require_bounds(what: str, low: Any, high: Any, *, log: bool) -> None:
+    """Refuse bounds that are no numbers, are reversed, or have no logarithm."""
+    low, high = plain_value(what, low), plain_value(what, high)
+    for bound in (low, high):
+        if not is_number(bound):
+            raise SettingsError(f"{what}: bounds must be numbers, got {bound!r}")
+        if abs(bound) > 1e300:
+            raise SettingsError(f"{what}: bounds must stay within 1e300 of 0, got {bound!r}")
+    if not isinstance(log, bool):
+        raise SettingsError(f"{what}: log must be True or False, got {log!r}")
+    if not low < high:
+        raise SettingsError(f"{what}: low must be below high, got low={low!r}, high={high!r}")
+    if log and low <= 0:
+        raise SettingsError(f"{what}: a log scale needs low > 0, got low={low!r}")
 
 
 def require_time_limit(what: str, value: Any) -> float | None:
     """Refuse what is neither a number of seconds above 0 nor None."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise SettingsError(
-            f"{what} must be a number of seconds above 0, or None for no limit, got {value!r}"
-        )
-    return value
+    rule = "be a number of seconds above 0, or None for no limit"
+    return require_number(what, value, rule, lambda seconds: 0 < seconds < math.inf)
 
 
 def pickled_factory(
@@ -46,7 +198,18 @@ def pickled_factory(
         "a closure"
     ),
 ) -> bytes:
-    """Pickle what builds a trainer for the workers of an executor; refuse what cannot be sent."""
+    """Pickle what builds a trainer for the workers of an executor; refuse what cannot be sent.
+
+    Args:
+        executor: the name with which an error message begins.
+        make_trainer: what builds the trainer, such as a class.
+        dumps: pickles it.
+        way_out: the end of the error message where that fails.
+
+    >>> from dynhp.testing import Quadratic
+    >>> pickle.loads(pickled_factory("Mine", Quadratic)).__name__
+    'Quadratic'
+    """
     if not callable(make_trainer):
         raise SettingsError(
             f"{executor}: make_trainer must be a function that builds a fresh trainer, got "

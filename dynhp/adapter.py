@@ -7,47 +7,51 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from dynhp._checks import require_count
 from dynhp.advice import hints_for
 from dynhp.criteria import Criterion, metrics_of, score
-from dynhp.errors import AllTriesFailed, ContractError
+from dynhp.errors import ContractError
 from dynhp.executors import Executor, Serial
 from dynhp.proposers import FullGrid, Known, Proposer
-from dynhp.records import (
-    Candidate,
-    Event,
-    History,
-    Progress,
-    Round,
-    RoundStarted,
-    Try,
-    Value,
-)
-from dynhp.rounds import saved, settings
+from dynhp.records import Candidate, Event, History, Progress, Round, RoundStarted, Try, Value
 from dynhp.rounds.attempt import advance, reseed
 from dynhp.rounds.jobs import UNKNOWN_STATE, close
-from dynhp.rounds.plain import history_to_plain
-from dynhp.rounds.tries import RoundTries, Stretch, Tries, Work
-from dynhp.selection import Best, Selection, reason
+from dynhp.rounds.saved import parse_state, state_of
+from dynhp.rounds.settings import initial_candidate, require_settings, round_lengths
+from dynhp.rounds.tries import CarryOutTries, RoundTries, Step, TrainStretch
+from dynhp.selection import Best, Selection
 from dynhp.spaces import Space, SpaceLike
-from dynhp.trainer import Trainer
+from dynhp.trainer import State, Trainer
 
 __all__ = ["Callback", "DynamicGridAdapter"]
 
 Callback: TypeAlias = Callable[[Event], None]
-"""Told each event of a run; it sees records, never the trainer."""
+"""Called with each event of a run; it sees records, never the trainer."""
 
 
 class DynamicGridAdapter:
     """Adapts hyperparameters while a trainer trains: Algorithm 1 of the AdaGrid paper, and beyond.
 
-    Every ``adapt_every`` epochs, each candidate that ``proposer`` names trains for ``try_for``
-    epochs on a copy of the state; ``criterion`` scores the copies, ``selection`` keeps one, and
-    the main line goes on from it with its value. ``executor`` carries out the tries.
-    ``keep="winner"`` goes on from the winning copy, ``"value"`` takes only its value back to the
-    origin. ``randomness="common"`` gives all tries the same random numbers, ``"independent"``
-    each its own. ``initial`` is the value in force at the start, ``epochs`` the planned epochs
-    where only ``step`` is called.
+    Every ``adapt_every`` epochs, each proposed candidate trains for ``try_for`` epochs on a copy of
+    the state; the copies are scored, one is kept, and the main line goes on with its value.
+
+    Args:
+        trainer: what trains; see ``dynhp.trainer.Trainer``.
+        space: the hyperparameters and their values: a ``Space``, or a mapping it can be made of.
+        criterion: what a try is worth, such as ``highest("val_auc")``.
+        adapt_every: the epochs of a round (alpha in the paper).
+        try_for: the epochs of a try (beta).
+        proposer: which candidates a round tries; all of the grid by default.
+        selection: which tries go on, and which one is kept; the best by default.
+        executor: what carries out the tries; one after the other by default.
+        keep: go on from the "winner", its copy, or take only its "value" back to the origin.
+        randomness: "common" random numbers for all tries of a round, or "independent" ones.
+        initial: the value in force at the start; the trainer's own, or the middle, by default.
+        epochs: the planned epochs, needed where only ``step`` is called.
+        seed: of the adapter's own generator.
+        callbacks: called with each event of the run.
 
     >>> from dynhp import lowest
     >>> from dynhp.testing import Quadratic
@@ -89,11 +93,13 @@ class DynamicGridAdapter:
         self.keep = keep
         self.randomness = randomness or getattr(self.proposer, "randomness", "common")
         self.epochs = epochs
-        self.callbacks = settings.callbacks_of(callbacks)
-        settings.require_settings(self)
-        self.current = settings.initial_candidate(self.space, trainer, initial)
+        self.seed = seed
+        self.callbacks = callbacks
+        require_settings(self)
+        self.callbacks = tuple(callbacks)
+        self.current = initial_candidate(self.space, trainer, initial)
         self.proposer.waves(self.space, self.current)  # refuses a space that does not suit
-        self._rng = settings.generator(seed)
+        self._rng = np.random.default_rng(seed)
         self._rounds: list[Round] = []
         self.hints = hints_for(self.space, criterion)
         for hint in self.hints:
@@ -135,95 +141,84 @@ class DynamicGridAdapter:
         """Carry out one round; whatever goes wrong in it, the trainer is back at its origin."""
         steps = self.round_steps()
         try:
-            for work in steps:
-                if isinstance(work, Tries):
-                    for outcome in self.executor.run(self.trainer, work.heat.jobs(), at=work.at):
-                        work.heat.tell(outcome)
-                elif work.epochs:
-                    work.metrics = advance(self.trainer, work.candidate, work.epochs)
+            for step in steps:
+                if isinstance(step, CarryOutTries):
+                    for outcome in self.executor.run(self.trainer, step.stage.jobs(), at=step.at):
+                        step.stage.take_outcome(outcome)
+                elif step.epochs:
+                    step.metrics = advance(self.trainer, step.candidate, step.epochs)
         except KeyboardInterrupt:
-            close(self.executor)  # wherever it came, in the tries or outside: no worker stays
+            close(self.executor)  # whether it came in the tries or outside: no worker stays
             raise
         finally:
-            steps.close()  # a steps broken off puts everything back
+            steps.close()  # a round that is broken off puts everything back
         return self._rounds[-1]
 
     # fmt: off
-    def round_steps(self) -> Generator[Work, None, None]:
-        """One round of Algorithm 1 as work for a driver: ``step``, or the loop of ``adapt``."""
+    def round_steps(self) -> Generator[Step, None, None]:
+        """One round of Algorithm 1 as steps for a driver: ``step``, or the loop of ``adapt``."""
         began = time.perf_counter()
-        alpha, beta = settings.lengths_of(self)
-        random = self._rng.bit_generator.state
+        alpha, beta = round_lengths(self)
+        random_state = self._rng.bit_generator.state
         origin = self.trainer.get_state()                                # theta_{i-1}
         try:
-            self._tell(RoundStarted(index=len(self._rounds), start=self.epoch, epochs=alpha))
-            contest, at = self._contest(origin), origin
-            while wave := self._wave(contest.tries):                     # line 3: for each q of Q
-                for heat in contest.heats(wave, self.selection.stages(len(wave), beta)):
-                    yield Tries(heat, at)                                # line 4: train for beta
+            started = RoundStarted(index=len(self._rounds), start=self.epoch, epochs=alpha)
+            self._announce(started)
+            tries, at = self._round_tries(started, origin), origin
+            while wave := self._wave(tries.records):                     # line 3: for each q of Q
+                for stage in tries.stages(wave, self.selection.stages(len(wave), beta)):
+                    yield CarryOutTries(stage, at)                       # line 4: train for beta
                     at = UNKNOWN_STATE
-            chosen = self._winner(contest)                               # line 6: argmax of f
-            done, seed = self._go_on(contest, chosen, origin)            # theta_{i,q_opt}
-            stretch = Stretch(contest.tries[chosen].candidate, alpha - done)
+            winner = tries.winner()                                      # line 6: argmax of f
+            done, seed = self._go_on(winner, tries.take_winner_state(), origin)  # theta_{i,q_opt}
+            stretch = TrainStretch(winner.candidate, alpha - done)
             yield stretch                                                # line 7: alpha - beta
-            round_ = self._round(contest.tries, chosen, stretch, done, seed, began)
-            self._tell(round_)
+            seconds = time.perf_counter() - began
+            round_ = tries.record_round(stretch, done=done, seed=seed, seconds=seconds)
+            self._announce(round_)
         except BaseException:
             self.trainer.set_state(origin)
-            self._rng.bit_generator.state = random
+            self._rng.bit_generator.state = random_state
             raise
         self._rounds.append(round_)
         self.current = round_.candidate
     # fmt: on
 
-    def _contest(self, origin: Any) -> RoundTries:
+    def _round_tries(self, started: RoundStarted, origin: State) -> RoundTries:
         progress = Progress(self.epoch, self.epochs)
         return RoundTries(
-            origin,
+            started=started,
+            origin=origin,
             current=self.current,
-            judge=lambda series: score(self.criterion, series, progress),
+            score=lambda series: score(self.criterion, series, progress),
             ranking=self.selection.ranking(self._rounds, self.current),
             watch=metrics_of(self.criterion),
-            announce=self._tell,
+            announce=self._announce,
         )
 
     def _wave(self, tries: tuple[Try, ...]) -> list[tuple[Candidate, int | None]]:
+        """The next candidates, each with the seed of its try."""
         known = Known(space=self.space, current=self.current, history=self._rounds, tries=tries)
         wave = self.proposer.propose(known, self._rng)
         if not wave and not tries:
             raise ContractError(f"{self.proposer!r} proposed nothing for a new round")
         common = self.randomness == "common"
-        return [(self._entry(candidate), None if common else self._seed()) for candidate in wave]
+        return [(self._cast(each), None if common else self._draw_seed()) for each in wave]
 
-    def _entry(self, candidate: Candidate) -> Candidate:
+    def _cast(self, candidate: Candidate) -> Candidate:
         if not self.space.admits(candidate):
             raise ContractError(
                 f"{self.proposer!r} proposed {candidate!r}, which is not in {self.space!r}"
             )
         return self.space.cast(candidate)
 
-    def _seed(self) -> int:
+    def _draw_seed(self) -> int:
         return int(self._rng.integers(2**63))
 
-    def _winner(self, contest: RoundTries) -> int:
-        chosen = contest.winner()
-        if chosen is None:
-            lines = (
-                f"  {dict(try_.candidate)}: "
-                f"{(try_.error or 'overtaken by one that failed later').splitlines()[0]}"
-                for try_ in contest.tries
-            )
-            raise AllTriesFailed(
-                f"all tries of round {len(self._rounds)} failed; the trainer is back at the "
-                "round's start. Widen the space or mend the trainer:\n" + "\n".join(lines)
-            )
-        return chosen
-
-    def _go_on(self, contest: RoundTries, chosen: int, origin: Any) -> tuple[int, int | None]:
+    def _go_on(self, winner: Try, state: State, origin: State) -> tuple[int, int | None]:
         """Bring the main line to where it goes on: epochs it has of this round, and its seed."""
-        winner, state = contest.tries[chosen], contest.settle()
         if self.keep == "value" and self.randomness == "independent":
-            seed = self._seed()
+            seed = self._draw_seed()
             self.trainer.set_state(origin)
             reseed(self.trainer, seed)
             return 0, seed
@@ -232,30 +227,7 @@ class DynamicGridAdapter:
             self.trainer.set_state(state)
         return winner.epochs, winner.seed
 
-    def _round(
-        self,
-        tries: tuple[Try, ...],
-        chosen: int,
-        stretch: Stretch,
-        done: int,
-        seed: int | None,
-        began: float,
-    ) -> Round:
-        return Round(
-            index=len(self._rounds),
-            start=self.epoch,
-            epochs=done + stretch.epochs,
-            previous=self.current,
-            tries=tries,
-            chosen=chosen,
-            reason=reason(tries, chosen, self.current),
-            metrics=stretch.metrics if stretch.epochs else tries[chosen].series[-1],
-            seed=seed,
-            restarted=done == 0,
-            seconds=time.perf_counter() - began,
-        )
-
-    def _tell(self, event: Event) -> None:
+    def _announce(self, event: Event) -> None:
         for callback in self.callbacks:
             callback(event)
 
@@ -264,19 +236,12 @@ class DynamicGridAdapter:
 
         Settings are in it only to be compared: loading into an adapter with others is refused.
         """
-        return {
-            "version": saved.STATE_VERSION,
-            "settings": saved.settings_of(self),
-            "epochs": self.epochs,
-            "current": dict(self.current),
-            "generator": self._rng.bit_generator.state,
-            "history": history_to_plain(self.history),
-        }
+        return state_of(self, self._rng)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state_dict`` gave; the trainer's state must be set back likewise."""
-        restored = saved.parse_state(self, state)
-        self._rng.bit_generator.state = restored.generator
-        self._rounds = list(restored.history)
-        self.current = restored.current
-        self.epochs = restored.epochs
+        saved = parse_state(self, state)
+        self._rng.bit_generator.state = saved.generator
+        self._rounds = list(saved.history)
+        self.current = saved.current
+        self.epochs = saved.epochs

@@ -1,10 +1,10 @@
-"""What research says about adapting which hyperparameter, told where it matters."""
+"""What research says about adapting which hyperparameter, as hints before a run."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from dynhp.criteria import Criterion, metrics_of
+from dynhp.criteria import Criterion, metrics_of, rewards_not_learning
 
 __all__ = ["LEAVE_ALONE", "hints_for", "kind_of"]
 
@@ -54,7 +54,7 @@ def hints_for(names: Collection[str], criterion: Criterion) -> tuple[str, ...]:
         for name in names
         if kind_of(name) == "learning_rate" and not _averaged(criterion)
     ]
-    if "smallest_gap" in repr(criterion) and "floor=" not in repr(criterion):
+    if rewards_not_learning(criterion):
         hints.append("smallest_gap rewards not learning; keep it for the paper, or give a floor")
     return tuple(hints)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from dynhp._checks import require_count, require_criterion, require_name, require_number
 from dynhp.errors import ContractError, DynhpError, MetricError, SettingsError, nearest
 from dynhp.records import Metrics, Progress
 
@@ -19,6 +20,15 @@ class Criterion(Protocol):
 
     It may have an attribute ``metrics``, the names it reads: they are then checked before the
     run and watched during tries, and a try in which one is not finite has failed.
+
+    >>> from dynhp import DynamicGridAdapter
+    >>> from dynhp.testing import Quadratic
+    >>> def slope(series, progress):  # how much the loss falls within the try
+    ...     return series[0]["loss"] - series[-1]["loss"]
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.2, 0.9]}, criterion=slope,
+    ...                              adapt_every=4, try_for=2)
+    >>> adapter.step().candidate
+    Candidate(lr=0.2)
     """
 
     def __call__(self, series: Sequence[Metrics], progress: Progress) -> float:
@@ -48,7 +58,7 @@ def highest(metric: str) -> Criterion:
     >>> highest("val_auc")([{"val_auc": 0.7}, {"val_auc": 0.8}], Progress(0))
     0.8
     """
-    return _Extreme(_metric_name(metric), 1)
+    return _Extreme(_named(metric), 1)
 
 
 def lowest(metric: str) -> Criterion:
@@ -57,7 +67,7 @@ def lowest(metric: str) -> Criterion:
     >>> lowest("val_loss")([{"val_loss": 0.7}], Progress(0))
     -0.7
     """
-    return _Extreme(_metric_name(metric), -1)
+    return _Extreme(_named(metric), -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +94,19 @@ class _Gap:
 def smallest_gap(train: str, validation: str, *, floor: float | None = None) -> Criterion:
     """Prefer the try whose training and validation metrics differ least: the paper's gap.
 
-    It rewards not learning; ``floor`` makes tries whose validation metric is below it worst.
+    It rewards not learning, unless a floor is given.
+
+    Args:
+        train: the name of the training metric.
+        validation: the name of the validation metric.
+        floor: tries whose validation metric is below it are worst.
 
     >>> smallest_gap("train_auc", "val_auc")([{"train_auc": 1.0, "val_auc": 0.75}], Progress(0))
     -0.25
     """
-    return _Gap(_metric_name(train), _metric_name(validation), _finite_or_none("floor", floor))
+    if floor is not None:
+        require_number("floor", floor, "be a finite number or None")
+    return _Gap(_named(train), _named(validation), floor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +130,18 @@ class _Smoothed:
 
 
 def smoothed(criterion: Criterion, window: int | None = None) -> Criterion:
-    """Judge by the mean of each metric over the last ``window`` epochs of a try (None: over all).
+    """Judge by the mean of each metric over the last epochs of a try.
+
+    Args:
+        criterion: what judges the means.
+        window: how many epochs they are taken over; all epochs of the try where it is left out.
 
     >>> smoothed(highest("auc"))([{"auc": 0.5}, {"auc": 0.75}], Progress(0))
     0.625
     """
     require_criterion(criterion)
-    whole = isinstance(window, int) and not isinstance(window, bool)
-    if window is not None and not (whole and window > 0):
-        raise SettingsError(f"smoothed: window must be a whole number above 0, got {window!r}")
+    if window is not None:
+        require_count("smoothed: window", window)
     return _Smoothed(criterion, window)
 
 
@@ -148,7 +168,12 @@ class _Phased:
 
 
 def phased(early: Criterion, late: Criterion, *, at: float = 0.6) -> Criterion:
-    """Judge by one criterion until that share of the planned epochs, by another after.
+    """Judge by one criterion early in the run and by another one late.
+
+    Args:
+        early: what judges at first.
+        late: what judges afterwards.
+        at: the share of the planned epochs after which ``late`` judges.
 
     >>> criterion = phased(lowest("ema_loss"), lowest("loss"), at=0.5)
     >>> [criterion([{"ema_loss": 1.0, "loss": 2.0}], Progress(epoch, 100)) for epoch in (49, 50)]
@@ -156,15 +181,14 @@ def phased(early: Criterion, late: Criterion, *, at: float = 0.6) -> Criterion:
     """
     require_criterion(early)
     require_criterion(late)
-    if not (isinstance(at, int | float) and 0 <= at <= 1):
-        raise SettingsError(f"phased: at must be a share from 0 to 1, got {at!r}")
+    require_number("phased: at", at, "be a share from 0 to 1", lambda share: 0 <= share <= 1)
     return _Phased(early, late, at)
 
 
 def score(criterion: Criterion, series: Sequence[Metrics], progress: Progress) -> float:
-    """What the criterion makes of a series, as a float; its failures are told as its own."""
+    """What the criterion makes of a series, as a float; an error says when it is at fault."""
     try:
-        found = criterion(series, progress)
+        result = criterion(series, progress)
     except DynhpError:
         raise
     except Exception as failure:
@@ -175,12 +199,12 @@ def score(criterion: Criterion, series: Sequence[Metrics], progress: Progress) -
             f"the criterion {criterion!r} raised {type(failure).__name__}: {failure}"
         ) from failure
     try:
-        if isinstance(found, str):  # "0.5" is no number, though float() reads it
+        if isinstance(result, str):  # "0.5" is no number, though float() reads it
             raise TypeError
-        return float(found)
+        return float(result)
     except (TypeError, ValueError, OverflowError):
         raise ContractError(
-            f"the criterion {criterion!r} must return a number, got {found!r}"
+            f"the criterion {criterion!r} must return a number, got {result!r}"
         ) from None
 
 
@@ -201,22 +225,20 @@ def _read(metrics: Metrics, name: str) -> float:
         raise MetricError(f"there is no metric {name!r}{nearest(name, metrics)}") from None
 
 
-def _metric_name(name: object) -> str:
-    if not isinstance(name, str) or not name:
-        raise SettingsError(f"a metric's name must be a non-empty string, got {name!r}")
-    return name
+def _named(metric: object) -> str:
+    return require_name("a metric's name", metric)
 
 
-def _finite_or_none(name: str, value: Any) -> float | None:
-    if value is None or (isinstance(value, int | float) and math.isfinite(value)):
-        return value
-    raise SettingsError(f"{name} must be a finite number or None, got {value!r}")
+def rewards_not_learning(criterion: object) -> bool:
+    """Whether it is a gap without a floor, or judges by one somewhere inside.
 
-
-def require_criterion(criterion: object) -> None:
-    """Refuse what cannot be called with a series and the progress."""
-    if not callable(criterion) or isinstance(criterion, type):
-        raise SettingsError(
-            f"a criterion must be a callable of (series, progress), got {criterion!r}; "
-            "for a metric write highest('name') or lowest('name')"
-        )
+    >>> rewards_not_learning(smoothed(smallest_gap("train", "val")))
+    True
+    """
+    if isinstance(criterion, _Gap):
+        return criterion.floor is None
+    if isinstance(criterion, _Smoothed):
+        return rewards_not_learning(criterion.criterion)
+    if isinstance(criterion, _Phased):
+        return rewards_not_learning(criterion.early) or rewards_not_learning(criterion.late)
+    return False

@@ -12,7 +12,7 @@
     ├── LoopError (RuntimeError)        the loop around ``adapt`` did something it must not
     ├── CodecError (TypeError)          a state holds something that cannot be stored
     ├── CheckpointError (RuntimeError)  a checkpoint or journal cannot be written or used
-    │   └── DamagedFile                 a file is torn, was tampered with, or is something else
+    │   └── DamagedFile                 a file is incomplete, was changed, or is of another kind
     └── LawBroken (AssertionError)      ``dynhp.testing`` caught a trainer breaking a law
 """
 
@@ -20,25 +20,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = [
-    "AllTriesFailed",
-    "CheckpointError",
-    "CodecError",
-    "ContractError",
-    "DamagedFile",
-    "DynhpError",
-    "LawBroken",
-    "LeaveItAlone",
-    "LoopError",
-    "MetricError",
-    "SettingsError",
-    "ValueNotInForce",
-    "nearest",
-]
+__all__ = ["AllTriesFailed", "CheckpointError", "CodecError", "ContractError", "DamagedFile"]
+__all__ += ["DynhpError", "LawBroken", "LeaveItAlone", "LoopError", "MetricError", "SettingsError"]
+__all__ += ["ValueNotInForce", "nearest"]
 
 
 class DynhpError(Exception):
-    """Whatever dynhp raises on purpose."""
+    """Any error that dynhp raises on purpose.
+
+    >>> from dynhp import Float
+    >>> try:
+    ...     Float(1.0, 0.1)
+    ... except DynhpError as error:
+    ...     print(f"{type(error).__name__}: {error}")
+    SettingsError: Float: low must be below high, got low=1.0, high=0.1
+    """
 
 
 class SettingsError(DynhpError, ValueError):
@@ -78,7 +74,7 @@ class CheckpointError(DynhpError, RuntimeError):
 
 
 class DamagedFile(CheckpointError):
-    """A file is torn, was tampered with, or is something else altogether."""
+    """A file is incomplete, was changed from outside, or is of another kind."""
 
 
 class LawBroken(DynhpError, AssertionError):

@@ -1,4 +1,4 @@
-"""The frozen nouns that travel through a run: candidates, tries, rounds and their history."""
+"""The records of a run, which never change: candidates, tries, rounds and their history."""
 
 from __future__ import annotations
 
@@ -106,8 +106,23 @@ def _with_one_nan(metrics: Metrics) -> Metrics:
 class Try:
     """One candidate trained for a few epochs from the round's origin, and what came of it.
 
-    ``epochs`` counts the epochs begun, so a try that raised in its second epoch has 2.
-    ``score`` is what the criterion made of the series (higher is better), nan where it failed.
+    Attributes:
+        candidate: the values it was trained with.
+        series: the metrics after each epoch, oldest first.
+        epochs: the epochs begun, so a try that raised in its second epoch has 2.
+        score: what the criterion made of the series (higher is better), nan where it failed.
+        error: why it failed, None where it did not.
+        seed: what the trainer was reseeded with, None where it was not.
+        seconds: how long it took; not compared.
+
+    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.5, 3.0]}, criterion=lowest("loss"),
+    ...                              adapt_every=3, try_for=1)
+    >>> for try_ in adapter.step().tries:
+    ...     print(try_.candidate, try_.epochs, try_.series, try_.score)
+    Candidate(lr=0.5) 1 ({'loss': 0.125},) -0.125
+    Candidate(lr=3.0) 1 ({'loss': 2.0},) -2.0
     """
 
     candidate: Candidate
@@ -132,9 +147,27 @@ class Try:
 class Round:
     """One period of the run: its tries, the one that was kept and why, and where it ended.
 
-    ``restarted`` tells that the main line went back to the origin after the tries
-    (``keep="value"``), so that the winner's try epochs are overhead too. ``seed`` is what the
-    main line was reseeded with at the round's start, None where it went on undisturbed.
+    Attributes:
+        index: the number of the round, from 0.
+        start: the epochs of the main line before it.
+        epochs: the epochs of the main line in it.
+        previous: the values in force before it.
+        tries: its tries, in the order of the candidates.
+        chosen: the place of the try that was kept.
+        reason: why that one, in a few words.
+        metrics: what the trainer measured at the end.
+        seed: what the main line was reseeded with at the start, None where it was not.
+        restarted: whether the main line went back to the origin after the tries
+            (``keep="value"``), so that the winner's try epochs are overhead too.
+        seconds: how long it took; not compared.
+
+    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
+    ...                              adapt_every=3, try_for=1)
+    >>> round_ = adapter.step()
+    >>> round_.previous, round_.candidate, round_.overhead, round_.reason
+    (Candidate(lr=0.1), Candidate(lr=0.5), 1, 'scored 0.28 above the value in force')
     """
 
     index: int
@@ -201,7 +234,16 @@ class History(Sequence[Round]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundStarted:
-    """Told to callbacks when a round begins, before its first try."""
+    """Given to callbacks when a round begins, before its first try.
+
+    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> seen = []
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1]}, criterion=lowest("loss"),
+    ...                              adapt_every=3, try_for=1, callbacks=[seen.append])
+    >>> history = adapter.run(3); seen[0]
+    RoundStarted(index=0, start=0, epochs=3)
+    """
 
     index: int
     start: int
@@ -209,4 +251,4 @@ class RoundStarted:
 
 
 Event: TypeAlias = RoundStarted | Try | Round
-"""What a callback is told, in this order: the round starts, each try ends, the round ends."""
+"""What a callback gets, in this order: the round starts, each try ends, the round ends."""

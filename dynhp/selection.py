@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from dynhp.errors import SettingsError
+from dynhp._checks import require_count, require_number
 from dynhp.records import Candidate, Round, Try
 
 __all__ = ["Best", "BestByMargin", "Racing", "Ranking", "Selection", "Stage"]
@@ -19,7 +19,11 @@ _RECENT = 50  # rounds; enough for an estimate, and late rounds cost no more tha
 
 
 class Stage(NamedTuple):
-    """A part of the tries: each entrant trains ``epochs`` more, the best ``keep`` go on."""
+    """A part of the tries: each trains for ``epochs`` more, then the best ``keep`` go on.
+
+    >>> Racing(keep=0.5).stages(tries=4, epochs=2)
+    (Stage(epochs=1, keep=2), Stage(epochs=1, keep=1))
+    """
 
     epochs: int
     keep: int
@@ -27,7 +31,21 @@ class Stage(NamedTuple):
 
 @runtime_checkable
 class Selection(Protocol):
-    """Which tries go on and which is kept. Costs follow from ``stages`` alone."""
+    """Which tries go on and which is kept. Costs follow from ``stages`` alone.
+
+    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> class SmallestThatWorks:  # the smallest rate whose try did not fail
+    ...     def stages(self, tries, epochs): return [Stage(epochs, keep=1)]
+    ...     def ranking(self, history, current): return self.rank
+    ...     def rank(self, tries):
+    ...         able = [place for place, try_ in enumerate(tries) if try_.error is None]
+    ...         return sorted(able, key=lambda place: tries[place].candidate["lr"])
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
+    ...                              adapt_every=2, try_for=1, selection=SmallestThatWorks())
+    >>> adapter.step().candidate
+    Candidate(lr=0.1)
+    """
 
     def stages(self, tries: int, epochs: int) -> Sequence[Stage]:
         """How that many tries of that many epochs are run; the last stage keeps one."""
@@ -36,8 +54,8 @@ class Selection(Protocol):
     def ranking(self, history: Sequence[Round], current: Candidate) -> Ranking:
         """The order of tries in this round, given what was seen and the value in force.
 
-        It is asked again with every try that ends, of those that still lead, the value in force
-        and the new one: who has fallen behind once must not be needed to decide later.
+        It is asked again each time a try ends, with the tries that still lead, the try of the value
+        in force and the new one: a try that has fallen behind must not be needed to decide later.
         """
         ...
 
@@ -63,6 +81,10 @@ class Best:
 class Racing:
     """Every few epochs only the better part goes on, until one is left or the tries are over.
 
+    Args:
+        keep: the share of the tries that goes on each time.
+        every: after how many epochs that is.
+
     >>> [stage.keep for stage in Racing(keep=0.5).stages(tries=5, epochs=5)]
     [3, 2, 1, 1]
     >>> Racing(every=4).stages(tries=2, epochs=10)
@@ -73,15 +95,11 @@ class Racing:
     every: int = 1
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.keep, float | int) and 0 < self.keep < 1):
-            raise SettingsError(f"Racing: keep must lie between 0 and 1, got {self.keep!r}")
-        if not isinstance(self.every, int) or isinstance(self.every, bool) or self.every < 1:
-            raise SettingsError(
-                f"Racing: every must be a whole number of epochs above 0, got {self.every!r}"
-            )
+        require_number("Racing: keep", self.keep, "lie between 0 and 1", lambda keep: 0 < keep < 1)
+        require_count("Racing: every", self.every)
 
     def stages(self, tries: int, epochs: int) -> tuple[Stage, ...]:
-        """``every`` epochs each; a lone survivor finishes its try in one go."""
+        """``every`` epochs each; the last try left over is finished in one stage."""
         stages: list[Stage] = []
         left = epochs
         while tries > 1 and left > self.every:
@@ -98,10 +116,13 @@ class Racing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestByMargin:
-    """Leave the value in force only for a gain above ``delta`` and above ``noise`` times the noise.
+    """Leave the value in force only for a clear gain.
 
-    The noise is estimated from the paired differences of the last 50 rounds (``paired_noise``);
-    until two rounds have tried the same candidate, ``delta`` alone decides.
+    Args:
+        delta: the gain in score that is needed at least.
+        noise: the gain that is needed, in multiples of the noise. The noise is estimated from the
+            paired differences of the last 50 rounds (``paired_noise``); until two rounds have
+            tried the same candidate, ``delta`` alone decides.
 
     >>> BestByMargin(delta=0.01).stages(tries=9, epochs=2)
     (Stage(epochs=2, keep=1),)
@@ -112,8 +133,9 @@ class BestByMargin:
 
     def __post_init__(self) -> None:
         for name, value in (("delta", self.delta), ("noise", self.noise)):
-            if not (isinstance(value, int | float) and 0 <= value < math.inf):
-                raise SettingsError(f"BestByMargin: {name} must be 0 or more, got {value!r}")
+            require_number(
+                f"BestByMargin: {name}", value, "be 0 or more", lambda gain: 0 <= gain < math.inf
+            )
 
     def stages(self, tries: int, epochs: int) -> tuple[Stage, ...]:
         """All at once."""
@@ -147,9 +169,9 @@ def reason(tries: Sequence[Try], chosen: int, current: Candidate) -> str:
         return "the only candidate"
     if winner.rank_key == -math.inf:
         return "no score is finite, so the first that did not fail is kept"
-    rivals = [try_ for try_ in tries if try_.error is None and try_.epochs == winner.epochs]
+    compared = [try_ for try_ in tries if try_.error is None and try_.epochs == winner.epochs]
     if winner.candidate == current:
-        best = max(try_.rank_key for try_ in rivals)
+        best = max(try_.rank_key for try_ in compared)
         if best > winner.rank_key:
             return f"the gain of {best - winner.rank_key:.3g} did not clear the margin"
         return "the value in force scored best"
@@ -158,7 +180,7 @@ def reason(tries: Sequence[Try], chosen: int, current: Candidate) -> str:
         return f"scored best of {len(tries)}"
     if held[0].error is not None:
         return f"the value in force failed: {held[0].error}"
-    if held[0] not in rivals:
+    if held[0] not in compared:
         return "the value in force was overtaken earlier"
     return f"scored {winner.rank_key - held[0].rank_key:.3g} above the value in force"
 
@@ -175,8 +197,8 @@ def paired_noise(history: Sequence[Round]) -> float:
     for round_ in history:
         scores = {try_.candidate: try_.rank_key for try_ in round_.tries}
         base = scores.pop(round_.previous, -math.inf)
-        for candidate, found in scores.items():
-            gain = found - base
+        for candidate, score in scores.items():
+            gain = score - base
             if math.isfinite(gain):
                 pair = (candidate, round_.previous)
                 if pair in last:

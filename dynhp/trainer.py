@@ -1,11 +1,12 @@
-"""What a trainer must be able to do, what it may offer besides, and one made of functions."""
+"""What a trainer must be able to do, what else it may offer, and one made of functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from dynhp.errors import SettingsError
+from dynhp._checks import require_callable
+from dynhp._checks import require_trainer as require_trainer  # the check of the contract below
 from dynhp.records import Metrics, Value
 
 __all__ = ["ReadsBack", "Reseeds", "State", "Trainer", "TriesBatches", "trainer_from"]
@@ -21,6 +22,18 @@ class Trainer(Protocol):
     The state holds *all that decides the future*: weights, buffers, optimiser, schedule, scaler,
     random generators, data position, counters. Hyperparameters under adaptation are not in it:
     they are passed to ``train_k``. ``dynhp.testing.check_trainer`` proves that a trainer obeys.
+
+    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> class Descent:
+    ...     x = 1.0
+    ...     def get_state(self): return self.x
+    ...     def set_state(self, state): self.x = state
+    ...     def train_k(self, k, hyperparameters): self.x *= (1 - hyperparameters["lr"]) ** k
+    ...     def metrics(self): return {"loss": self.x**2}
+    >>> adapter = DynamicGridAdapter(Descent(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
+    ...                              adapt_every=2, try_for=1)
+    >>> adapter.run(4)[-1].candidate
+    Candidate(lr=0.5)
     """
 
     def get_state(self) -> State:
@@ -42,7 +55,20 @@ class Trainer(Protocol):
 
 @runtime_checkable
 class ReadsBack(Protocol):
-    """Optional: a trainer that can tell which values are in force."""
+    """Optional: a trainer that can say which values are in force, so that they are checked.
+
+    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> class Overwritten(Quadratic):  # as if a scheduler set its own value
+    ...     def hyperparameters(self): return {"lr": 0.1}
+    >>> adapter = DynamicGridAdapter(Overwritten(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
+    ...                              adapt_every=2, try_for=1)
+    >>> try:
+    ...     adapter.step()
+    ... except RuntimeError as error:
+    ...     print(str(error).partition(";")[0])
+    lr should be 0.5 but is 0.1 after training with it
+    """
 
     def hyperparameters(self) -> Mapping[str, Value]:
         """The values now in force."""
@@ -51,7 +77,16 @@ class ReadsBack(Protocol):
 
 @runtime_checkable
 class Reseeds(Protocol):
-    """Optional: a trainer whose random generators can be seeded, for independent tries."""
+    """Optional: a trainer whose random generators can be seeded, for independent tries.
+
+    >>> import random
+    >>> class Noisy:
+    ...     rng = random.Random()
+    ...     def reseed(self, seed): self.rng.seed(seed)
+    >>> trainer = Noisy(); trainer.reseed(7); first = trainer.rng.random()
+    >>> trainer.reseed(7); trainer.rng.random() == first
+    True
+    """
 
     def reseed(self, seed: int) -> None:
         """Seed all generators that belong to the state."""
@@ -60,7 +95,20 @@ class Reseeds(Protocol):
 
 @runtime_checkable
 class TriesBatches(Protocol):
-    """Optional: a trainer that can carry out all tries of a round in one pass."""
+    """Optional: a trainer that can carry out all tries of a round in one pass.
+
+    >>> from dynhp import Batched, DynamicGridAdapter, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> class Formula(Quadratic):
+    ...     def try_batch(self, origin, candidates, k):
+    ...         factors = [1 - values["lr"] for values in candidates]
+    ...         paths = [[origin * factor**n for n in range(1, k + 1)] for factor in factors]
+    ...         return [([{"loss": x**2 / 2} for x in path], path[-1]) for path in paths]
+    >>> adapter = DynamicGridAdapter(Formula(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
+    ...                              adapt_every=2, try_for=1, executor=Batched())
+    >>> adapter.step().candidate
+    Candidate(lr=0.5)
+    """
 
     def try_batch(
         self, origin: State, candidates: Sequence[Mapping[str, Value]], k: int
@@ -70,7 +118,7 @@ class TriesBatches(Protocol):
 
 
 class _FunctionTrainer:
-    """A trainer whose methods are the functions it was given; a power not given is not there."""
+    """A trainer whose methods are the functions it was given; no others are there."""
 
     def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
         self.__dict__.update(functions)
@@ -88,7 +136,15 @@ def trainer_from(
     hyperparameters: Callable[[], Mapping[str, Value]] | None = None,
     reseed: Callable[[int], None] | None = None,
 ) -> Trainer:
-    """Make a trainer of functions; the last two are its optional powers.
+    """Make a trainer of functions.
+
+    Args:
+        get_state: hands out the state; see ``Trainer.get_state``.
+        set_state: takes a state back.
+        train_k: trains for ``k`` epochs with the given hyperparameters.
+        metrics: measures, without changing anything that follows.
+        hyperparameters: optional, says which values are in force, so that they can be checked.
+        reseed: optional, seeds all generators, for ``randomness="independent"``.
 
     >>> weights = [0.0]
     >>> def train_k(k, hyperparameters):
@@ -112,21 +168,7 @@ def trainer_from(
     }
     functions = {name: function for name, function in given.items() if function is not None}
     for name, function in functions.items():
-        if not callable(function):
-            raise SettingsError(f"trainer_from: {name} must be a function, got {function!r}")
+        require_callable(f"trainer_from: {name}", function)
     made: Any = _FunctionTrainer(functions)
     require_trainer(made)
     return made  # type: ignore[no-any-return]
-
-
-def require_trainer(trainer: object) -> None:
-    """Refuse what is no trainer, naming the methods it lacks."""
-    needed = ("get_state", "set_state", "train_k", "metrics")
-    missing = [name for name in needed if not callable(getattr(trainer, name, None))]
-    if missing:
-        raise SettingsError(
-            f"a trainer needs get_state, set_state, train_k and metrics; {trainer!r} lacks "
-            f"{', '.join(missing)}. Wrap functions with trainer_from(...)"
-        )
-    if isinstance(trainer, type):
-        raise SettingsError(f"a trainer, not its class, is needed, got {trainer!r}")

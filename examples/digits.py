@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 from sklearn.datasets import load_digits
-from softmax import SoftmaxRegression
 
 from dynhp import DynamicGridAdapter, Float, Neighbors, lowest, plan_for, schedule_of
 from dynhp.report import html_report, progress, schedule_picture, summary, write_html
+from softmax import SoftmaxRegression
 
 
 def main() -> None:

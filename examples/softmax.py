@@ -107,7 +107,7 @@ class SoftmaxRegression:
         return dict(self.in_force)
 
     def reseed(self, seed: int) -> None:
-        """Start the generator anew."""
+        """Seed the generator."""
         self.rng = np.random.default_rng(seed)
 
 

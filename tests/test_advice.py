@@ -1,4 +1,4 @@
-"""Hints: told to who asks for them, printed to nobody."""
+"""Hints: logged and listed, never printed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,24 @@ def test_the_gap_is_hinted_at(criterion: Any) -> None:
 
 
 def test_the_gap_with_a_floor_is_not() -> None:
-    assert adapter_for("width", smallest_gap("train", "val", floor=0.7)).hints == ()
+    floored = smallest_gap("train", "val", floor=0.7)
+    for criterion in (floored, smoothed(floored), phased(floored, highest("val"))):
+        assert adapter_for("width", criterion).hints == ()
+
+
+def test_the_gap_is_known_by_its_type_not_by_its_name() -> None:
+    class Named:
+        """Another criterion, whose repr mentions the gap."""
+
+        def __call__(self, series: Any, progress: Any) -> float:
+            return 0.0
+
+        def __repr__(self) -> str:
+            return "better_than_smallest_gap()"
+
+    assert adapter_for("width", Named()).hints == ()
+    floored = smallest_gap("train", "val", floor=0.7)
+    assert len(adapter_for("width", phased(floored, GAP)).hints) == 1  # the late one has no floor
 
 
 def test_a_learning_rate_wants_averaged_weights() -> None:

@@ -1,4 +1,4 @@
-"""Criteria: what they prefer, when, and what they say of metrics that are not there."""
+"""Criteria: what they prefer, when, and what they say about metrics that are not there."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dynhp.criteria
 from dynhp import highest, lowest, phased, smallest_gap, smoothed
 from dynhp.criteria import Criterion, metrics_of, score
 from dynhp.errors import ContractError, MetricError, SettingsError
 from dynhp.records import Metrics, Progress
+from tests.support.kinds import CRITERIA
 
 START = Progress(0, 100)
 numbers = st.floats(-1e6, 1e6)
@@ -100,8 +102,29 @@ def test_phased_changes_at_exactly_that_share(
     epoch: int, planned: int, at: float, late: bool
 ) -> None:
     criterion = phased(highest("early"), highest("late"), at=at)
-    found = criterion([{"early": 0.0, "late": 1.0}], Progress(epoch, planned))
-    assert found == (1.0 if late else 0.0)
+    score_ = criterion([{"early": 0.0, "late": 1.0}], Progress(epoch, planned))
+    assert score_ == (1.0 if late else 0.0)
+
+
+@pytest.mark.parametrize(("criterion", "names", "text"), CRITERIA)
+def test_every_criterion_names_a_metric_that_is_missing(
+    criterion: Criterion, names: tuple[str, ...], text: str
+) -> None:
+    series = [dict.fromkeys(names, 0.75)]
+    assert math.isfinite(score(criterion, series, Progress(90, 100)))
+    for missing in names:
+        incomplete = [{name: 0.75 for name in names if name != missing}]
+        moments = [Progress(0, 100), Progress(90, 100)]  # early and late in the run
+        failures = [_failure(criterion, incomplete, progress) for progress in moments]
+        assert f"there is no metric {missing!r}" in "".join(failures), text
+
+
+def _failure(criterion: Criterion, series: Sequence[Metrics], progress: Progress) -> str:
+    try:
+        score(criterion, series, progress)
+    except MetricError as error:
+        return str(error)
+    return ""
 
 
 def test_phased_hands_on_the_series_and_the_progress() -> None:
@@ -115,29 +138,14 @@ def test_phased_without_a_plan_says_what_to_do() -> None:
         score(criterion, [{"a": 0.0, "b": 0.0}], Progress(0))
 
 
-@pytest.mark.parametrize(
-    ("criterion", "names", "text"),
-    [
-        (highest("auc"), ("auc",), "highest('auc')"),
-        (lowest("loss"), ("loss",), "lowest('loss')"),
-        (smallest_gap("t", "v"), ("t", "v"), "smallest_gap('t', 'v')"),
-        (smallest_gap("t", "v", floor=0.5), ("t", "v"), "smallest_gap('t', 'v', floor=0.5)"),
-        (smoothed(highest("auc"), 3), ("auc",), "smoothed(highest('auc'), 3)"),
-        (smoothed(highest("auc")), ("auc",), "smoothed(highest('auc'), None)"),
-        (
-            phased(lowest("ema"), smallest_gap("t", "ema"), at=0.7),
-            ("ema", "t"),
-            "phased(lowest('ema'), smallest_gap('t', 'ema'), at=0.7)",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("criterion", "names", "text"), CRITERIA)
 def test_criteria_say_what_they_read_compare_and_travel(
     criterion: Criterion, names: tuple[str, ...], text: str
 ) -> None:
     assert isinstance(criterion, Criterion)
     assert metrics_of(criterion) == names
     assert repr(criterion) == text
-    assert eval(text) == criterion
+    assert eval(text, vars(dynhp.criteria)) == criterion
     assert pickle.loads(pickle.dumps(criterion)) == criterion
     assert metrics_of(total) == ()
 
@@ -171,9 +179,9 @@ def test_a_criterion_that_returns_nonsense_is_named(nonsense: object) -> None:
 
 @pytest.mark.parametrize("number", [1, np.float32(0.5), np.int64(3), np.array(0.25), True])
 def test_whatever_is_a_number_becomes_a_float(number: Any) -> None:
-    found = score(lambda series, progress: number, [{"auc": 0.5}], START)
-    assert type(found) is float
-    assert found == number
+    result = score(lambda series, progress: number, [{"auc": 0.5}], START)
+    assert type(result) is float
+    assert result == number
 
 
 def test_not_finite_scores_are_scores() -> None:

@@ -18,21 +18,22 @@ def drawn() -> dict[str, tuple[str, ...]]:
     path: list[str] = []
     drawing = (dynhp.errors.__doc__ or "").split("::")[1]
     for text in filter(str.strip, drawing.splitlines()):
-        found = line.match(text)
-        assert found, text
-        depth = len(found[1]) // 4
-        bases = [*path[depth - 1 : depth], *filter(None, [found[3]])] if depth else ["Exception"]
-        tree[found[2]] = tuple(bases)
-        path = [*path[:depth], found[2]]
+        match = line.match(text)
+        assert match, text
+        branch, name, other_base = match.groups()
+        depth = len(branch) // 4
+        bases = [*path[depth - 1 : depth], *filter(None, [other_base])] if depth else ["Exception"]
+        tree[name] = tuple(bases)
+        path = [*path[:depth], name]
     return tree
 
 
 def real() -> dict[str, tuple[str, ...]]:
     classes = inspect.getmembers(dynhp.errors, inspect.isclass)
     return {
-        name: tuple(base.__name__ for base in found.__bases__)
-        for name, found in classes
-        if issubclass(found, DynhpError)
+        name: tuple(base.__name__ for base in error.__bases__)
+        for name, error in classes
+        if issubclass(error, DynhpError)
     }
 
 

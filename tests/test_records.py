@@ -60,7 +60,7 @@ def rounds(draw: st.DrawFn) -> Round:
     )
 
 
-histories = st.lists(rounds(), max_size=3).map(lambda found: History(tuple(found)))
+histories = st.lists(rounds(), max_size=3).map(lambda listed: History(tuple(listed)))
 
 
 def a_round(**changes: Any) -> Round:
@@ -96,33 +96,33 @@ def test_a_candidate_is_the_mapping_it_was_made_of(given_values: dict[str, Any])
 
 @given(mappings)
 def test_equal_candidates_have_one_hash_in_any_order(given_values: dict[str, Any]) -> None:
-    one, other = Candidate(given_values), Candidate(dict(reversed(given_values.items())))
-    assert one == other
-    assert hash(one) == hash(other) == hash(one)
-    assert len({one, other}) == 1
+    candidate, turned = Candidate(given_values), Candidate(dict(reversed(given_values.items())))
+    assert candidate == turned
+    assert hash(candidate) == hash(turned) == hash(candidate)
+    assert len({candidate, turned}) == 1
 
 
 def test_candidates_that_differ_are_not_equal() -> None:
-    one = Candidate({"lr": 0.1})
-    assert one != Candidate({"lr": 0.2})
-    assert one != Candidate({"wd": 0.1})
-    assert one != Candidate({"lr": 0.1, "wd": 0.1})
-    assert one != {"lr": 0.2}
-    assert one != 0.1
-    assert one != [("lr", 0.1)]
+    candidate = Candidate({"lr": 0.1})
+    assert candidate != Candidate({"lr": 0.2})
+    assert candidate != Candidate({"wd": 0.1})
+    assert candidate != Candidate({"lr": 0.1, "wd": 0.1})
+    assert candidate != {"lr": 0.2}
+    assert candidate != 0.1
+    assert candidate != [("lr", 0.1)]
 
 
 @given(candidates)
 def test_candidates_travel(candidate: Candidate) -> None:
     hash(candidate)  # a remembered hash must not travel: strings hash anew in each process
-    for found in (
+    for arrived in (
         pickle.loads(pickle.dumps(candidate)),
         copy.copy(candidate),
         copy.deepcopy(candidate),
     ):
-        assert found == candidate
-        assert type(found) is Candidate
-        assert list(map(type, found.values())) == list(map(type, candidate.values()))
+        assert arrived == candidate
+        assert type(arrived) is Candidate
+        assert list(map(type, arrived.values())) == list(map(type, candidate.values()))
     assert candidate.__reduce__() == (Candidate, (dict(candidate),))
 
 
@@ -170,8 +170,8 @@ def test_progress_is_a_share_where_the_plan_is_known() -> None:
 def test_what_failed_or_is_not_finite_ranks_worst(
     score: float, error: str | None, key: float
 ) -> None:
-    found = Try(candidate=Candidate({}), series=(), epochs=1, score=score, error=error)
-    assert found.rank_key == key
+    tried = Try(candidate=Candidate({}), series=(), epochs=1, score=score, error=error)
+    assert tried.rank_key == key
 
 
 def test_a_round_knows_its_winner_and_its_overhead() -> None:
@@ -193,17 +193,17 @@ def test_the_time_taken_is_no_part_of_what_happened() -> None:
 @settings(max_examples=15)
 @given(histories)
 def test_a_history_is_a_sequence_of_its_rounds(history: History) -> None:
-    found = list(history)
+    listed = list(history)
     assert isinstance(history, Sequence)
-    assert len(history) == len(found) == len(history.rounds)
-    assert [history[i] for i in range(len(found))] == found
-    assert [history[-1 - i] for i in range(len(found))] == list(reversed(history))
-    assert list(history[1:]) == found[1:]
-    assert history[::2] == tuple(found[::2])
-    assert all(round_ in history for round_ in found)
-    assert history == History(tuple(found))
+    assert len(history) == len(listed) == len(history.rounds)
+    assert [history[i] for i in range(len(listed))] == listed
+    assert [history[-1 - i] for i in range(len(listed))] == list(reversed(history))
+    assert list(history[1:]) == listed[1:]
+    assert history[::2] == tuple(listed[::2])
+    assert all(round_ in history for round_ in listed)
+    assert history == History(tuple(listed))
     with pytest.raises(IndexError):
-        history[len(found)]
+        history[len(listed)]
 
 
 def test_a_history_counts_the_epochs_of_the_main_line() -> None:
@@ -218,9 +218,9 @@ def strict(plain: Any) -> Any:
     return json.loads(json.dumps(plain, allow_nan=False))
 
 
-def same(one: Any, other: Any) -> bool:
+def same(record: Any, other: Any) -> bool:
     """Equal to the last field and type, with nan equal to nan."""
-    return repr(one) == repr(other)
+    return repr(record) == repr(other)
 
 
 @settings(max_examples=25)
@@ -246,9 +246,18 @@ def test_numbers_that_json_lacks_come_back(number: float) -> None:
     tried = Try(candidate=Candidate({}), series=({"m": number},), epochs=1, score=number)
     plain = strict(round_to_plain(a_round(tries=(tried,), chosen=0, metrics={"m": number})))
     back = round_from_plain(plain)
-    for found in (back.metrics["m"], back.tries[0].score, back.tries[0].series[0]["m"]):
-        assert type(found) is float
-        assert repr(found) == repr(number)
+    for read in (back.metrics["m"], back.tries[0].score, back.tries[0].series[0]["m"]):
+        assert type(read) is float
+        assert repr(read) == repr(number)
+
+
+def test_numbers_that_json_has_are_written_as_numbers() -> None:
+    tried = Try(candidate=Candidate({"lr": 0.1}), series=({"m": 0.5},), epochs=1, score=0.25)
+    plain = round_to_plain(a_round(tries=(tried,), chosen=0, metrics={"m": 2.0}))
+    assert plain["metrics"] == {"m": 2.0}
+    assert plain["tries"][0]["candidate"] == {"lr": 0.1}
+    assert plain["tries"][0]["series"] == [{"m": 0.5}]
+    assert plain["tries"][0]["score"] == 0.25
 
 
 def test_records_are_equal_whatever_nan_they_were_given() -> None:

@@ -1,4 +1,4 @@
-"""Selection: who is kept, who goes on, and how much of a gain is noise."""
+"""Selection: which try is kept, which go on, and how much of a gain is noise."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dynhp import Best, BestByMargin, Racing
 from dynhp.records import Candidate, Round, Try
 from dynhp.selection import Selection, Stage, by_score, paired_noise, reason
+from tests.support.kinds import SELECTIONS
 
 
 def at(value: Any) -> Candidate:
@@ -62,7 +63,7 @@ margins = st.sampled_from([0.0, 0.1, 0.25, 1.0]) | st.floats(0, 3)
 
 
 @pytest.mark.parametrize(
-    ("found", "best"),
+    ("scored", "best"),
     [
         ((0.1, 0.3, 0.2), 1),
         ((0.3, 0.3, 0.3), 0),
@@ -75,10 +76,10 @@ margins = st.sampled_from([0.0, 0.1, 0.25, 1.0]) | st.floats(0, 3)
     ],
 )
 def test_best_is_the_first_of_the_highest_and_not_finite_is_worst(
-    found: tuple[float, ...], best: int
+    scored: tuple[float, ...], best: int
 ) -> None:
-    assert winner(Best(), tries_of(*found)) == best
-    assert winner(Racing(), tries_of(*found)) == best
+    assert winner(Best(), tries_of(*scored)) == best
+    assert winner(Racing(), tries_of(*scored)) == best
 
 
 @given(all_tries)
@@ -86,8 +87,8 @@ def test_the_order_is_by_score_first_of_equals_first_without_the_failed(tries: l
     order = by_score(tries)
     assert sorted(order) == [i for i, each in enumerate(tries) if each.error is None]
     for before, after in itertools.pairwise(order):
-        one, other = tries[before].rank_key, tries[after].rank_key
-        assert one > other or (one == other and before < after)
+        higher, lower = tries[before].rank_key, tries[after].rank_key
+        assert higher > lower or (higher == lower and before < after)
     assert Best().ranking([], at(0))(tries) == order
 
 
@@ -99,14 +100,14 @@ def test_a_failed_try_is_behind_even_what_is_not_finite() -> None:
 # Racing
 
 
-def entrants(selection: Selection, tries: int, epochs: int) -> list[int]:
+def running_tries(selection: Selection, tries: int, epochs: int) -> list[int]:
     """How many train in each epoch."""
-    found: list[int] = []
+    numbers: list[int] = []
     for stage in selection.stages(tries, epochs):
-        found += [tries] * stage.epochs
+        numbers += [tries] * stage.epochs
         tries = min(tries, stage.keep)
     assert tries == 1
-    return found
+    return numbers
 
 
 @pytest.mark.parametrize(
@@ -132,11 +133,11 @@ def entrants(selection: Selection, tries: int, epochs: int) -> list[int]:
 def test_racing_counts_who_trains_in_each_epoch(
     keep: float, tries: int, epochs: int, expected: list[int]
 ) -> None:
-    assert entrants(Racing(keep), tries, epochs) == expected
+    assert running_tries(Racing(keep), tries, epochs) == expected
 
 
 def test_racing_five_for_five_epochs_costs_twelve() -> None:
-    assert sum(entrants(Racing(), 5, 5)) == 12
+    assert sum(running_tries(Racing(), 5, 5)) == 12
     assert Racing().stages(5, 5) == (Stage(1, 3), Stage(1, 2), Stage(1, 1), Stage(2, 1))
 
 
@@ -153,9 +154,9 @@ def test_racing_trains_the_survivor_for_all_epochs(keep: float, tries: int, epoc
     assert sum(stage.epochs for stage in stages) == epochs
     assert all(stage.epochs > 0 for stage in stages)
     assert stages[-1].keep == 1
-    found = entrants(Racing(keep), tries, epochs)
-    assert found[0] == tries
-    for before, after in itertools.pairwise(found):
+    numbers = running_tries(Racing(keep), tries, epochs)
+    assert numbers[0] == tries
+    for before, after in itertools.pairwise(numbers):
         # The better part and no more, rounded up; at least one.
         assert after == max(1, math.ceil(round(before * keep, 9)))
 
@@ -163,14 +164,14 @@ def test_racing_trains_the_survivor_for_all_epochs(keep: float, tries: int, epoc
 @given(st.integers(1, 9), st.integers(1, 9))
 def test_the_others_run_all_tries_to_the_end(tries: int, epochs: int) -> None:
     for selection in (Best(), BestByMargin(delta=0.1)):
-        assert entrants(selection, tries, epochs) == [tries] * epochs
+        assert running_tries(selection, tries, epochs) == [tries] * epochs
 
 
 # BestByMargin
 
 
 @pytest.mark.parametrize(
-    ("delta", "found", "best"),
+    ("delta", "scored", "best"),
     [
         (0.1, (0.5, 0.55), 0),
         (0.1, (0.5, 0.65), 1),
@@ -184,9 +185,9 @@ def test_the_others_run_all_tries_to_the_end(tries: int, epochs: int) -> None:
     ],
 )
 def test_the_value_in_force_is_left_only_for_more_than_delta(
-    delta: float, found: tuple[float, ...], best: int
+    delta: float, scored: tuple[float, ...], best: int
 ) -> None:
-    assert winner(BestByMargin(delta=delta), tries_of(*found)) == best
+    assert winner(BestByMargin(delta=delta), tries_of(*scored)) == best
 
 
 def test_where_the_value_in_force_failed_the_best_is_kept() -> None:
@@ -285,17 +286,17 @@ selections: st.SearchStrategy[Any] = (
 def test_losers_can_be_forgotten_as_they_come(
     tries: list[Try], selection: Selection, copies: bool
 ) -> None:
-    """The contest keeps the best state so far only: the same one must win."""
+    """A round keeps only the best state so far: the same try must win."""
     if copies:
         tries = [try_(0, each.score, each.error) for each in tries]
     rank = selection.ranking(noisy_history, at(0))
     kept: list[Try] = []
     seen: list[int] = []
     for i, each in enumerate(tries):
-        pool = [*kept, each]
-        kept = [pool[place] for place in rank(pool)[:1]]
+        compared = [*kept, each]
+        kept = [compared[place] for place in rank(compared)[:1]]
         front = rank(tries[: i + 1])[:1]
-        assert all(place == i or place in seen for place in front)  # nobody comes back
+        assert all(place == i or place in seen for place in front)  # none comes back
         seen = list(front)
     assert kept == [tries[place] for place in rank(tries)[:1]]
 
@@ -304,8 +305,8 @@ def test_losers_can_be_forgotten_as_they_come(
 def test_the_leaders_of_a_race_can_be_kept_as_they_come(tries: list[Try], keep: int) -> None:
     kept: list[Try] = []
     for each in tries:
-        pool = [*kept, each]
-        kept = [pool[place] for place in by_score(pool)[:keep]]
+        compared = [*kept, each]
+        kept = [compared[place] for place in by_score(compared)[:keep]]
     assert kept == [tries[place] for place in by_score(tries)[:keep]]
 
 
@@ -345,6 +346,6 @@ def test_every_choice_has_a_reason(tries: list[Try], selection: Selection) -> No
         assert reason(tries, place, at(0))
 
 
-@pytest.mark.parametrize("selection", [Best(), Racing(), BestByMargin()])
+@pytest.mark.parametrize("selection", SELECTIONS)
 def test_each_is_a_selection(selection: object) -> None:
     assert isinstance(selection, Selection)

@@ -1,16 +1,10 @@
-"""Many independent runs: side by side, each written as it ends, gone on with after a crash."""
+"""Many independent runs on all cores, each saved as it ends; imports storage and below."""
 
-from dynhp.campaign.progress import CampaignProgress, shown
+from dynhp.campaign.progress import CampaignProgress
 from dynhp.campaign.request import Function, Settings, product
 from dynhp.campaign.results import CampaignResults, Finished
 from dynhp.campaign.runner import MakeExecutor, campaign_so_far, run_campaign
+from dynhp.report.progress import shown
 
-__all__ = [
-    "CampaignResults",
-    "Finished",
-    "Function",
-    "MakeExecutor",
-    "CampaignProgress",
-    "Settings",
-]
-__all__ += ["campaign_so_far", "product", "run_campaign", "shown"]
+__all__ = ["CampaignProgress", "CampaignResults", "Finished", "Function", "MakeExecutor"]
+__all__ += ["Settings", "campaign_so_far", "product", "run_campaign", "shown"]

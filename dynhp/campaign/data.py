@@ -1,4 +1,4 @@
-"""Plain data: what JSON carries and gives back as it was."""
+"""Plain data: what JSON can carry and gives back unchanged."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 __all__ = ["canonical", "plain"]
 
 _MOST_LEVELS = 100
-_MOST_BITS = 1000  # readers of JSON draw a line somewhere: ours at 400 digits
+_MOST_BITS = 1000  # strict_json reads numbers of up to 400 digits
 
 
 def plain(value: Any, where: str, *, levels: int = _MOST_LEVELS) -> Any:
-    """Give data as JSON gives it back; what JSON cannot carry is refused, with its place.
+    """Give data as JSON gives it back; what JSON cannot carry is refused, with the path to it.
 
     >>> plain({"curve": (0.5, 1)}, "result")
     {'curve': [0.5, 1]}

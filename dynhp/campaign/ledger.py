@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -13,13 +12,13 @@ from typing import Any
 from dynhp.campaign.data import canonical
 from dynhp.campaign.results import Finished
 from dynhp.errors import CheckpointError, DamagedFile
-from dynhp.storage.codecs.decoder import strict_json
+from dynhp.storage.codecs.json_text import json_line, strict_json
 from dynhp.storage.files import locked, sync_folder, write_atomically
 
-__all__ = ["Ledger", "canonical", "ended_in"]
+__all__ = ["Ledger", "ended_in"]
 
 
-def ended_in(folder: Path, function: str) -> dict[str, Finished]:
+def ended_in(folder: Path, name: str) -> dict[str, Finished]:
     """Read the runs that ended, also of a campaign that goes on; nothing is written or locked."""
     path = folder / "results.jsonl"
     try:
@@ -29,8 +28,7 @@ def ended_in(folder: Path, function: str) -> dict[str, Finished]:
             f"there is no campaign that can be read in {str(folder)!r}: {failure}; choose the "
             "folder of one, or begin it with run_campaign"
         ) from failure
-    header = _header(function)
-    _check_header(path, lines[0] if lines else torn, header, whole=bool(lines))
+    _check_header(path, lines[0] if lines else torn, _header(name), whole=bool(lines))
     return _ended(path, lines[1:])
 
 
@@ -44,14 +42,14 @@ class Ledger:
 
     @classmethod
     @contextmanager
-    def opened(cls, folder: Path, function: str) -> Iterator[Ledger]:
-        """Have the folder of a campaign of this function, and mend a last line that was torn."""
-        header = _header(function)
+    def opened(cls, folder: Path, name: str) -> Iterator[Ledger]:
+        """Lock the folder of the campaign of this name, and cut off a last line that is torn."""
+        header = _header(name)
         path = folder / "results.jsonl"
         with ExitStack() as stack:
             with _faults(folder):
                 stack.enter_context(locked(folder))
-                # Unbuffered: what could not be written must not be tried again behind our backs.
+                # Unbuffered: what could not be written must not be written later, unnoticed.
                 file = stack.enter_context(open(path, "a+b", buffering=0))
                 file.seek(0)
                 *lines, torn = file.readall().split(b"\n")
@@ -69,14 +67,14 @@ class Ledger:
         return {key for key, run in self.ended.items() if run.error is None}
 
     def add(self, key: str, run: Finished) -> None:
-        """Write down what came of a run, so that it survives whatever happens next."""
-        told: dict[str, Any] = {"event": "run", "settings": run.settings}
+        """Write down how a run ended, so that it survives whatever happens next."""
+        line: dict[str, Any] = {"event": "run", "settings": run.settings}
         if run.error is None:
-            told["result"] = run.result
+            line["result"] = run.result
         else:
-            told |= {"error": run.error, "details": run.details}
+            line |= {"error": run.error, "details": run.details}
         with _faults(self._folder):
-            self._append(_line({**told, "seconds": run.seconds}))
+            self._append(json_line({**line, "seconds": run.seconds}))
         self.ended[key] = run
 
     def tabulate(self, table: str) -> None:
@@ -95,31 +93,27 @@ class Ledger:
                 left = left[self._file.write(left) :]
             os.fsync(self._file.fileno())
         except OSError:
-            with suppress(OSError):  # else it is cut off by the next who opens it
+            with suppress(OSError):  # otherwise it is cut off when the ledger is opened again
                 self._file.truncate(size)
             raise
 
 
-def _header(function: str) -> bytes:
-    return _line({"event": "campaign", "version": 1, "function": function})
-
-
-def _line(told: Mapping[str, Any]) -> bytes:
-    return json.dumps(told, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
+def _header(name: str) -> bytes:
+    return json_line({"event": "campaign", "version": 1, "function": name})
 
 
 def _check_header(path: Path, first: bytes, header: bytes, *, whole: bool) -> None:
-    """Refuse whatever was not begun by this campaign; of a new file a kill can leave a part."""
+    """Refuse the file of anything else; of a new file a kill can leave a part."""
     if not (first.rstrip(b"\r") == header[:-1] if whole else header.startswith(first)):
         raise CheckpointError(
             f"{str(path)!r} is not of this campaign: it should begin with "
             f"{header[:-1].decode()}, but begins with {first[:200].decode('ascii', 'replace')}; "
-            "choose another folder"
+            "choose another folder, or give the name in it as name= if the function was moved"
         )
 
 
 def _ended(path: Path, lines: Sequence[bytes]) -> dict[str, Finished]:
-    found = {}
+    runs = {}
     for number, line in enumerate(lines, start=2):
         try:
             run = _run(strict_json(line))
@@ -129,20 +123,20 @@ def _ended(path: Path, lines: Sequence[bytes]) -> dict[str, Finished]:
                 f"{line[:80].decode('ascii', 'replace')!r}; remove the line to carry out its run "
                 "again, or choose another folder"
             ) from None
-        found[canonical(run.settings)] = run
-    return found
+        runs[canonical(run.settings)] = run
+    return runs
 
 
-def _run(told: Mapping[str, Any]) -> Finished:
-    if told["event"] != "run":
-        raise ValueError(f"the event {told['event']!r} is not known")
-    failed = "result" not in told
+def _run(line: Mapping[str, Any]) -> Finished:
+    if line["event"] != "run":
+        raise ValueError(f"the event {line['event']!r} is not known")
+    failed = "result" not in line
     return Finished(
-        settings=dict(told["settings"]),
-        result=None if failed else dict(told["result"]),
-        error=str(told["error"]) if failed else None,
-        details=told["details"] if failed else None,
-        seconds=float(told["seconds"]),
+        settings=dict(line["settings"]),
+        result=None if failed else dict(line["result"]),
+        error=str(line["error"]) if failed else None,
+        details=line["details"] if failed else None,
+        seconds=float(line["seconds"]),
     )
 
 
@@ -153,5 +147,5 @@ def _faults(folder: Path) -> Iterator[None]:
     except OSError as failure:
         raise CheckpointError(
             f"the campaign cannot write to {str(folder)!r}: {failure}. What was written is safe; "
-            "make room or mend the folder, then go on with the same call"
+            "make room or fix the folder, then go on with the same call"
         ) from failure

@@ -1,15 +1,13 @@
-"""How far a campaign is, and when it will be done."""
+"""How far a campaign is, and how long it will take."""
 
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
-from typing import TextIO
 
-__all__ = ["CampaignProgress", "Watch", "duration", "shown"]
+__all__ = ["CampaignProgress", "ProgressMeter", "duration"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,33 +43,39 @@ class CampaignProgress:
         return ", ".join(parts)
 
 
-class Watch:
-    """Keeps count of the runs that end, and tells how far the campaign is."""
+class ProgressMeter:
+    """Counts the runs that end, and reports how far the campaign is.
+
+    Args:
+        costs: what each run costs, compared with the others.
+        done: the runs that have a result already.
+        report: what is called with the progress, if anything.
+    """
 
     def __init__(
         self,
         costs: Mapping[str, float],
         done: Set[str],
-        tell: Callable[[CampaignProgress], None] | None,
+        report: Callable[[CampaignProgress], None] | None,
     ) -> None:
         self._costs = costs
-        self._tell = tell
+        self._report = report
         self._done, self._failed = len(costs.keys() & done), 0
         self._total = math.fsum(costs.values())
         self._before = self._now = math.fsum(costs[key] for key in costs.keys() & done)
         self._began = time.monotonic()
 
-    def look(self) -> None:
-        """Tell how far it is."""
-        if self._tell is not None:
-            self._tell(self._progress())
+    def report(self) -> None:
+        """Report how far it is."""
+        if self._report is not None:
+            self._report(self._progress())
 
     def ended(self, key: str, *, failed: bool) -> None:
-        """Count a run, and tell."""
+        """Count a run, and report."""
         self._done += not failed
         self._failed += failed
         self._now += self._costs[key]
-        self.look()
+        self.report()
 
     def _progress(self) -> CampaignProgress:
         over = self._done + self._failed == len(self._costs)
@@ -87,7 +91,7 @@ class Watch:
 
 
 def duration(seconds: float) -> str:
-    """Tell a time span as people do.
+    """Write a time span in words.
 
     >>> duration(42.4), duration(150), duration(7260)
     ('42 s', '2 min 30 s', '2 h 1 min')
@@ -98,25 +102,3 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-def shown(stream: TextIO | None = None) -> Callable[[CampaignProgress], None]:
-    """Give a callback that shows progress: in one line of a terminal, else a line per percent.
-
-    >>> show = shown(sys.stdout)
-    >>> show(CampaignProgress(done=1, failed=0, total=2, share=0.5, left=None))
-    1 of 2 runs, 50 % of the work
-    """
-    out = sys.stderr if stream is None else stream
-    last = -1
-
-    def show(progress: CampaignProgress) -> None:
-        nonlocal last
-        if out.isatty():
-            end = "\n" if progress.over else ""
-            print(f"\r\x1b[K{progress}", end=end, file=out, flush=True)
-        elif progress.percent != last:
-            last = progress.percent
-            print(progress, file=out, flush=True)
-
-    return show

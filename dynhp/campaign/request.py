@@ -6,14 +6,16 @@ import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from numbers import Real
 from typing import Any, TypeAlias
 
+from dynhp._checks import require_name
 from dynhp.campaign.data import canonical, plain
 from dynhp.errors import SettingsError
 
-__all__ = ["Function", "Settings", "costs_of", "name_of", "product", "runs_of"]
+__all__ = ["CampaignRequest", "Function", "Settings", "product", "request_of"]
 
 Settings: TypeAlias = Mapping[str, Any]
 """The settings of one run: plain data that JSON can carry, the arguments of the function."""
@@ -24,6 +26,9 @@ Function: TypeAlias = Callable[..., Mapping[str, Any]]
 
 def product(**axes: Iterable[Any]) -> list[dict[str, Any]]:
     """Give the settings of every combination, the last axis changing fastest.
+
+    Args:
+        axes: the values of each setting, by its name.
 
     >>> product(method=["grid", "random"], seed=range(2))[1]
     {'method': 'grid', 'seed': 1}
@@ -38,57 +43,58 @@ def product(**axes: Iterable[Any]) -> list[dict[str, Any]]:
     return [dict(zip(axes, values, strict=True)) for values in combinations]
 
 
-def runs_of(function: Function, runs: Iterable[Settings]) -> dict[str, dict[str, Any]]:
-    """Give the settings by their canonical names; what cannot be called is told at once.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignRequest:
+    """What a campaign is asked for, checked; runs go by the canonical text of their settings."""
 
-    >>> runs_of(dict, [{"seed": 0}])
-    {'{"seed":0}': {'seed': 0}}
+    function: Function
+    name: str
+    """What the ledger calls the function."""
+    runs: Mapping[str, Settings]
+    costs: Mapping[str, float]
+    """What each run costs, compared with the others."""
+
+
+def request_of(
+    function: Function,
+    runs: Iterable[Settings],
+    *,
+    name: str | None = None,
+    cost: Callable[[Settings], float] | None = None,
+) -> CampaignRequest:
+    """Check what a campaign is asked for, before anything is written.
+
+    >>> request = request_of(product, [{"seed": [0]}], name="combinations")
+    >>> request.name, request.runs, request.costs
+    ('combinations', {'{"seed":[0]}': {'seed': [0]}}, {'{"seed":[0]}': 1.0})
     """
-    found: dict[str, dict[str, Any]] = {}
-    takes = _signature(function)
-    for run in runs:
-        settings = _settings(run)
-        try:
-            takes.bind(**settings)
-        except TypeError as error:
-            raise SettingsError(
-                f"the function cannot be called with the settings {settings!r}: {error}"
-            ) from None
-        key = canonical(settings)
-        if key in found:
-            raise SettingsError(f"a run must be asked for once, got {settings!r} twice")
-        found[key] = settings
-    return found
+    ledger_name = name_of(function, name)
+    checked = _runs(function, runs)
+    costs = {key: 1.0 if cost is None else _cost(cost, run) for key, run in checked.items()}
+    return CampaignRequest(function=function, name=ledger_name, runs=checked, costs=costs)
 
 
-def costs_of(
-    runs: Mapping[str, Settings], cost: Callable[[Settings], float] | None
-) -> dict[str, float]:
-    """Give what each run costs against the others, by the names of the runs.
-
-    >>> costs_of({"a": {"epochs": 5}}, lambda run: run["epochs"])
-    {'a': 5.0}
-    """
-    return {key: 1.0 if cost is None else _number(cost(run), run) for key, run in runs.items()}
-
-
-def name_of(function: Any) -> str:
-    """Tell where a function is found; the results of one are not those of another.
+def name_of(function: Any, name: str | None = None) -> str:
+    """Name a function for the ledger, by its import path or the name given, and what is bound.
 
     >>> name_of(product), name_of(partial(product, seed=[1]))
     ('dynhp.campaign.request:product', 'dynhp.campaign.request:product {"seed":[1]}')
+    >>> name_of(product, "combinations"), name_of(partial(product, seed=[1]), "combinations")
+    ('combinations', 'combinations {"seed":[1]}')
     """
+    if name is not None:
+        require_name("name", name)
     inner, bound = function, ""
     if isinstance(function, partial):
         inner = function.func
         bound = f" {canonical(_bound(function))}"
-    name = getattr(inner, "__qualname__", "<nameless>")
-    if "<" in name or inspect.ismethod(inner):
+    path = getattr(inner, "__qualname__", "<nameless>")
+    if "<" in path or inspect.ismethod(inner):
         raise SettingsError(
-            "a campaign needs a function that its name tells all about, for its results must be "
-            f"found again: one of a module, or functools.partial of one, got {function!r}"
+            "a campaign needs a function that its import path describes fully, because its results "
+            f"are read again: one of a module, or functools.partial of one, got {function!r}"
         )
-    return f"{inner.__module__}:{name}{bound}"
+    return (f"{inner.__module__}:{path}" if name is None else name) + bound
 
 
 def _bound(function: partial[Any]) -> dict[str, Any]:
@@ -97,9 +103,27 @@ def _bound(function: partial[Any]) -> dict[str, Any]:
         return {**named, "*": plain(function.args, "args")} if function.args else named
     except TypeError as error:
         raise SettingsError(
-            f"what functools.partial binds must be plain data, for it is part of the function's "
-            f"name: {error}; let the function make the rest"
+            "what functools.partial binds must be plain data, because it is part of the "
+            f"function's name: {error}; let the function make the rest"
         ) from None
+
+
+def _runs(function: Function, runs: Iterable[Settings]) -> dict[str, dict[str, Any]]:
+    checked: dict[str, dict[str, Any]] = {}
+    signature = _signature(function)
+    for run in runs:
+        settings = _settings(run)
+        try:
+            signature.bind(**settings)
+        except TypeError as error:
+            raise SettingsError(
+                f"the function cannot be called with the settings {settings!r}: {error}"
+            ) from None
+        key = canonical(settings)
+        if key in checked:
+            raise SettingsError(f"a run must be asked for once, got {settings!r} twice")
+        checked[key] = settings
+    return checked
 
 
 def _settings(run: Any) -> dict[str, Any]:
@@ -110,25 +134,26 @@ def _settings(run: Any) -> dict[str, Any]:
         )
     if "error" in run:
         raise SettingsError(
-            f"a setting cannot be called 'error', for the table has a column of that name, got "
+            "a setting cannot be called 'error', because the table has a column of that name, got "
             f"{dict(run)!r:.200}; choose another name"
         )
     try:
-        found: dict[str, Any] = plain(run, "run")
+        settings: dict[str, Any] = plain(run, "run")
     except TypeError as error:
         raise SettingsError(f"the settings of a run must be plain data: {error}") from None
-    return found
+    return settings
 
 
 def _signature(function: Function) -> inspect.Signature:
     try:
         return inspect.signature(function)
-    except ValueError:  # some that are written in C do not tell: whatever they like
+    except ValueError:  # some functions written in C have none: anything may fit
         return inspect.signature(lambda *args, **settings: None)
 
 
-def _number(found: Any, run: Settings) -> float:
-    number = float(found) if isinstance(found, Real) else math.nan
+def _cost(cost: Callable[[Settings], float], run: Settings) -> float:
+    value: Any = cost(run)
+    number = float(value) if isinstance(value, Real) else math.nan
     if not 0 < number < math.inf:
-        raise SettingsError(f"cost must give a number above 0, got {found!r} for {dict(run)!r}")
+        raise SettingsError(f"cost must give a number above 0, got {value!r} for {dict(run)!r}")
     return number

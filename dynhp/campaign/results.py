@@ -1,10 +1,10 @@
-"""What came of the runs of a campaign, as records and as a table."""
+"""The results of a campaign, as records and as a table."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, overload
@@ -76,7 +76,7 @@ class CampaignResults(Sequence[Finished]):
         writer = csv.writer(SimpleNamespace(write=lines.append))
         writer.writerow(columns)
         writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
-        # Its own line ends have it quote both "\r" and "\n"; "\n" is what other tools like.
+        # With its own line ends it quotes both "\r" and "\n"; other tools prefer "\n" at the end.
         return "".join(f"{line[:-2]}\n" for line in lines)
 
     def _settings(self) -> dict[str, None]:
@@ -92,14 +92,11 @@ class CampaignResults(Sequence[Finished]):
     def __len__(self) -> int:
         return len(self.runs)
 
-    def __iter__(self) -> Iterator[Finished]:
-        return iter(self.runs)
-
 
 def _is_cell(value: Any) -> bool:
     return not isinstance(value, list | dict)
 
 
 def _cell(value: Any) -> Any:
-    """A list among the settings tells runs apart: it is written, as JSON."""
+    """A list among the settings is written, as JSON, because runs may differ in nothing else."""
     return value if _is_cell(value) else json.dumps(value)

@@ -1,9 +1,9 @@
-"""The campaign itself: which runs are missing, who carries them out, what is written when."""
+"""The campaign itself: which runs are missing, what carries them out, what is written when."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 from dynhp.campaign.ledger import Ledger, ended_in
-from dynhp.campaign.progress import CampaignProgress, Watch
-from dynhp.campaign.request import Function, Settings, costs_of, name_of, runs_of
+from dynhp.campaign.progress import CampaignProgress, ProgressMeter
+from dynhp.campaign.request import CampaignRequest, Function, Settings, request_of
 from dynhp.campaign.results import CampaignResults, Finished
-from dynhp.campaign.task import Runs, finished
+from dynhp.campaign.task import RunTrainer, finished
 from dynhp.errors import SettingsError
 from dynhp.executors.pool.processes import Processes
 from dynhp.records import Candidate
-from dynhp.rounds.jobs import UNKNOWN_STATE, CompletesAnyOrder, Executor, Job, Outcome
+from dynhp.rounds.jobs import UNKNOWN_STATE, CompletesAnyOrder, Executor, Job, close
 from dynhp.trainer import Trainer
 
 __all__ = ["MakeExecutor", "campaign_so_far", "run_campaign"]
@@ -32,6 +32,7 @@ def run_campaign(
     runs: Iterable[Settings],
     *,
     folder: str | os.PathLike[str],
+    name: str | None = None,
     workers: int | None = None,
     executor: MakeExecutor | None = None,
     cost: Callable[[Settings], float] | None = None,
@@ -39,50 +40,65 @@ def run_campaign(
 ) -> CampaignResults:
     """Call ``function(**settings)`` for every run that ``folder`` has no result of.
 
-    Runs are carried out by ``workers`` processes (default: one per core), or by the executor
-    that ``executor`` makes, and must depend on nothing but their settings: then the results do
-    not depend on workers, order or interruptions. Each is appended to ``folder/results.jsonl``
-    as it ends; when all have, they are written to ``folder/results.csv``, in the order of
-    ``runs``. A run that raises, or loses its worker again and again, is recorded as failed and
-    the others go on; the next call tries it once more. ``cost`` tells how long a run takes
-    against others: long ones are begun first, and the time left is estimated by it.
+    Runs must depend on nothing but their settings: then the results do not depend on workers,
+    order or interruptions. Each is appended to ``folder/results.jsonl`` as it ends; when all have
+    ended, they are written to ``folder/results.csv``, in the order of ``runs``. A run that raises,
+    or loses its worker again and again, is recorded as failed and the others go on; the next call
+    tries it once more. ``docs/campaigns.md`` is the guide.
 
-    The function must be importable and return a mapping of names to plain data.
-    ``docs/campaigns.md`` is the guide.
+    Args:
+        function: what is called; importable, and it returns a mapping of names to plain data.
+        runs: the settings of each run, as ``product`` gives them.
+        folder: where results are kept; it belongs to one function.
+        name: what the folder calls the function (default: its import path); give one to a
+            function that may be moved or renamed later.
+        workers: how many processes carry out runs (default: one per core).
+        executor: what makes another executor, instead of ``workers``.
+        cost: how long a run takes compared with others; long ones are begun first, and the time
+            left is estimated with it.
+        progress: what is called with the progress after every run, such as ``shown()``.
 
     >>> import tempfile
     >>> from dynhp.campaign import product
     >>> from dynhp.testing.toys.quadratic import divided
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found = run_campaign(divided, product(a=[6], b=[3, 0]), folder=folder, workers=1)
-    >>> print(found.csv(), end="")
+    ...     results = run_campaign(divided, product(a=[6], b=[3, 0]), folder=folder, workers=1)
+    >>> print(results.csv(), end="")
     a,b,quotient,error
     6,3,2.0,
     6,0,,ZeroDivisionError: division by zero
     """
-    # Whatever cannot work is told before anything is written.
-    name, asked = name_of(function), runs_of(function, runs)
-    costs = costs_of(asked, cost)
+    request = request_of(function, runs, name=name, cost=cost)
     with (
-        _executor(workers, executor, partial(Runs, function)) as crew,
-        Ledger.opened(Path(folder), name) as ledger,
+        _executor(workers, executor, partial(RunTrainer, function)) as made,
+        Ledger.opened(Path(folder), request.name) as ledger,
     ):
-        watch = Watch(costs, ledger.done(), progress)
-        watch.look()
-        for key, run in _carried_out(function, _missing(asked, costs, ledger), crew):
+        meter = ProgressMeter(request.costs, ledger.done(), progress)
+        meter.report()
+        for key, run in _carried_out(request, ledger.done(), made):
             ledger.add(key, run)
-            watch.ended(key, failed=run.error is not None)
-        results = _in_order(asked, ledger.ended)
+            meter.ended(key, failed=run.error is not None)
+        results = _in_order(request.runs, ledger.ended)
         ledger.tabulate(results.csv())
     return results
 
 
 def campaign_so_far(
-    function: Function, runs: Iterable[Settings], *, folder: str | os.PathLike[str]
+    function: Function,
+    runs: Iterable[Settings],
+    *,
+    folder: str | os.PathLike[str],
+    name: str | None = None,
 ) -> CampaignResults:
     """Give the results that ``folder`` has of these runs, while others go on or before they do.
 
     Nothing is carried out or written. Runs that have not ended are left out.
+
+    Args:
+        function: what the campaign calls.
+        runs: the settings of the runs to look at.
+        folder: where the campaign keeps its results.
+        name: the one that ``run_campaign`` was given.
 
     >>> import tempfile
     >>> from dynhp.testing.toys.quadratic import divided
@@ -92,46 +108,36 @@ def campaign_so_far(
     ...     campaign_so_far(divided, wanted, folder=folder) == done
     True
     """
-    asked = runs_of(function, runs)
-    ended = ended_in(Path(folder), name_of(function))
-    return _in_order(asked, ended)
+    request = request_of(function, runs, name=name)
+    return _in_order(request.runs, ended_in(Path(folder), request.name))
 
 
-def _in_order(asked: Mapping[str, Settings], ended: Mapping[str, Finished]) -> CampaignResults:
+def _in_order(runs: Mapping[str, Settings], ended: Mapping[str, Finished]) -> CampaignResults:
     """The runs that ended, in the order asked for and with their settings as named now."""
     return CampaignResults(
-        tuple(replace(ended[key], settings=run) for key, run in asked.items() if key in ended)
+        tuple(replace(ended[key], settings=run) for key, run in runs.items() if key in ended)
     )
 
 
-def _missing(
-    asked: Mapping[str, Settings], costs: Mapping[str, float], ledger: Ledger
-) -> dict[str, Settings]:
-    """The runs to carry out, the longest first, so that none is left alone at the end."""
-    done = ledger.done()
-    keys = sorted((key for key in asked if key not in done), key=lambda key: -costs[key])
-    return {key: asked[key] for key in keys}
-
-
 def _carried_out(
-    function: Function, runs: Mapping[str, Settings], executor: Executor
+    request: CampaignRequest, done: set[str], executor: Executor
 ) -> Iterator[tuple[str, Finished]]:
-    """Carry out the runs and give what came of each, as they end where the executor can."""
-    keys = list(runs)
+    """Carry out what is not done, the longest first, and give each as it ends, if possible."""
+    missing = [key for key in request.runs if key not in done]
+    keys = sorted(missing, key=lambda key: -request.costs[key])  # none is left alone at the end
+    if not keys:
+        return
     jobs = [
-        Job(origin=run, candidate=Candidate({"run": place}), epochs=1)
-        for place, run in enumerate(runs.values())
+        Job(origin=request.runs[key], candidate=Candidate({"run": place}), epochs=1)
+        for place, key in enumerate(keys)
     ]
-    for place, outcome in _outcomes(function, jobs, executor) if jobs else ():
-        yield keys[place], finished(outcome, runs[keys[place]])
-
-
-def _outcomes(
-    function: Function, jobs: Sequence[Job], executor: Executor
-) -> Iterator[tuple[int, Outcome]]:
-    if isinstance(executor, CompletesAnyOrder):
-        return executor.as_completed(jobs)
-    return enumerate(executor.run(Runs(function), jobs, at=UNKNOWN_STATE))
+    outcomes = (
+        executor.as_completed(jobs)
+        if isinstance(executor, CompletesAnyOrder)
+        else enumerate(executor.run(RunTrainer(request.function), jobs, at=UNKNOWN_STATE))
+    )
+    for place, outcome in outcomes:
+        yield keys[place], finished(outcome, request.runs[keys[place]])
 
 
 @contextmanager
@@ -142,8 +148,9 @@ def _executor(
         make = partial(Processes, workers=_cores() if workers is None else workers)
     elif workers is not None:
         raise SettingsError(
-            f"workers is for the default executor, got workers={workers!r} beside executor="
-            f"{make!r}; tell the executor itself, as in partial(Processes, workers={workers!r})"
+            f"workers is for the default executor, got workers={workers!r} together with "
+            f"executor={make!r}; give it to the executor, as in partial(Processes, "
+            f"workers={workers!r})"
         )
     elif not callable(make):
         raise SettingsError(
@@ -154,9 +161,7 @@ def _executor(
     try:
         yield made
     finally:
-        close = getattr(made, "close", None)
-        if close is not None:
-            close()
+        close(made)
 
 
 def _cores() -> int:

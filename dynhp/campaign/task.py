@@ -1,4 +1,4 @@
-"""A run of a campaign in the clothes of a trainer, so that every executor can carry it out."""
+"""A run of a campaign in the form of a trainer, so that every executor can carry it out."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from dynhp.campaign.request import Function, Settings
 from dynhp.campaign.results import Finished
 from dynhp.errors import ContractError
 from dynhp.rounds.jobs import Outcome
-from dynhp.storage.codecs.decoder import MOST_JSON
+from dynhp.storage.codecs.json_text import MOST_JSON
 from dynhp.trainer import State
 
-__all__ = ["Runs", "finished"]
+__all__ = ["RunTrainer", "finished"]
 
-_MOST = MOST_JSON // 2  # the settings are on the same line, which must be readable
-_LONGEST = 2000  # characters of an error, in a table for people
+_MOST_BYTES = MOST_JSON // 2  # the settings are on the same line, which must be readable
+_MOST_CHARACTERS = 2000  # of an error, in a table for people
 
 
-class Runs:
-    """A trainer whose state is first the settings of a run and then what came of it.
+class RunTrainer:
+    """A trainer whose state is first the settings of a run and then its result or error.
 
     >>> from dynhp.testing.toys.quadratic import divided
-    >>> trainer = Runs(divided)
+    >>> trainer = RunTrainer(divided)
     >>> trainer.set_state({"a": 6, "b": 3})
     >>> trainer.train_k(1, {})
     >>> trainer.get_state()
@@ -38,39 +38,39 @@ class Runs:
         self._state: State = None
 
     def set_state(self, state: State) -> None:
-        """Take the settings; they are the run's own, and it may write into them."""
+        """Take the settings, as a copy: the run may write into them."""
         self._state = deepcopy(state)
 
     def train_k(self, k: int, hyperparameters: Mapping[str, object]) -> None:
-        """Carry out the run; what it raises is told, not raised: the others are to go on."""
+        """Carry out the run; what it raises becomes its error, so that the other runs go on."""
         try:
             self._state = {"result": _checked(self._function(**self._state))}
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # also sys.exit, which would end the others with it
-            self._state = {"error": _told(error), "details": _details(error)}
+            self._state = {"error": _text(error), "details": _details(error)}
 
     def get_state(self) -> State:
-        """Hand out what came of it."""
+        """Hand out the result or the error."""
         return self._state
 
     def metrics(self) -> dict[str, float]:
-        """None that anybody asks for."""
+        """None are needed."""
         return {}
 
 
 def finished(outcome: Outcome, settings: Settings) -> Finished:
-    """Read from an outcome what came of a run."""
-    told: Mapping[str, Any]
+    """Read from an outcome how a run ended."""
+    end: Mapping[str, Any]
     try:
-        told = {"error": outcome.error} if outcome.error is not None else outcome.keep()
+        end = {"error": outcome.error} if outcome.error is not None else outcome.keep()
     except ContractError as lost:  # its worker was lost after the run had ended
-        told = {"error": str(lost)}
+        end = {"error": str(lost)}
     return Finished(
         settings=settings,
-        result=told.get("result"),
-        error=told.get("error"),
-        details=told.get("details"),
+        result=end.get("result"),
+        error=end.get("error"),
+        details=end.get("details"),
         seconds=outcome.seconds,
     )
 
@@ -81,21 +81,22 @@ def _checked(result: Any) -> Any:
             f"a run must return a mapping of names to plain data, got {result!r:.200}; return "
             "{'name': value}"
         )
-    found = plain(result, "result")
-    size = len(json.dumps(found))
-    if size > _MOST:
+    checked = plain(result, "result")
+    size = len(json.dumps(checked))
+    if size > _MOST_BYTES:
         raise ValueError(
-            f"a result must take at most {_MOST} bytes of JSON, got {size}; write what is large "
-            "into a file of its own and return its name"
+            f"a result must take at most {_MOST_BYTES} bytes of JSON, got {size}; write what is "
+            "large into a file of its own and return its name"
         )
-    return found
+    return checked
 
 
-def _told(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".removesuffix(": ")[:_LONGEST]
+def _text(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".removesuffix(": ")[:_MOST_CHARACTERS]
 
 
 def _details(error: BaseException) -> str:
     trace = error.__traceback__
-    inside = trace.tb_next if trace is not None else None  # without our own call
-    return "".join(traceback.format_exception(type(error), error, inside))[-50 * _LONGEST :]
+    inside = trace.tb_next if trace is not None else None  # without the call in train_k
+    lines = traceback.format_exception(type(error), error, inside)
+    return "".join(lines)[-50 * _MOST_CHARACTERS :]

@@ -1,4 +1,4 @@
-"""``dynhp check``: the laws of trainers, on a factory of yours or on all that are installed."""
+"""``dynhp check``: checks the laws of trainers, for a factory of yours or for all installed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from dynhp.errors import SettingsError
 from dynhp.spaces import SpaceLike
-from dynhp.testing.laws.check import Make, verdicts
+from dynhp.testing.laws import Make, verdicts
 
 GROUP = "dynhp.trainers"
 
@@ -61,7 +61,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 def _check(name: str, example: Example, parsed: argparse.Namespace) -> bool:
     print(name)
-    found = []
+    held = []
     for verdict in verdicts(
         example.make,
         example.space,
@@ -70,12 +70,12 @@ def _check(name: str, example: Example, parsed: argparse.Namespace) -> bool:
         expected_failures=example.expected_failures,
     ):
         print(f"  {verdict}", flush=True)
-        found.append(verdict.status != "BROKEN")
-    return all(found)
+        held.append(verdict.status != "BROKEN")
+    return all(held)
 
 
 def _check_installed(parsed: argparse.Namespace) -> list[bool]:
-    """Check the trainers of all installed packages; one that is amiss does not hide the others."""
+    """Check the trainers of all installed packages; one that is broken does not hide the others."""
     held = []
     for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name):
         try:
@@ -106,31 +106,31 @@ def _load(name: str) -> Callable[[], object]:
     if not (module and colon and path):
         raise SettingsError(f"a factory is named module:factory, got {name!r}")
     try:
-        found: Any = importlib.import_module(module)
+        factory: Any = importlib.import_module(module)
         for part in path.split("."):
-            found = getattr(found, part)
+            factory = getattr(factory, part)
     except Exception as error:
         raise SettingsError(
             f"cannot find {name!r}: {type(error).__name__}: {error}. The module must be installed "
             "or lie in the current directory"
         ) from error
-    if not callable(found):
-        raise SettingsError(f"{name} must be a function without arguments, got {found!r}")
-    return found  # type: ignore[no-any-return]
+    if not callable(factory):
+        raise SettingsError(f"{name} must be a function without arguments, got {factory!r}")
+    return factory  # type: ignore[no-any-return]
 
 
 def _example(name: str, factory: Callable[[], object]) -> Example:
     try:
-        found = factory()
+        made = factory()
     except ImportError:
         raise
     except Exception as error:
         raise SettingsError(f"{name}() raised {type(error).__name__}: {error}") from error
-    if not isinstance(found, tuple) or len(found) not in (2, 3):
+    if not isinstance(made, tuple) or len(made) not in (2, 3):
         raise SettingsError(
-            f"{name}() must return (make, space) or (make, space, expected_failures), got {found!r}"
+            f"{name}() must return (make, space) or (make, space, expected_failures), got {made!r}"
         )
-    return Example(*found)
+    return Example(*made)
 
 
 @contextmanager

@@ -1,15 +1,15 @@
-"""``dynhp journal``: a journal as a table, also of a run that goes on or was killed."""
+"""``dynhp journal``: shows a journal as a table, also of a run that goes on or was killed."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from dynhp.records import Candidate, Round
+from dynhp.report.table import text_table
 from dynhp.rounds.plain import history_to_plain
-from dynhp.storage.journal import Journaled, read_journal
+from dynhp.storage.journal import JournalContent, read_journal
 
 HEADINGS = ("round", "epochs", "values", "score", "gain", "tries", "spent", "seconds", "reason")
 
@@ -19,7 +19,7 @@ def register(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "journal",
         help="show a journal as a table",
-        description="Show what a journal tells, one line per round: its main-line epochs, the "
+        description="Show what a journal holds, one line per round: its main-line epochs, the "
         "values chosen, their score and its gain over the value in force before, the tries and "
         "how many failed, the epochs trained in all, the time, and why.",
     )
@@ -30,29 +30,27 @@ def register(subparsers: Any) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Print the table."""
-    found = read_journal(parsed.file)
+    content = read_journal(parsed.file)
     if parsed.json:
-        print(json.dumps(history_to_plain(found.history), allow_nan=False))
+        print(json.dumps(history_to_plain(content.history), allow_nan=False))
     else:
-        print(table(found))
+        print(table(content))
     return 0
 
 
-def table(found: Journaled) -> str:
-    """The rounds under each other, and what is there of one that is not finished.
+def table(content: JournalContent) -> str:
+    """The rounds in a table, and what there is of one that is not finished.
 
     >>> from dynhp.records import History
-    >>> print(table(Journaled(history=History(()), unfinished=(), torn=True)))
+    >>> print(table(JournalContent(history=History(()), unfinished=(), torn=True)))
     round  epochs  values  score  gain  tries  spent  seconds  reason
     The last line is torn.
     """
-    rows = [HEADINGS, *map(_row, found.history)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
-    lines = [_joined(row, widths) for row in rows]
-    if found.unfinished:
-        tried = ", ".join(_values(try_.candidate) for try_ in found.unfinished)
+    lines = [text_table([HEADINGS, *map(_row, content.history)])]
+    if content.unfinished:
+        tried = ", ".join(_values(try_.candidate) for try_ in content.unfinished)
         lines.append(f"A round is not finished; tried so far: {tried}.")
-    if found.torn:
+    if content.torn:
         lines.append("The last line is torn.")
     return "\n".join(lines)
 
@@ -77,8 +75,3 @@ def _row(round_: Round) -> tuple[str, ...]:
 
 def _values(candidate: Candidate) -> str:
     return " ".join(f"{name}={value}" for name, value in candidate.items())
-
-
-def _joined(row: Sequence[str], widths: Sequence[int]) -> str:
-    cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-    return "  ".join(cells).rstrip()

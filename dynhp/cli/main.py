@@ -1,4 +1,4 @@
-"""The command ``dynhp``: its own sub-commands, and those that other packages bring."""
+"""The command ``dynhp``: its own sub-commands, and those of other packages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BUILT_IN = ("check", "journal")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command with these arguments and give its exit code: 0 well, 1 not, 2 not so asked.
+    """Run the command with these arguments and give its exit code: 0 good, 1 failed, 2 misused.
 
     >>> main(["check", "dynhp.testing.toys:example", "--here"])
     dynhp.testing.toys:example
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         parsed = _parser(arguments).parse_args(arguments)
         return int(parsed.func(parsed) or 0)
-    except SystemExit as end:  # argparse has said what there was to say
+    except SystemExit as end:  # argparse has printed its message
         return int(end.code or 0)
     except DynhpError as error:
         print(f"dynhp: error: {error}", file=sys.stderr)
@@ -56,19 +56,19 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _add_plugins(subparsers: Any, arguments: Sequence[str]) -> None:
-    """Load no more than is needed: the command asked for, or all where none is known."""
+    """Load no more than is needed: the command asked for, or all where it is not known."""
     asked = next((word for word in arguments if not word.startswith("-")), None)
     if asked in BUILT_IN:
         return
-    found = {point.name: point for point in metadata.entry_points(group=GROUP)}
-    for name in [asked] if asked in found else sorted(found):
+    points = {point.name: point for point in metadata.entry_points(group=GROUP)}
+    for name in [asked] if asked in points else sorted(points):
         try:
-            found[name].load()(subparsers)
+            points[name].load()(subparsers)
         except Exception as error:
             if name == asked:
                 print(
                     f"dynhp: note: the command {name!r} could not be loaded from "
-                    f"{found[name].value!r}: {type(error).__name__}: {error}",
+                    f"{points[name].value!r}: {type(error).__name__}: {error}",
                     file=sys.stderr,
                 )
 

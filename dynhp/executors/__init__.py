@@ -1,4 +1,4 @@
-"""Executors: they carry out the tries of a round, in turn, in one pass or side by side."""
+"""Executors: what carries out the tries of a round; imports rounds and below."""
 
 from dynhp.executors.batched import Batched
 from dynhp.executors.pool.processes import Processes

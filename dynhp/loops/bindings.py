@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from dynhp._checks import require_instance, require_mapping
 from dynhp.errors import SettingsError, ValueNotInForce, nearest
 from dynhp.records import Candidate, Value
 from dynhp.rounds.read_back import check_value
@@ -18,8 +19,21 @@ __all__ += ["require_bindings", "require_names"]
 class Binding(Protocol):
     """A place for one value. ``get`` must look at what training uses, not at a copy of its own.
 
-    It may have an attribute ``way_out``, a sentence that ends the error where the value found is
-    not the value wanted.
+    It may have an attribute ``way_out``, a sentence that ends the error where the value in force
+    is not the value wanted.
+
+    >>> from dynhp import adapt, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> model, settings = Quadratic(), {"lr": 0.1}
+    >>> class Rate:
+    ...     def set(self, value): settings["lr"] = value
+    ...     def get(self): return settings["lr"]
+    >>> for epoch in adapt(4, state=[model], space={"lr": [0.1, 0.5]}, bind={"lr": Rate()},
+    ...                    criterion=lowest("loss"), adapt_every=2, try_for=1):
+    ...     model.train_k(1, settings)
+    ...     epoch.report(loss=model.metrics()["loss"])
+    >>> settings
+    {'lr': 0.5}
     """
 
     def set(self, value: Value) -> None:
@@ -59,14 +73,14 @@ def require_bindings(bind: Any) -> dict[str, Binding]:
     """Refuse what does not map names to bindings."""
     if bind is None:
         return {}
-    if not isinstance(bind, Mapping):
-        raise SettingsError(f"bind must map names to bindings, got {bind!r}")
+    require_mapping("bind", bind, "map names to bindings")
     for name, binding in bind.items():
-        if not isinstance(binding, Binding) or isinstance(binding, type):
-            raise SettingsError(
-                f"bind: {name!r} needs an object with set(value) and get(), such as "
-                f"attribute(model, 'dropout.p'), got {binding!r}"
-            )
+        require_instance(
+            f"bind: {name!r}",
+            binding,
+            Binding,
+            "an object with set(value) and get(), such as attribute(model, 'dropout.p')",
+        )
     return dict(bind)
 
 
@@ -80,7 +94,7 @@ def require_names(bind: Iterable[str], known: Iterable[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute somewhere below an object, followed afresh each time."""
+    """An attribute somewhere below an object; its path is followed anew each time."""
 
     root: Any
     path: str
@@ -125,7 +139,7 @@ def attribute(root: object, path: str) -> Binding:
     if not isinstance(path, str) or not all(path.split(".")):
         raise SettingsError(f"attribute: the path must look like 'dropout.p', got {path!r}")
     binding = Attribute(root, path)
-    binding.get()  # a path that leads nowhere is refused now, not in the middle of a run
+    binding.get()  # a wrong path is refused now, not in the middle of a run
     return binding
 
 

@@ -1,4 +1,4 @@
-"""One pass through the body of a loop: what it is told, and what it reports."""
+"""One pass through the body of a loop: the values it gets, and the metrics it reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Epoch:
     """One pass through the loop's body: its values, and the place to report what was measured.
 
     Used as a context (``with epoch:``), an exception in a try fails that try and the run goes on;
-    on the main line it is raised as ever.
+    on the main line it is raised as usual.
 
     >>> epoch = Epoch(Candidate({"lr": 0.1}), number=3, trying=True)
     >>> epoch["lr"]; epoch.report(loss=0.5); epoch
@@ -73,7 +73,7 @@ class Epoch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        # A broken contract is nobody's bad luck: it ends the run, and so does KeyboardInterrupt.
+        # A broken contract ends the run, as KeyboardInterrupt does: no other value would help.
         if self.trying and isinstance(error, Exception) and not isinstance(error, DynhpError):
             self.failure = error
             return True

@@ -17,9 +17,14 @@ __all__ = ["Part", "Parts", "global_generators", "part_of", "stateful_part", "pa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One thing that belongs to the state. What ``get`` gave is never changed by anyone after.
+    """One thing that belongs to the state. What ``get`` returned is never changed afterwards.
 
     ``reseed`` is there for generators, and for objects that have such a method of their own.
+
+    >>> position = [3]  # in the data; ``state=[model, part]`` makes it part of the state
+    >>> part = Part(get=lambda: position[0], set=lambda state: position.__setitem__(0, state))
+    >>> state = part.get(); position[0] = 9; part.set(state); position
+    [3]
     """
 
     get: Callable[[], Any]
@@ -162,7 +167,7 @@ def _numpy_part(generator: np.random.Generator) -> Part:
 
 
 def _legacy_part(source: Any) -> Part:
-    """A part of numpy's module ``random``, or of a ``RandomState``, which has the same words."""
+    """A part of numpy's module ``random``, or of a ``RandomState``, which has the same methods."""
     return Part(
         get=source.get_state,
         set=source.set_state,
@@ -171,4 +176,4 @@ def _legacy_part(source: Any) -> Part:
 
 
 def _ignore(_: object) -> None:
-    """Torch's load_state_dict returns a report, which nobody here reads."""
+    """Torch's load_state_dict returns a report, which is not needed here."""

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
-from dynhp._checks import require_count
+from dynhp._checks import plain_value, require_count, require_mapping, require_number, require_seed
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.criteria import Criterion
 from dynhp.errors import SettingsError
 from dynhp.planning.schedule import Segment, follow
 from dynhp.records import Candidate, History, Value
-from dynhp.rounds.settings import generator
 from dynhp.spaces import Space, SpaceLike
-from dynhp.spaces.axis import plain
 from dynhp.trainer import Trainer
 
 __all__ = ["complete_search", "fixed", "random_search"]
 
 
 def complete_search(
-    trainer: Trainer,
-    space: SpaceLike,
-    *,
-    criterion: Criterion,
-    epochs: int,
-    part: float = 1.0,
+    trainer: Trainer, space: SpaceLike, *, criterion: Criterion, epochs: int, part: float = 1.0
 ) -> History:
-    """Train one model per grid value and keep the best; ``part`` < 1 goes on only with the best.
+    """Train one model per grid value and keep the best.
 
     This is the adapter with a single round, so records, costs and reports are the same.
+
+    Args:
+        trainer: what trains; see ``dynhp.trainer.Trainer``.
+        space: the hyperparameters and their values.
+        criterion: what a model is worth, such as ``highest("val_auc")``.
+        epochs: the epochs that the best model is trained for.
+        part: the share of them that all models are trained for; then only the best goes on.
 
     >>> from dynhp import lowest
     >>> from dynhp.testing import Quadratic
@@ -40,8 +40,7 @@ def complete_search(
     (Candidate(lr=0.5), 2)
     """
     require_count("epochs", epochs)
-    if not (isinstance(part, int | float) and 0 < part <= 1):
-        raise SettingsError(f"part must lie in (0, 1], got {part!r}")
+    require_number("part", part, "lie in (0, 1]", lambda share: 0 < share <= 1)
     adapter = DynamicGridAdapter(
         trainer,
         space,
@@ -55,6 +54,12 @@ def complete_search(
 def random_search(trainer: Trainer, space: SpaceLike, *, epochs: int, seed: int = 0) -> History:
     """A new value every epoch: from the interval of a ``Float``, or from the values of a list.
 
+    Args:
+        trainer: what trains; see ``dynhp.trainer.Trainer``.
+        space: the hyperparameters and their values.
+        epochs: the epochs to train.
+        seed: of the generator that the values are drawn with.
+
     >>> from dynhp import Float
     >>> from dynhp.testing import Quadratic
     >>> history = random_search(Quadratic(), {"lr": Float(0.1, 0.9)}, epochs=3)
@@ -62,14 +67,16 @@ def random_search(trainer: Trainer, space: SpaceLike, *, epochs: int, seed: int 
     3
     """
     require_count("epochs", epochs)
-    where = space if isinstance(space, Space) else Space(space)
-    return follow(_drawn(where, epochs, generator(seed)), trainer)
+    require_seed("seed", seed)
+    space = space if isinstance(space, Space) else Space(space)
+    rng = np.random.default_rng(seed)
+    return follow((Segment(epochs=1, values=space.draw(rng)) for _ in range(epochs)), trainer)
 
 
 def fixed(
     trainer: Trainer, values: Mapping[str, Value], *, epochs: int, measure_every: int | None = None
 ) -> History:
-    """The same values all along; measured at the end, or every so many epochs.
+    """The same values for the whole run, measured at the end or every so many epochs.
 
     >>> from dynhp.testing import Quadratic
     >>> [round_.metrics["loss"] for round_ in fixed(Quadratic(), {"lr": 0.5}, epochs=2,
@@ -79,13 +86,9 @@ def fixed(
     require_count("epochs", epochs)
     every = epochs if measure_every is None else measure_every
     require_count("measure_every", every)
-    if not isinstance(values, Mapping) or not values:
-        raise SettingsError(f"fixed: values must map names to values, got {values!r}")
+    require_mapping("fixed: values", values)
+    if not values:
+        raise SettingsError(f"fixed: at least one value is needed, got {values!r}")
     lengths = [every] * (epochs // every) + [epochs % every] * bool(epochs % every)
-    candidate = Candidate({name: plain(name, value) for name, value in values.items()})
+    candidate = Candidate({name: plain_value(name, value) for name, value in values.items()})
     return follow((Segment(epochs=length, values=candidate) for length in lengths), trainer)
-
-
-def _drawn(space: Space, epochs: int, rng: np.random.Generator) -> Iterator[Segment]:
-    for _ in range(epochs):
-        yield Segment(epochs=1, values=space.draw(rng))

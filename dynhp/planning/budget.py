@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dynhp._checks import require_count
+from dynhp._checks import require_count, require_lengths
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.records import Round
-from dynhp.rounds.settings import require_lengths
 from dynhp.selection import Best, Selection
 
 __all__ = ["Cost", "Plan", "plan", "plan_for", "spent"]
@@ -58,8 +57,16 @@ class Cost:
 class Plan:
     """The cost of a run before it starts, at least and at most; mostly they are the same.
 
-    They differ where the number of candidates depends on where the run goes (neighbours at an end
-    of an axis, a peak that lies inside or not).
+    They differ where the number of candidates depends on the course of the run (neighbours at an
+    end of an axis, a peak that lies inside or not).
+
+    >>> from dynhp import DynamicGridAdapter, Neighbors, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.2, 0.5]}, criterion=lowest("loss"),
+    ...                              adapt_every=5, try_for=1, proposer=Neighbors())
+    >>> plan = plan_for(adapter, 20)
+    >>> plan.exact, plan.least.total, plan.most.total
+    (False, 24, 28)
     """
 
     least: Cost
@@ -85,8 +92,14 @@ def plan(
 ) -> Cost:
     """The cost of a run with that many candidates in every round.
 
-    ``restart`` is for ``keep="value"`` with independent randomness, where the winner's try epochs
-    are trained again.
+    Args:
+        epochs: the epochs of the main line.
+        adapt_every: the epochs of a round.
+        try_for: the epochs of a try.
+        candidates: how many candidates each round tries.
+        selection: which tries go on; all to the end by default.
+        restart: whether the winner's try epochs are trained again, as with ``keep="value"`` and
+            independent randomness.
 
     >>> plan(epochs=500, adapt_every=10, try_for=1, candidates=9).runs
     1.8
@@ -160,8 +173,8 @@ def _cost(
 
 def _overhead(beta: int, waves: tuple[int, ...], selection: Selection, *, restart: bool) -> int:
     tried = 0
-    for entrants in waves:
-        for stage in selection.stages(entrants, beta):
-            tried += entrants * stage.epochs
-            entrants = min(entrants, stage.keep)
+    for tries in waves:
+        for stage in selection.stages(tries, beta):
+            tried += tries * stage.epochs
+            tries = min(tries, stage.keep)
     return tried if restart else tried - beta

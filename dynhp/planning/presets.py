@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal, TypedDict
 
-from dynhp._checks import require_count
+from dynhp._checks import require_count, require_number, require_whole, require_word
 from dynhp.advice import LEAVE_ALONE, kind_of
 from dynhp.criteria import Criterion, highest, lowest, phased, smallest_gap, smoothed
 from dynhp.errors import LeaveItAlone, SettingsError, nearest
@@ -17,7 +17,7 @@ __all__ = ["Arguments", "Recommendation", "paper", "recommended"]
 
 
 TYPICAL_LEARNING_RATE = 0.03
-"""The middle of the values tried where nobody names a default."""
+"""The middle of the values tried where no default is given."""
 
 
 class Arguments(TypedDict):
@@ -46,13 +46,19 @@ def paper(
 ) -> Arguments:
     """The settings of the AdaGrid paper: full grid, the better mean over the try epochs wins.
 
+    Args:
+        alpha: the epochs of a round.
+        beta: the epochs of a try.
+        criterion: what is judged: the "validation" metric, or its "gap" to the training metric.
+        train: the name of the training metric.
+        validation: the name of the validation metric.
+
     >>> paper(10, 1)["criterion"]
     smoothed(highest('val_auc'), None)
     """
     require_count("alpha", alpha)
     require_count("beta", beta)
-    if criterion not in ("validation", "gap"):
-        raise SettingsError(f"criterion must be 'validation' or 'gap', got {criterion!r}")
+    require_word("criterion", criterion, ("validation", "gap"))
     judge = highest(validation) if criterion == "validation" else smallest_gap(train, validation)
     return Arguments(
         criterion=smoothed(judge),
@@ -75,9 +81,16 @@ def recommended(
     """What research recommends for this kind of hyperparameter, around a default value.
 
     For a learning rate: five values a factor of about 3 apart, judged by averaged weights
-    (``ema_`` + loss) until 60 % of the run and by ordinary ones after, with racing; without a
-    default value they run from 0.003 to 0.3. For kinds that short tries mislead, the answer is the
-    advice to leave it alone, unless forced.
+    (``ema_`` + loss) until 60 % of the run and by ordinary ones after, with racing. For kinds that
+    short tries mislead, the answer is the advice to leave it alone, unless forced.
+
+    Args:
+        kind: the kind of hyperparameter, such as "learning_rate".
+        epochs: the planned epochs.
+        default: the value in the middle; for a learning rate 0.03 where it is left out.
+        name: the hyperparameter's name; ``kind`` where it is left out.
+        loss: the name of the validation loss.
+        force: give cautious settings in place of the advice to leave it alone.
 
     >>> arguments = recommended("learning_rate", epochs=40, default=0.03)
     >>> arguments["space"], arguments["adapt_every"], arguments["try_for"]
@@ -94,10 +107,10 @@ def recommended(
         )
     if default is None and settings is _learning_rate:
         default = TYPICAL_LEARNING_RATE
-    if not isinstance(epochs, int) or epochs < 4:
-        raise SettingsError(f"recommended: epochs must be 4 or more, got {epochs!r}")
-    if not (isinstance(default, int | float) and 0 < default < math.inf):
-        raise SettingsError(f"recommended: default must be a positive number, got {default!r}")
+    epochs = require_whole("recommended: epochs", epochs, least=4)
+    default = require_number(
+        "recommended: default", default, "be a positive number", lambda value: 0 < value < math.inf
+    )
     return settings(name or kind, epochs, default, loss)
 
 
@@ -108,7 +121,7 @@ def _learning_rate(name: str, epochs: int, default: float, loss: str) -> Recomme
         adapt_every=math.ceil(epochs / 4),
         try_for=max(1, round(epochs / 8)),
         proposer=FullGrid(),
-        # Found with runs of 40 epochs, racing after each: longer runs race after as large a share.
+        # Measured with runs of 40 epochs, racing after each; longer runs race after the same share.
         selection=Racing(keep=0.5, every=max(1, round(epochs / 40))),
     )
 

@@ -1,4 +1,4 @@
-"""The schedule a run found: exported as JSON, replayed at the cost of one run."""
+"""The schedule of a run: exported as JSON, replayed at the cost of one run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dynhp._checks import require_count
+from dynhp._checks import is_whole, require_count, require_trainer
 from dynhp.errors import SettingsError
 from dynhp.records import Candidate, History, Round, Try, Value
 from dynhp.rounds.attempt import advance, reseed
-from dynhp.trainer import Trainer, require_trainer
+from dynhp.trainer import Trainer
 
 __all__ = ["Schedule", "Segment", "follow", "replay", "schedule_of"]
 
@@ -22,7 +22,13 @@ _FORMAT = "dynhp-schedule"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """So many epochs with these values; ``seed`` reseeds the trainer first, where it is given."""
+    """A number of epochs with these values; ``seed`` reseeds the trainer first, where given.
+
+    >>> from dynhp.testing import Quadratic
+    >>> high, low = (Segment(epochs=2, values=Candidate({"lr": lr})) for lr in (0.5, 0.1))
+    >>> replay(Schedule((high, low)), Quadratic())[-1].candidate
+    Candidate(lr=0.1)
+    """
 
     epochs: int
     values: Candidate
@@ -158,7 +164,7 @@ def _segment(index: int, plain: Any) -> Segment:
             f"got {values!r}"
         )
     seed = plain.get("seed")
-    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
+    if seed is not None and not is_whole(seed, least=0):
         raise SettingsError(
             f"segment {index}: seed must be a whole number of 0 or more, or null, got {seed!r}"
         )

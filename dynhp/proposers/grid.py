@@ -1,4 +1,4 @@
-"""The whole grid in one wave, and its control: the value in force again and again."""
+"""The whole grid in one wave, and what it is compared with: a placebo, and a random draw."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dynhp.proposers.contract import Known, Waves
 from dynhp.records import Candidate
 from dynhp.spaces import Space
 
-__all__ = ["FullGrid", "Placebo"]
+__all__ = ["Drawn", "FullGrid", "Placebo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +64,24 @@ class Placebo:
     def waves(self, space: Space, current: Candidate) -> Waves:
         """One wave of ``k``."""
         return Waves((self.k,), (self.k,))
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """One candidate drawn at random: with rounds of one epoch this is random search.
+
+    It does not try the value in force: it is there to compare with, not to adapt with.
+
+    >>> from dynhp import Float
+    >>> known = Known(space=Space({"ratio": Float(0.1, 0.9)}), current=Candidate({"ratio": 0.5}))
+    >>> [round(each["ratio"], 3) for each in Drawn().propose(known, np.random.default_rng(0))]
+    [0.61]
+    """
+
+    def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
+        """One draw."""
+        return [] if known.tries else [known.space.draw(rng)]
+
+    def waves(self, space: Space, current: Candidate) -> Waves:
+        """One wave of one."""
+        return Waves((1,), (1,))

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dynhp._checks import require_number
 from dynhp.errors import SettingsError
 from dynhp.proposers.contract import Known, Waves
 from dynhp.records import Candidate, Try, Value
 from dynhp.spaces import Space
-from dynhp.spaces.axis import ScaledAxis, is_number
+from dynhp.spaces.axis import ScaledAxis
 
 __all__ = ["Interpolation"]
 
 APART = 1e-9
-"""Values nearer to each other on the scale are one: their scores could tell nothing."""
+"""Values nearer to each other on the scale count as one: comparing their scores is useless."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +26,15 @@ class Interpolation:
     """Try the value in force and one step either side of it, then the peak of the parabola.
 
     All on the axis' own scale and between its grid values. Where the three scores are not concave
-    or the peak lies outside, the better end wins by its score. The step starts at one grid step,
-    is multiplied by ``shrink`` after a round whose peak lay inside (or where an end of the axis
-    was better than the one point beside it) and by ``grow`` after any other; it never falls below
-    ``smallest``, a share of the axis. Several axes take turns. Under ``Racing``, whose tries end
-    after different epochs, no parabola is drawn and the step stays: the better end wins.
+    or the peak lies outside, the better end wins by its score. The step starts at one grid step.
+    Several axes take turns. Under ``Racing``, whose tries end after different epochs, no parabola
+    is drawn and the step stays: the better end wins.
+
+    Args:
+        shrink: what the step is multiplied by after a round whose peak lay inside, or where an end
+            of the axis was better than the one point next to it.
+        grow: what the step is multiplied by after any other round.
+        smallest: the smallest step, as a share of the axis.
 
     >>> known = Known(space=Space({"x": [0.0, 0.5, 1.0]}), current=Candidate({"x": 0.5}))
     >>> Interpolation().propose(known, np.random.default_rng(0))
@@ -41,20 +46,13 @@ class Interpolation:
     smallest: float = 1 / 64
 
     def __post_init__(self) -> None:
-        for name in ("shrink", "grow", "smallest"):
-            if not is_number(getattr(self, name)):
-                raise SettingsError(
-                    f"Interpolation: {name} must be a number, got {getattr(self, name)!r}"
-                )
-        if not 0 < self.shrink <= 1 <= self.grow:
-            raise SettingsError(
-                "Interpolation: shrink must lie in (0, 1] and grow be 1 or more, "
-                f"got shrink={self.shrink!r}, grow={self.grow!r}"
+        for name, share in (("shrink", self.shrink), ("smallest", self.smallest)):
+            require_number(
+                f"Interpolation: {name}", share, "lie in (0, 1]", lambda share: 0 < share <= 1
             )
-        if not 0 < self.smallest <= 1:
-            raise SettingsError(
-                f"Interpolation: smallest must lie in (0, 1], got {self.smallest!r}"
-            )
+        require_number(
+            "Interpolation: grow", self.grow, "be a number of 1 or more", lambda grow: grow >= 1
+        )
 
     def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
         """First the value in force and both sides of it; then the peak, where there is one."""
@@ -101,18 +99,18 @@ def sides_of(axis: ScaledAxis, value: Value, step: float) -> list[Value]:
     ([4, 6], [7])
     """
     here = axis.position(value)
-    found: list[Value] = []
+    sides: list[Value] = []
     for way in (-step, step):
         while not apart(axis, side := axis.at(here + way), value) and 0 < here + way < 1:
             way *= 2
         if apart(axis, side, value):
-            found.append(side)
-    return found
+            sides.append(side)
+    return sides
 
 
-def apart(axis: ScaledAxis, one: Value, other: Value) -> bool:
+def apart(axis: ScaledAxis, value: Value, other: Value) -> bool:
     """Whether two values differ by more than rounding."""
-    return abs(axis.position(one) - axis.position(other)) > APART
+    return abs(axis.position(value) - axis.position(other)) > APART
 
 
 def scaled_axis(space: Space, name: str) -> ScaledAxis:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dynhp.errors import SettingsError
+from dynhp._checks import require_instance
 from dynhp.proposers.contract import Known, Proposer, Waves
 from dynhp.proposers.grid import FullGrid
 from dynhp.records import Candidate, Round, Try
@@ -32,10 +32,7 @@ class OneAxis:
     along: Proposer = field(default_factory=FullGrid)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.along, Proposer) or isinstance(self.along, type):
-            raise SettingsError(
-                f"OneAxis: along must be a proposer such as Neighbors(), got {self.along!r}"
-            )
+        require_instance("OneAxis: along", self.along, Proposer, "a proposer such as Neighbors()")
 
     @property
     def randomness(self) -> str:
@@ -47,7 +44,7 @@ class OneAxis:
         names = list(known.space)
         turn = len(known.history) % len(names)
         narrow = self._narrow(known, names[turn], known.history[turn :: len(names)])
-        return [known.current.but(found) for found in self.along.propose(narrow, rng)]
+        return [known.current.but(values) for values in self.along.propose(narrow, rng)]
 
     def _narrow(self, known: Known, name: str, history: Sequence[Round]) -> Known:
         return Known(

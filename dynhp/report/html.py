@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -11,23 +10,19 @@ from pathlib import Path
 from dynhp.planning.budget import Plan
 from dynhp.planning.schedule import schedule_of
 from dynhp.records import Round, Value
+from dynhp.report.style import PAGE, PICTURE
 from dynhp.report.svg import line_chart
 from dynhp.report.text import label, summary
+from dynhp.storage.files import write_texts
 
 __all__ = ["html_report", "write_html"]
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1b1f24; --soft: #d0d7de; --line: #0969da; --bg: #fff }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6edf3; --soft: #30363d; --line: #58a6ff; --bg: #0d1117 } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--bg);
-  max-width: 780px; margin: 2rem auto; padding: 0 1rem }
-svg { width: 100%; font-size: 11px } svg text { fill: var(--ink) }
-svg line { stroke: var(--soft) } svg circle.try { fill: var(--soft) }
-svg polyline { fill: none; stroke: var(--line); stroke-width: 2 }
-table { border-collapse: collapse; width: 100% } td, th { border-bottom: 1px solid var(--soft);
-  padding: .25rem .5rem; text-align: left } pre { overflow: auto } .hint { font-style: italic }
+# What the pages of runs add: they are narrow, and their tables hold sentences.
+_OF_RUNS = """
+body { max-width: 780px } svg circle.try { fill: var(--soft) } table { width: 100% }
+td { white-space: normal } pre { overflow: auto } .hint { font-style: italic }
 """
+_STYLE = f"\n{PICTURE}\n{PAGE}{_OF_RUNS}"
 
 
 def html_report(
@@ -38,7 +33,14 @@ def html_report(
     facts: Mapping[str, str] | None = None,
     hints: Sequence[str] = (),
 ) -> str:
-    """The page as text; ``facts`` are shown as a table at the top, ``hints`` as they are.
+    """The page as text.
+
+    Args:
+        history: the rounds of the run.
+        title: the heading of the page.
+        plan: what the run was planned to cost, to be shown with what it did cost.
+        facts: names and values for a table at the top.
+        hints: sentences to show under that table.
 
     >>> "<h1>Demo</h1>" in html_report([], title="Demo")
     True
@@ -68,18 +70,16 @@ def html_report(
 
 
 def write_html(path: str | os.PathLike[str], page: str) -> None:
-    """Write the page whole or not at all."""
+    """Write the page whole or not at all.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_html(Path(folder, "run.html"), html_report([], title="Demo"))
+    ...     [file.name for file in Path(folder).iterdir()]
+    ['run.html']
+    """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(page)
-        os.chmod(temporary, 0o644)  # mkstemp's own mode lets nobody else read it
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    write_texts(target.parent, {target.name: page})
 
 
 def _table(facts: Mapping[str, str]) -> str:
@@ -125,7 +125,8 @@ def _rounds_table(history: Sequence[Round]) -> str:
         f"<td>{len(round_.tries)}</td><td>{escape(round_.reason)}</td></tr>"
         for round_ in history
     )
-    head = "<tr><th>round</th><th>epochs</th><th>value</th><th>tries</th><th>why</th></tr>"
+    names = "".join(f"<th>{name}</th>" for name in ("round", "epochs", "value", "tries", "why"))
     return (
-        f"<details open><summary>each round</summary><table>{head}{''.join(rows)}</table></details>"
+        "<details open><summary>each round</summary><table>"
+        f"<tr>{names}</tr>{''.join(rows)}</table></details>"
     )

@@ -1,4 +1,4 @@
-"""Was the choice more than luck? What the records of a run can say about that."""
+"""Whether the choices of a run were more than luck, as far as its records show it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ __all__ = ["Luck", "luck_of"]
 class Luck:
     """How many changes of value there were, and how many gained more than twice the noise.
 
-    ``noise`` is the standard deviation of a paired difference, 0 where it cannot be told.
+    ``noise`` is the standard deviation of a paired difference, 0 where it cannot be estimated.
+
+    >>> print(Luck(rounds=10, changes=4, clear=3, noise=0.02))
+    The value changed in 4 of 10 rounds. In 3 of these the gain was above twice the noise (0.02).
     """
 
     rounds: int
@@ -29,7 +32,9 @@ class Luck:
             return f"The value in force was kept in all {self.rounds} rounds."
         text = f"The value changed in {self.changes} of {self.rounds} rounds."
         if not self.noise:
-            return text + " The noise cannot be told from this run; run more seeds and a placebo."
+            return (
+                text + " The noise cannot be estimated from this run; run more seeds and a placebo."
+            )
         text += f" In {self.clear} of these the gain was above twice the noise ({self.noise:.2g})."
         if 2 * self.clear < self.changes:
             text += " Most choices may be luck: compare with a placebo before you believe them."

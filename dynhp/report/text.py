@@ -1,4 +1,4 @@
-"""A run told in a terminal: its schedule as a small picture, its cost and its choices."""
+"""A run as text: its schedule as a small picture, its cost and its choices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ __all__ = ["schedule_picture", "summary"]
 
 
 def schedule_picture(history: Sequence[Round], name: str, *, width: int = 60) -> str:
-    """Draw the values of one hyperparameter over the main line, one column per stretch of epochs.
+    """Draw the values of one hyperparameter over the main line.
+
+    Args:
+        history: the rounds of the run.
+        name: the hyperparameter.
+        width: how many columns the epochs are spread over.
 
     >>> from dynhp import complete_search, lowest
     >>> from dynhp.testing import Quadratic
@@ -41,7 +46,7 @@ def schedule_picture(history: Sequence[Round], name: str, *, width: int = 60) ->
 
 
 def summary(history: Sequence[Round], *, plan: Plan | None = None) -> str:
-    """Say what a run cost against its plan, and what to think of its choices.
+    """Say what a run cost compared with its plan, and what to think of its choices.
 
     >>> print(summary([]))
     The value in force was kept in all 0 rounds.
@@ -71,5 +76,5 @@ def _rows(seen: set[Value], most: int = 12) -> list[tuple[str, set[Value]]]:
 
 
 def label(value: Value) -> str:
-    """A value as it is shown: four digits are enough to know it by."""
+    """A value as it is shown: with four digits at most."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

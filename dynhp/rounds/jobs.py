@@ -54,7 +54,21 @@ UNKNOWN_STATE: Final = _UnknownState()
 
 @runtime_checkable
 class Executor(Protocol):
-    """Carries out the jobs of a round. It sees candidates and opaque origins, never scores."""
+    """Carries out the jobs of a round. It sees candidates and opaque origins, never scores.
+
+    >>> from dynhp import DynamicGridAdapter, Serial, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> class Verbose:  # as Serial does, and prints
+    ...     def run(self, trainer, jobs, *, at):
+    ...         for job, outcome in zip(jobs, Serial().run(trainer, jobs, at=at)):
+    ...             print(job.candidate, outcome.series)
+    ...             yield outcome
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.5, 3.0]}, criterion=lowest("loss"),
+    ...                              adapt_every=2, try_for=1, executor=Verbose())
+    >>> round_ = adapter.step()
+    Candidate(lr=0.5) ({'loss': 0.125},)
+    Candidate(lr=3.0) ({'loss': 2.0},)
+    """
 
     def run(self, trainer: Trainer, jobs: Sequence[Job], *, at: State) -> Iterator[Outcome]:
         """Yield one outcome per job, in the order of the jobs.

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from dynhp.records import Candidate, History, Metrics, Round, Try
 
 __all__ = ["history_from_plain", "history_to_plain", "round_from_plain", "round_to_plain"]
 __all__ += ["try_from_plain", "try_to_plain"]
+
+Record = TypeVar("Record", Round, Try)
 
 
 def history_to_plain(history: History) -> list[dict[str, Any]]:
@@ -31,62 +34,34 @@ def history_from_plain(plain: list[dict[str, Any]]) -> History:
 
 
 def round_to_plain(round_: Round) -> dict[str, Any]:
-    """Write one round as plain data."""
-    return {
-        "index": round_.index,
-        "start": round_.start,
-        "epochs": round_.epochs,
-        "previous": dict(round_.previous),
-        "tries": [try_to_plain(try_) for try_ in round_.tries],
-        "chosen": round_.chosen,
-        "reason": round_.reason,
-        "metrics": _metrics_to_plain(round_.metrics),
-        "seed": round_.seed,
-        "restarted": round_.restarted,
-        "seconds": round_.seconds,
-    }
+    """Write one round as plain data: its fields in their order."""
+    return _to_plain(round_)
 
 
 def round_from_plain(plain: Mapping[str, Any]) -> Round:
     """Read one round back."""
-    return Round(
-        index=plain["index"],
-        start=plain["start"],
-        epochs=plain["epochs"],
-        previous=Candidate(plain["previous"]),
-        tries=tuple(try_from_plain(item) for item in plain["tries"]),
-        chosen=plain["chosen"],
-        reason=plain["reason"],
-        metrics=_metrics_from_plain(plain["metrics"]),
-        seed=plain["seed"],
-        restarted=plain["restarted"],
-        seconds=plain["seconds"],
-    )
+    return _from_plain(Round, plain)
 
 
 def try_to_plain(try_: Try) -> dict[str, Any]:
-    """Write one try as plain data."""
-    return {
-        "candidate": dict(try_.candidate),
-        "series": [_metrics_to_plain(metrics) for metrics in try_.series],
-        "epochs": try_.epochs,
-        "score": _number_to_plain(try_.score),
-        "error": try_.error,
-        "seed": try_.seed,
-        "seconds": try_.seconds,
-    }
+    """Write one try as plain data: its fields in their order."""
+    return _to_plain(try_)
 
 
 def try_from_plain(plain: Mapping[str, Any]) -> Try:
     """Read one try back."""
-    return Try(
-        candidate=Candidate(plain["candidate"]),
-        series=tuple(_metrics_from_plain(metrics) for metrics in plain["series"]),
-        epochs=plain["epochs"],
-        score=_number_from_plain(plain["score"]),
-        error=plain["error"],
-        seed=plain["seed"],
-        seconds=plain["seconds"],
+    return _from_plain(Try, plain)
+
+
+def _to_plain(record: Round | Try) -> dict[str, Any]:
+    plain = {field.name: getattr(record, field.name) for field in fields(record)}
+    return {name: _WRITE[name](value) if name in _WRITE else value for name, value in plain.items()}
+
+
+def _from_plain(kind: type[Record], plain: Mapping[str, Any]) -> Record:
+    values = {field.name: plain[field.name] for field in fields(kind)}
+    return kind(
+        **{name: _READ[name](value) if name in _READ else value for name, value in values.items()}
     )
 
 
@@ -95,7 +70,7 @@ def _metrics_to_plain(metrics: Metrics) -> dict[str, float | str]:
 
 
 def _metrics_from_plain(plain: Mapping[str, Any]) -> Metrics:
-    return {name: _number_from_plain(value) for name, value in plain.items()}
+    return {name: float(value) for name, value in plain.items()}
 
 
 def _number_to_plain(value: float) -> float | str:
@@ -103,6 +78,20 @@ def _number_to_plain(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-def _number_from_plain(value: float | str) -> float:
-    # The very nan that failed tries have: records that hold the same object are equal.
-    return math.nan if value == "nan" else float(value)
+# The fields that JSON cannot carry as they are; all others are whole numbers, strings and the like.
+_WRITE: dict[str, Callable[[Any], Any]] = {
+    "candidate": dict,
+    "previous": dict,
+    "series": lambda series: [_metrics_to_plain(metrics) for metrics in series],
+    "metrics": _metrics_to_plain,
+    "score": _number_to_plain,
+    "tries": lambda tries: [try_to_plain(try_) for try_ in tries],
+}
+_READ: dict[str, Callable[[Any], Any]] = {
+    "candidate": Candidate,
+    "previous": Candidate,
+    "series": lambda series: tuple(_metrics_from_plain(metrics) for metrics in series),
+    "metrics": _metrics_from_plain,
+    "score": float,
+    "tries": lambda tries: tuple(try_from_plain(plain) for plain in tries),
+}

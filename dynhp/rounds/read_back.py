@@ -1,4 +1,4 @@
-"""What a trainer says of itself, checked: the values in force, and its metrics."""
+"""What a trainer says about itself, checked: the values in force, and its metrics."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ __all__ = ["check_in_force", "check_value", "plain_metrics", "read_metrics", "sa
 
 
 def check_in_force(trainer: object, candidate: Candidate) -> None:
-    """Read the values back from a trainer that can tell, and stop where one did not take."""
-    # Asked for after every epoch, where isinstance(trainer, ReadsBack) would cost more than a try.
+    """Read the values back where the trainer reports them, and stop where one is not in force."""
+    # Called after every epoch, where isinstance(trainer, ReadsBack) could cost more than training.
     read_back = getattr(trainer, "hyperparameters", None)
     if read_back is None:
         return
-    found: Mapping[str, Value] = read_back()
+    in_force: Mapping[str, Value] = read_back()
     for name, wanted in candidate.items():
-        if name in found:
-            check_value(name, wanted, found[name], "after training with it")
+        if name in in_force:
+            check_value(name, wanted, in_force[name], "after training with it")
 
 
-def same_value(one: Value, other: Value) -> bool:
-    """Whether two values are one: a float32 holds 0.1 only nearly, and that is in force."""
-    if one == other:
+def same_value(value: Value, other: Value) -> bool:
+    """Whether two values are the same: a float32 holds 0.1 only nearly, and that is in force."""
+    if value == other:
         return True
-    if isinstance(one, int) and isinstance(other, int):
+    if isinstance(value, int) and isinstance(other, int):
         return False  # whole numbers are never nearly equal
     try:
-        return math.isclose(one, other, rel_tol=1e-6)  # type: ignore[arg-type]
+        return math.isclose(value, other, rel_tol=1e-6)  # type: ignore[arg-type]
     except TypeError:
         return False
 
 
-def check_value(name: str, wanted: Value, found: Value, when: str) -> None:
-    """Stop the run where the value found is not the value wanted."""
-    if same_value(found, wanted):
+def check_value(name: str, wanted: Value, in_force: Value, when: str) -> None:
+    """Stop the run where the value in force is not the value wanted."""
+    if same_value(in_force, wanted):
         return
     raise ValueNotInForce(
-        f"{name} should be {wanted!r} but is {found!r} {when}; something overwrote it (a "
+        f"{name} should be {wanted!r} but is {in_force!r} {when}; something overwrote it (a "
         "scheduler, a restore, a cached copy of the optimiser's groups) or the setter has no "
-        "effect. Remove the scheduler, adapt a scale on top of it, or mend the setter"
+        "effect. Remove the scheduler, adapt a scale on top of it, or fix the setter"
     )
 
 
 def read_metrics(trainer: Trainer) -> Metrics:
     """The trainer's metrics as plain floats, or an error that names the one that is not."""
-    found = trainer.metrics()
-    if not isinstance(found, Mapping):
-        raise MetricError(f"metrics() must return a mapping of names to floats, got {found!r}")
-    return plain_metrics(found)
+    metrics = trainer.metrics()
+    if not isinstance(metrics, Mapping):
+        raise MetricError(f"metrics() must return a mapping of names to floats, got {metrics!r}")
+    return plain_metrics(metrics)
 
 
-def plain_metrics(found: Mapping[str, Any]) -> Metrics:
+def plain_metrics(metrics: Mapping[str, Any]) -> Metrics:
     """Metrics as plain floats, or an error that names the one that is not."""
-    return {_name(name): _number(name, value) for name, value in found.items()}
+    return {_name(name): _number(name, value) for name, value in metrics.items()}
 
 
 def _name(name: object) -> str:
@@ -68,12 +68,16 @@ def _name(name: object) -> str:
 
 
 def _number(name: str, value: Any) -> float:
-    if type(value) is float:
-        # The one nan that all records have: those that hold the same object are equal.
-        return value if value == value else math.nan
+    if type(value) is not float:
+        value = _float(name, value)
+    # The one nan that all records have: those that hold the same object are equal.
+    return value if value == value else math.nan
+
+
+def _float(name: str, value: Any) -> float:
     try:
-        if not isinstance(value, str):
-            return _number(name, float(value))
+        if not isinstance(value, str):  # "0.5" is no number, though float() reads it
+            return float(value)
     except (TypeError, ValueError, OverflowError):
         pass
     raise MetricError(f"metric {name!r} must be a number, got {value!r}")

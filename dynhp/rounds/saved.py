@@ -4,27 +4,39 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dynhp._checks import require_count
 from dynhp.errors import SettingsError
 from dynhp.records import Candidate, History
-from dynhp.rounds.plain import history_from_plain
+from dynhp.rounds.plain import history_from_plain, history_to_plain
 from dynhp.rounds.read_back import same_value
+from dynhp.rounds.settings import AdapterView
 from dynhp.spaces import Space
 from dynhp.trainer import ReadsBack
 
-if TYPE_CHECKING:
-    from dynhp.adapter import DynamicGridAdapter
-
+__all__ = ["SavedState", "parse_state", "state_of"]
 
 STATE_VERSION = 1
 
 
-def settings_of(adapter: DynamicGridAdapter) -> dict[str, str]:
+def state_of(adapter: AdapterView, rng: np.random.Generator) -> dict[str, Any]:
+    """All that decides the adapter's own future, as plain data."""
+    return {
+        "version": STATE_VERSION,
+        "settings": settings_of(adapter),
+        "epochs": adapter.epochs,
+        "current": dict(adapter.current),
+        "generator": rng.bit_generator.state,
+        "history": history_to_plain(adapter.history),
+    }
+
+
+def settings_of(adapter: AdapterView) -> dict[str, str]:
     """The settings that decide the answer, as text to compare; the executor is not among them."""
+    history = adapter.history
     parts: dict[str, Any] = {
         "space": adapter.space,
         "criterion": adapter.criterion,
@@ -34,29 +46,17 @@ def settings_of(adapter: DynamicGridAdapter) -> dict[str, str]:
         "selection": adapter.selection,
         "keep": adapter.keep,
         "randomness": adapter.randomness,
-        "seed": seed_of(adapter),
-        "initial": dict(initial_of(adapter)),
+        "seed": adapter.seed,
+        "initial": dict(history[0].previous if history else adapter.current),
     }
     return {name: _text(part) for name, part in parts.items()}
 
 
-def seed_of(adapter: DynamicGridAdapter) -> Any:
-    """The seed that the adapter was made with, which its generator remembers all its life."""
-    sequence: Any = adapter._rng.bit_generator.seed_seq
-    return sequence.entropy
-
-
-def initial_of(adapter: DynamicGridAdapter) -> Candidate:
-    """The value that was in force before the first round."""
-    history = adapter.history
-    return history[0].previous if history else adapter.current
-
-
 def _text(part: object) -> str:
-    # The repr of a function, or of what holds one, has its address: other in every process.
+    # The repr of a function, or of what holds one, has its address: another in each process.
     name = getattr(part, "__qualname__", None)
     text = f"{getattr(part, '__module__', '?')}.{name}" if name else repr(part)
-    if type(part).__repr__ is object.__repr__:  # which tells nothing but the address
+    if type(part).__repr__ is object.__repr__:  # which has only the address
         text += f" with {_public(part)}"
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
@@ -64,27 +64,27 @@ def _text(part: object) -> str:
 def _public(part: object) -> dict[str, Any]:
     # What begins with an underscore may be a cache or a counter, which changes as the run goes.
     plain = (bool, int, float, str, tuple, type(None))
-    found = sorted(getattr(part, "__dict__", {}).items())
-    return {name: value for name, value in found if name[0] != "_" and isinstance(value, plain)}
+    items = sorted(getattr(part, "__dict__", {}).items())
+    return {name: value for name, value in items if name[0] != "_" and isinstance(value, plain)}
 
 
-def require_same(ours: Mapping[str, str], saved: Any) -> None:
+def _require_same(settings: Mapping[str, str], saved: Any) -> None:
     """Refuse a saved state that was made with other settings, and show the difference."""
-    theirs = saved if isinstance(saved, Mapping) else {}
-    other = [
-        f"{name}: saved {theirs.get(name)}, here {value}"
-        for name, value in ours.items()
-        if theirs.get(name) != value
+    saved = saved if isinstance(saved, Mapping) else {}
+    differences = [
+        f"{name}: saved {saved.get(name)}, here {value}"
+        for name, value in settings.items()
+        if saved.get(name) != value
     ]
-    if other:
+    if differences:
         raise SettingsError(
             "this state was saved with other settings; make the adapter with the same ones. "
-            + "; ".join(other)
+            + "; ".join(differences)
         )
 
 
-class Saved(NamedTuple):
-    """A saved state, read and found whole."""
+class SavedState(NamedTuple):
+    """A saved state, read and checked."""
 
     history: History
     current: Candidate
@@ -92,18 +92,18 @@ class Saved(NamedTuple):
     epochs: int | None
 
 
-def parse_state(adapter: DynamicGridAdapter, state: Mapping[str, Any]) -> Saved:
+def parse_state(adapter: AdapterView, state: Mapping[str, Any]) -> SavedState:
     """Read a saved state whole before any of it is used, or say what is wrong with it."""
     if not isinstance(state, Mapping) or state.get("version") != STATE_VERSION:
         raise SettingsError(
             f"not a state of version {STATE_VERSION} of this adapter, got {str(state)[:80]!r}"
         )
-    ours = settings_of(adapter)
+    settings = settings_of(adapter)
     if _is_restored(adapter, state.get("current")):
-        del ours["initial"]
-    require_same(ours, state.get("settings"))
+        del settings["initial"]
+    _require_same(settings, state.get("settings"))
     try:
-        saved = Saved(
+        saved = SavedState(
             history_from_plain(_list(state["history"])),
             adapter.space.candidate(state["current"]),
             dict(state["generator"]),
@@ -117,16 +117,16 @@ def parse_state(adapter: DynamicGridAdapter, state: Mapping[str, Any]) -> Saved:
     return saved
 
 
-def _is_restored(adapter: DynamicGridAdapter, current: Any) -> bool:
+def _is_restored(adapter: AdapterView, current: Any) -> bool:
     """Whether a new adapter was made around a trainer that is in the saved state already.
 
-    Then its value at the start, which the trainer has told, is where the saved run was going on.
+    Then its value at the start, which it read from the trainer, is that of the saved run.
     """
     trainer, start = adapter.trainer, adapter.current
     if adapter.history or start != current or not isinstance(trainer, ReadsBack):
         return False
-    found = trainer.hyperparameters()
-    return all(name in found and same_value(found[name], start[name]) for name in start)
+    in_force = trainer.hyperparameters()
+    return all(name in in_force and same_value(in_force[name], start[name]) for name in start)
 
 
 def _list(plain: Any) -> list[Any]:
@@ -135,8 +135,8 @@ def _list(plain: Any) -> list[Any]:
     return plain
 
 
-def _require_whole(space: Space, saved: Saved) -> None:
-    """Refuse rounds that do not follow one on the other, or a generator that is none."""
+def _require_whole(space: Space, saved: SavedState) -> None:
+    """Refuse rounds that do not follow each other, or a state that fits no generator."""
     np.random.default_rng(0).bit_generator.state = saved.generator
     if saved.epochs is not None:
         require_count("epochs", saved.epochs)

@@ -1,4 +1,4 @@
-"""The tries of one round while they run: scored as they come, losers' states dropped at once."""
+"""The tries of one round while they run: scored as they end, losers' states dropped at once."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from dynhp.errors import ContractError
-from dynhp.records import Candidate, Metrics, Try
+from dynhp.errors import AllTriesFailed, ContractError
+from dynhp.records import Candidate, Metrics, Round, RoundStarted, Try
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
-from dynhp.selection import Ranking, Stage
+from dynhp.selection import Ranking, Stage, reason
 from dynhp.trainer import State
 
-__all__ = ["RoundTries", "RunningTry", "Heat"]
+__all__ = ["CarryOutTries", "RoundTries", "RunningTry", "StageRun", "Step", "TrainStretch"]
 
 
 @dataclass(slots=True, eq=False)
@@ -22,188 +22,208 @@ class RunningTry:
 
     record: Try
     state: State
-    parked: Outcome | None = None  # its state is still in the trainer and not taken out yet
+    in_trainer: Outcome | None = None  # where its end state is in the trainer, not yet taken out
 
-    def absorb(self, outcome: Outcome, judge: Callable[[Sequence[Metrics]], float]) -> None:
+    def add(self, outcome: Outcome, score: Callable[[Sequence[Metrics]], float]) -> None:
         """Add what came of a job to the record."""
         series = self.record.series + outcome.series
-        self.state = UNKNOWN_STATE  # where it started from has served
+        self.state = UNKNOWN_STATE  # the state it started from is not needed any more
         self.record = Try(
             candidate=self.record.candidate,
             series=series,
             epochs=self.record.epochs + outcome.epochs,
-            score=math.nan if outcome.error else judge(series),
+            score=math.nan if outcome.error else score(series),
             error=outcome.error,
             seed=self.record.seed,
             seconds=self.record.seconds + outcome.seconds,
         )
 
-    def take(self) -> State:
-        """The state, taken out of the trainer where that has not been done yet."""
-        if self.parked is not None:
-            self.state, self.parked = self.parked.keep(), None
-        return self.state
+    def take_state(self) -> None:
+        """Take the state out of the trainer, where that has not been done yet."""
+        if self.in_trainer is not None:
+            self.state, self.in_trainer = self.in_trainer.keep(), None
 
-    def drop(self) -> None:
-        """Let the state go."""
-        self.state, self.parked = UNKNOWN_STATE, None
+    def drop_state(self) -> None:
+        """Forget the state, so that its memory is free."""
+        self.state, self.in_trainer = UNKNOWN_STATE, None
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Heat:
-    """One stage of a wave of tries: jobs to carry out, told one by one what came of them."""
+class StageRun:
+    """One stage of a wave of tries: jobs to carry out, and their outcomes, taken one by one."""
 
-    entrants: list[RunningTry]
+    round_tries: RoundTries
+    tries: list[RunningTry]
     stage: Stage
-    judge: Callable[[Sequence[Metrics]], float]
-    ranking: Ranking
-    watch: tuple[str, ...]
-    current: Candidate
-    leaders: list[RunningTry]  # those that would go on if the heat ended now, the best first
-    pool: list[RunningTry]  # the leaders and the value in force, in the order they came
-    told: int = 0
+    leaders: list[RunningTry]  # those that would go on if the stage ended now, the best first
+    compared: list[RunningTry]  # the leaders and the value in force, in the order they came
+    outcomes_taken: int = 0
 
     def jobs(self) -> list[Job]:
         """What to train from where; made anew each time, so that no state is held for longer."""
         return [
             Job(
-                origin=entrant.state,
-                candidate=entrant.record.candidate,
+                origin=running.state,
+                candidate=running.record.candidate,
                 epochs=self.stage.epochs,
-                seed=None if entrant.record.epochs else entrant.record.seed,
-                watch=self.watch,
+                seed=None if running.record.epochs else running.record.seed,
+                watch=self.round_tries.watch,
             )
-            for entrant in self.entrants
+            for running in self.tries
         ]
 
-    def tell(self, outcome: Outcome) -> None:
-        """Take the next outcome; states that can no longer win are let go before one is taken."""
-        if self.told == len(self.entrants):
-            raise ContractError(f"an executor gave more outcomes than its {self.told} jobs")
-        entrant = self.entrants[self.told]
-        self.told += 1
-        entrant.absorb(outcome, self.judge)
-        # Those behind the leaders cannot come back, so that a try costs the same in any company.
-        self.pool.append(entrant)
-        order = self.ranking([each.record for each in self.pool])
-        leaders = [self.pool[place] for place in order[: self.stage.keep]]
-        if not all(each is entrant or each in self.leaders for each in leaders):
+    def take_outcome(self, outcome: Outcome) -> None:
+        """Take the next outcome; states that can no longer win are dropped before its own."""
+        if self.outcomes_taken == len(self.tries):
             raise ContractError(
-                f"the ranking {self.ranking!r} went back to a try it had put behind another; "
-                "with one try more, those already in front may only stay or fall behind it"
+                f"an executor gave more outcomes than its {self.outcomes_taken} jobs"
+            )
+        running = self.tries[self.outcomes_taken]
+        self.outcomes_taken += 1
+        running.add(outcome, self.round_tries.score)
+        self._rank(running)
+        if running in self.leaders:
+            if outcome.in_place and self.outcomes_taken == len(self.tries):
+                running.in_trainer = outcome  # nothing follows that could overwrite it
+            else:
+                running.state = outcome.keep()
+
+    def _rank(self, running: RunningTry) -> None:
+        # A try that fell behind is never ranked again: its state is gone.
+        self.compared.append(running)
+        order = self.round_tries.ranking([each.record for each in self.compared])
+        leaders = [self.compared[place] for place in order[: self.stage.keep]]
+        if not all(each is running or each in self.leaders for each in leaders):
+            raise ContractError(
+                f"the ranking {self.round_tries.ranking!r} went back to a try it had put behind "
+                "another; with one try more, those already in front may only stay or fall behind it"
             )
         for each in self.leaders:
             if each not in leaders:
-                each.drop()
+                each.drop_state()
         self.leaders = leaders
-        held = next((each for each in self.pool if each.record.candidate == self.current), None)
-        self.pool = [each for each in self.pool if each is held or each in leaders]
-        if entrant in leaders:
-            if outcome.in_place and self.told == len(self.entrants):
-                entrant.parked = outcome  # nothing follows that could overwrite it: wait and see
-            else:
-                entrant.state = outcome.keep()
-
-
-class RoundTries:
-    """All tries of a round, holding as few states as can be: origin, best and the one under way."""
-
-    def __init__(
-        self,
-        origin: State,
-        *,
-        current: Candidate,
-        judge: Callable[[Sequence[Metrics]], float],
-        ranking: Ranking,
-        watch: tuple[str, ...],
-        announce: Callable[[Try], None],
-    ) -> None:
-        self._origin = origin
-        self._current = current
-        self._judge = judge
-        self._ranking = ranking
-        self._watch = watch
-        self._announce = announce
-        self._entrants: list[RunningTry] = []
-        self._finalist: RunningTry | None = None
-
-    @property
-    def tries(self) -> tuple[Try, ...]:
-        """The records of all tries, in the order they were proposed."""
-        return tuple(entrant.record for entrant in self._entrants)
-
-    def heats(
-        self, wave: Sequence[tuple[Candidate, int | None]], stages: Sequence[Stage]
-    ) -> Iterator[Heat]:
-        """Take a wave of (candidate, seed) through its stages, one heat after the other."""
-        entrants = [self._entrant(candidate, seed) for candidate, seed in wave]
-        self._entrants += entrants
-        rivals = () if self._finalist is None else (self._finalist,)
-        for number, stage in enumerate(stages, start=1):
-            last = number == len(stages)
-            heat = self._heat(entrants, stage, rivals if last else ())
-            if entrants:
-                yield heat
-            if heat.told < len(entrants):
-                raise ContractError(
-                    f"an executor gave only {heat.told} outcomes for {len(entrants)} jobs"
-                )
-            leaders = heat.leaders
-            for entrant in entrants:
-                if last or entrant not in leaders:
-                    self._announce(entrant.record)
-            entrants = [entrant for entrant in entrants if entrant in leaders]
-            self._finalist = leaders[0] if leaders else None
-
-    def _entrant(self, candidate: Candidate, seed: int | None) -> RunningTry:
-        record = Try(candidate=candidate, series=(), epochs=0, score=math.nan, seed=seed)
-        return RunningTry(record, self._origin)
-
-    def _heat(
-        self, entrants: list[RunningTry], stage: Stage, rivals: tuple[RunningTry, ...]
-    ) -> Heat:
-        for entrant in self._entrants:
-            entrant.take()  # the jobs to come will use the trainer
-        return Heat(
-            entrants=entrants,
-            stage=stage,
-            judge=self._judge,
-            ranking=self._ranking,
-            watch=self._watch,
-            current=self._current,
-            leaders=list(rivals),
-            pool=list(rivals),
+        in_force = (
+            each for each in self.compared if each.record.candidate == self.round_tries.current
         )
-
-    def winner(self) -> int | None:
-        """The place of the try that is kept, None where all failed."""
-        return None if self._finalist is None else self._entrants.index(self._finalist)
-
-    def settle(self) -> State:
-        """The winner's state (UNKNOWN_STATE: the trainer is in it already); all are let go."""
-        winner = self._finalist
-        assert winner is not None
-        state = UNKNOWN_STATE if winner.parked is not None else winner.state
-        for entrant in self._entrants:
-            entrant.drop()
-        return state
+        first = next(in_force, None)
+        self.compared = [each for each in self.compared if each is first or each in leaders]
 
 
 @dataclass(slots=True)
-class Tries:
-    """Carry out the heat's jobs and tell it each outcome in order; the trainer is at ``at``."""
+class CarryOutTries:
+    """A step: carry out the stage's jobs and let it take the outcomes; the trainer is at ``at``."""
 
-    heat: Heat
+    stage: StageRun
     at: State
 
 
 @dataclass(slots=True)
-class Stretch:
-    """Train the main line on; a driver that stops early says so in ``epochs``."""
+class TrainStretch:
+    """A step: train the main line on; a driver that stops early says so in ``epochs``."""
 
     candidate: Candidate
     epochs: int
     metrics: Metrics = field(default_factory=dict)
 
 
-Work: TypeAlias = Tries | Stretch
+Step: TypeAlias = CarryOutTries | TrainStretch
+"""What a driver of a round carries out next."""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class RoundTries:
+    """All tries of a round, holding as few states as possible: origin, best and current."""
+
+    started: RoundStarted
+    origin: State
+    current: Candidate  # the value in force
+    score: Callable[[Sequence[Metrics]], float]
+    ranking: Ranking
+    watch: tuple[str, ...]  # metrics that must stay finite
+    announce: Callable[[Try], None]
+    tries: list[RunningTry] = field(default_factory=list)
+    best: RunningTry | None = None
+
+    @property
+    def records(self) -> tuple[Try, ...]:
+        """The records of all tries, in the order they were proposed."""
+        return tuple(running.record for running in self.tries)
+
+    def stages(
+        self, wave: Sequence[tuple[Candidate, int | None]], stages: Sequence[Stage]
+    ) -> Iterator[StageRun]:
+        """Take a wave of (candidate, seed) through its stages, one after the other."""
+        tries = [self._running(candidate, seed) for candidate, seed in wave]
+        self.tries += tries
+        best_of_earlier_waves = [] if self.best is None else [self.best]
+        for number, stage in enumerate(stages, start=1):
+            last = number == len(stages)
+            stage_run = self._stage_run(tries, stage, best_of_earlier_waves if last else [])
+            if tries:
+                yield stage_run
+            if stage_run.outcomes_taken < len(tries):
+                raise ContractError(
+                    f"an executor gave only {stage_run.outcomes_taken} outcomes for "
+                    f"{len(tries)} jobs"
+                )
+            leaders = stage_run.leaders
+            for running in tries:
+                if last or running not in leaders:
+                    self.announce(running.record)
+            tries = [running for running in tries if running in leaders]
+            self.best = leaders[0] if leaders else None
+
+    def _running(self, candidate: Candidate, seed: int | None) -> RunningTry:
+        record = Try(candidate=candidate, series=(), epochs=0, score=math.nan, seed=seed)
+        return RunningTry(record, self.origin)
+
+    def _stage_run(
+        self, tries: list[RunningTry], stage: Stage, leaders: list[RunningTry]
+    ) -> StageRun:
+        for running in self.tries:
+            running.take_state()  # the jobs to come will use the trainer
+        return StageRun(
+            round_tries=self, tries=tries, stage=stage, leaders=leaders, compared=list(leaders)
+        )
+
+    def winner(self) -> Try:
+        """The try that is kept, or an error that lists each candidate with what went wrong."""
+        if self.best is not None:
+            return self.best.record
+        lines = (
+            f"  {dict(try_.candidate)}: "
+            f"{(try_.error or 'overtaken by one that failed later').splitlines()[0]}"
+            for try_ in self.records
+        )
+        raise AllTriesFailed(
+            f"all tries of round {self.started.index} failed; the trainer is back at the round's "
+            "start. Widen the space or fix the trainer:\n" + "\n".join(lines)
+        )
+
+    def take_winner_state(self) -> State:
+        """The winner's state (UNKNOWN_STATE: the trainer is in it already); all are dropped."""
+        assert self.best is not None
+        state = self.best.state
+        for running in self.tries:
+            running.drop_state()
+        return state
+
+    def record_round(
+        self, stretch: TrainStretch, *, done: int, seed: int | None, seconds: float
+    ) -> Round:
+        """The record of the round, after its stretch."""
+        assert self.best is not None
+        chosen, winner = self.tries.index(self.best), self.best.record
+        return Round(
+            index=self.started.index,
+            start=self.started.start,
+            epochs=done + stretch.epochs,
+            previous=self.current,
+            tries=self.records,
+            chosen=chosen,
+            reason=reason(self.records, chosen, self.current),
+            metrics=stretch.metrics if stretch.epochs else winner.series[-1],
+            seed=seed,
+            restarted=done == 0,
+            seconds=seconds,
+        )

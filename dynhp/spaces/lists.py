@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dynhp.errors import SettingsError
+from dynhp._checks import distinct_values, is_number
 from dynhp.records import Value
-from dynhp.spaces.axis import dusted, is_number, plain, value_at
+from dynhp.spaces.axis import rounded, value_at
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -31,10 +31,10 @@ class Ordered:
     values: tuple[Any, ...]
 
     def __init__(self, *values: Value) -> None:
-        found = distinct("Ordered", values)
-        if all(map(is_number, found)) and any(isinstance(value, float) for value in found):
-            found = tuple(float(value) for value in found)  # type: ignore[arg-type]
-        object.__setattr__(self, "values", found)
+        distinct = distinct_values("Ordered", values)
+        if all(map(is_number, distinct)) and any(isinstance(value, float) for value in distinct):
+            distinct = tuple(float(value) for value in distinct)  # type: ignore[arg-type]
+        object.__setattr__(self, "values", distinct)
 
     def __repr__(self) -> str:
         return f"Ordered({', '.join(map(repr, self.values))})"
@@ -103,7 +103,7 @@ class Ordered:
             return self.values[left]  # type: ignore[no-any-return]
         low, high = self.values[left], self.values[left + 1]
         value = value_at(share, low, high, log=False)
-        return dusted(value, low, high, log=False) if isinstance(low, float) else round(value)
+        return rounded(value, low, high, log=False) if isinstance(low, float) else round(value)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -117,7 +117,7 @@ class Categorical:
     values: tuple[Value, ...]
 
     def __init__(self, *values: Value) -> None:
-        object.__setattr__(self, "values", distinct("Categorical", values))
+        object.__setattr__(self, "values", distinct_values("Categorical", values))
 
     def __repr__(self) -> str:
         return f"Categorical({', '.join(map(repr, self.values))})"
@@ -131,7 +131,7 @@ class Categorical:
         return self.values[0]
 
     def neighbors(self, value: Value, radius: int = 1) -> tuple[Value, ...]:
-        """All other values, for every radius but 0."""
+        """All other values, for every radius except 0."""
         return tuple(other for other in self.values if other != value) if radius else ()
 
     def admits(self, value: Value) -> bool:
@@ -152,14 +152,3 @@ def listed(value: Value, values: tuple[Value, ...]) -> bool:
     return any(
         value == known and isinstance(value, bool) == isinstance(known, bool) for known in values
     )
-
-
-def distinct(kind: str, values: tuple[Any, ...]) -> tuple[Value, ...]:
-    """The values as plain Python ones, or an error where there are none or two are equal."""
-    if not values:
-        raise SettingsError(f"{kind}: at least one value is needed, got none")
-    found = tuple(plain(kind, value) for value in values)
-    for index, value in enumerate(found):
-        if value in found[:index]:
-            raise SettingsError(f"{kind}: values must differ, got {value!r} twice")
-    return found

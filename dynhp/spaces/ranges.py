@@ -10,14 +10,24 @@ from typing import Any
 
 import numpy as np
 
+from dynhp._checks import is_number, require_bounds, require_whole
 from dynhp.errors import SettingsError
 from dynhp.records import Value
-from dynhp.spaces.axis import check_points, check_range, dusted, is_number, position_of, value_at
+from dynhp.spaces.axis import position_of, rounded, value_at
+
+MOST_POINTS = 10_000
+"""The grid values of an axis are listed often: more of them is a mistake, not a grid."""
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Float:
-    """The real numbers from ``low`` to ``high``, evenly spaced or, with ``log``, in ratio.
+    """The real numbers from ``low`` to ``high``, on a linear scale or a logarithmic one.
+
+    Args:
+        low: the smallest value.
+        high: the largest value.
+        log: whether grid values differ by a constant factor, not by a constant difference.
+        points: how many grid values there are, both bounds included.
 
     >>> axis = Float(0.001, 10.0, log=True, points=5)
     >>> axis.grid()
@@ -32,8 +42,8 @@ class Float:
     points: int
 
     def __init__(self, low: float, high: float, *, log: bool = False, points: int = 9) -> None:
-        check_range("Float", low, high, log=log)
-        check_points("Float", points)
+        require_bounds("Float", low, high, log=log)
+        require_whole("Float: points", points, least=2, most=MOST_POINTS)
         _fill(self, float(low), float(high), log, points)
         if any(self._index(value) != i for i, value in enumerate(self.grid())):
             raise SettingsError(f"Float: {low!r} and {high!r} are too close for {points} points")
@@ -74,7 +84,7 @@ class Float:
 
     def _point(self, index: float) -> float:
         value = value_at(index / (self.points - 1), self.low, self.high, log=self.log)
-        return dusted(value, self.low, self.high, log=self.log)
+        return rounded(value, self.low, self.high, log=self.log)
 
     def admits(self, value: Any) -> bool:
         """Whether it is a number inside the bounds."""
@@ -101,7 +111,14 @@ class Float:
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Int:
-    """The whole numbers from ``low`` to ``high``; ``points`` thins out the grid.
+    """The whole numbers from ``low`` to ``high``, on a linear scale or a logarithmic one.
+
+    Args:
+        low: the smallest value.
+        high: the largest value.
+        log: whether grid values differ by a constant factor, not by a constant difference.
+        points: how many grid values there are at most; all whole numbers where it is left out,
+            or 9 on a logarithmic scale.
 
     >>> Int(1, 4).grid(), Int(1, 4).neighbors(1)
     ((1, 2, 3, 4), (2,))
@@ -120,10 +137,10 @@ class Int:
         for bound in (low, high):
             if not isinstance(bound, int | np.integer) or isinstance(bound, bool):
                 raise SettingsError(f"Int: bounds must be whole numbers, got {bound!r}; use Float")
-        check_range("Int", low, high, log=log)
+        require_bounds("Int", low, high, log=log)
         every = int(high) - int(low) + 1
         points = points if points is not None else min(9, every) if log else every
-        check_points("Int", points)
+        require_whole("Int: points", points, least=2, most=MOST_POINTS)
         if points > every:
             raise SettingsError(f"Int: {points} points do not fit between {low!r} and {high!r}")
         _fill(self, int(low), int(high), log, points)
@@ -159,8 +176,8 @@ class Int:
 
     def _points(self, indices: Iterable[int]) -> Iterable[int]:
         # Close divisions of a log scale can round to one whole number: it counts once.
-        found = (self.at(index / (self.points - 1)) for index in indices)
-        return (value for value, _ in itertools.groupby(found))
+        nearest = (self.at(index / (self.points - 1)) for index in indices)
+        return (value for value, _ in itertools.groupby(nearest))
 
     def admits(self, value: Any) -> bool:
         """Whether it is a whole number inside the bounds."""

@@ -1,4 +1,4 @@
-"""Where the values of hyperparameters lie, and which are next to each other."""
+"""The joint space of several hyperparameters: one axis for each."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from dynhp._checks import plain_value, require_mapping, require_name
 from dynhp.errors import SettingsError, nearest
 from dynhp.records import Candidate, Value
-from dynhp.spaces.axis import Axis, ScaledAxis, plain
-from dynhp.spaces.lists import Categorical, Ordered
-from dynhp.spaces.ranges import Float, Int
+from dynhp.spaces.axis import Axis
+from dynhp.spaces.lists import Ordered
 
-__all__ = ["Axis", "Categorical", "Float", "Int", "Ordered", "ScaledAxis", "Space", "SpaceLike"]
+__all__ = ["Space", "SpaceLike"]
 
 MOST_CANDIDATES = 1_000_000
-"""A joint grid larger than this is a slip: nobody tries so many, and listing them takes memory."""
+"""A joint grid larger than this is a mistake: so many are never tried, and they take memory."""
 
 
 class Space(Mapping[str, Axis]):
@@ -26,6 +26,7 @@ class Space(Mapping[str, Axis]):
 
     A plain list or a numpy array stands for an ``Ordered`` axis.
 
+    >>> from dynhp import Float
     >>> space = Space({"lr": Float(1e-3, 1e-1, log=True, points=3), "layers": [1, 2, 3]})
     >>> space
     Space(lr=Float(0.001, 0.1, log=True, points=3), layers=Ordered(1, 2, 3))
@@ -43,7 +44,10 @@ class Space(Mapping[str, Axis]):
             )
         if not axes:
             raise SettingsError("a space needs at least one hyperparameter, got an empty mapping")
-        self._axes = {_name(name): _axis(name, axis) for name, axis in axes.items()}
+        self._axes = {
+            require_name("a hyperparameter's name", name): _axis(name, axis)
+            for name, axis in axes.items()
+        }
         self._grid: tuple[Candidate, ...] | None = None
 
     def __getitem__(self, name: str) -> Axis:
@@ -72,7 +76,7 @@ class Space(Mapping[str, Axis]):
         return self._grid
 
     def start(self) -> Candidate:
-        """The candidate a run starts from when nobody says otherwise: the middle of each axis."""
+        """The candidate a run starts from when no other is given: the middle of each axis."""
         return Candidate({name: axis.start() for name, axis in self.items()})
 
     def neighbors(self, candidate: Candidate, radius: int = 1) -> tuple[Candidate, ...]:
@@ -99,19 +103,18 @@ class Space(Mapping[str, Axis]):
 
     def candidate(self, values: Mapping[str, Value]) -> Candidate:
         """Make a candidate of these values, or say what is wrong with them."""
-        if not isinstance(values, Mapping):
-            raise SettingsError(f"values must be a mapping from names to values, got {values!r}")
+        require_mapping("values", values, "be a mapping from names to values")
         for name in values:
             if name not in self._axes:
                 raise SettingsError(f"unknown hyperparameter {name!r}{nearest(name, self._axes)}")
         for name, axis in self.items():
             if name not in values:
                 raise SettingsError(f"no value for hyperparameter {name!r}; it lies in {axis!r}")
-        found = {name: plain(name, values[name]) for name in self}
+        plain = {name: plain_value(name, values[name]) for name in self}
         for name, axis in self.items():
-            if not axis.admits(found[name]):
+            if not axis.admits(plain[name]):
                 raise SettingsError(f"{name} must lie in {axis!r}, got {values[name]!r}")
-        return self.cast(found)
+        return self.cast(plain)
 
     def cast(self, candidate: Mapping[str, Value]) -> Candidate:
         """The admitted candidate with each value in its axis' own type."""
@@ -120,12 +123,6 @@ class Space(Mapping[str, Axis]):
 
 SpaceLike: TypeAlias = Space | Mapping[str, Axis | Sequence[Value]]
 """What is accepted where a space is asked for."""
-
-
-def _name(name: object) -> str:
-    if not isinstance(name, str) or not name:
-        raise SettingsError(f"a hyperparameter's name must be a non-empty string, got {name!r}")
-    return name
 
 
 def _axis(name: str, axis: Any) -> Axis:
@@ -138,11 +135,7 @@ def _axis(name: str, axis: Any) -> Axis:
             return Ordered(*axis)
     except SettingsError as error:
         raise SettingsError(f"{name}: {error}") from None
-    return _refuse(name, axis)
-
-
-def _refuse(name: str, axis: object) -> Axis:
     raise SettingsError(
-        f"{name}: an axis must be Float, Int, Ordered, Categorical, a list or a 1-d array of "
-        f"values, got {axis!r}"
+        f"{name}: an axis must be Float, Int, Ordered, Categorical or another Axis, a list or a "
+        f"1-d array of values, got {axis!r}"
     )

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dynhp._checks import require_count
+from dynhp._checks import require_count, require_word
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.errors import CheckpointError, SettingsError
+from dynhp.errors import CheckpointError
 from dynhp.records import History
 from dynhp.storage.folder import CheckpointFolder
 from dynhp.storage.journal import Journal
@@ -33,10 +33,17 @@ def run_with_checkpoints(
 ) -> History:
     """Run until the main line has that many epochs, or go on with a run that was broken off.
 
-    ``checkpoint`` is a folder: the run is saved there every so many rounds, and the newest
-    ``keep`` are kept. The same call in a new process goes on where the old one was, even in the
-    middle of a round; fewer epochs than it has already are refused. ``journal`` is a file for
-    ``Journal``.
+    The same call in a new process goes on where the old one was, even in the middle of a round.
+
+    Args:
+        adapter: what runs; newly made, with the settings of the run that is saved, if one is.
+        epochs: of the main line in the end; fewer than the saved run has already are refused.
+        checkpoint: the folder in which the run is saved.
+        every: how many rounds lie between checkpoints.
+        keep: how many checkpoints are kept, the newest.
+        journal: a file for ``Journal``, if wanted.
+        resume: whether a saved run may (``"allow"``), ``"must"`` or must ``"never"`` be there.
+        on_checkpoint_error: ``"stop"`` where a checkpoint cannot be written, or ``"warn"``.
 
     >>> import tempfile
     >>> from dynhp import lowest
@@ -52,18 +59,11 @@ def run_with_checkpoints(
     >>> folder.cleanup()
     """
     require_count("epochs", epochs)
-    adapter.epochs = epochs  # known before the run is taken back, so that it can be compared
-    with (
-        _journal(adapter, journal, on_checkpoint_error),
-        checkpoints(
-            checkpoint,
-            adapter,
-            every=every,
-            keep=keep,
-            resume=resume,
-            on_error=on_checkpoint_error,
-        ),
-    ):
+    adapter.epochs = epochs  # set before the run is loaded, so that the plans can be compared
+    saving = checkpoints(
+        checkpoint, adapter, every=every, keep=keep, resume=resume, on_error=on_checkpoint_error
+    )
+    with _journal(adapter, journal, on_checkpoint_error), saving:
         return adapter.run(epochs)
 
 
@@ -76,9 +76,15 @@ def resume(
     journal: str | os.PathLike[str] | None = None,
     on_checkpoint_error: OnError = "stop",
 ) -> History:
-    """Go on with the run that is saved in this folder, until the epochs it was planned for.
+    """Go on with the run that is saved in a folder, until the epochs it was planned for.
 
-    The adapter is made anew, with the same settings; one with others is refused.
+    Args:
+        checkpoint: the folder in which the run is saved.
+        adapter: what runs; newly made, with the same settings: one with others is refused.
+        every: how many rounds lie between checkpoints.
+        keep: how many checkpoints are kept, the newest.
+        journal: a file for ``Journal``, if wanted.
+        on_checkpoint_error: ``"stop"`` where a checkpoint cannot be written, or ``"warn"``.
 
     >>> import tempfile
     >>> from dynhp import lowest
@@ -88,22 +94,15 @@ def resume(
     ...     return DynamicGridAdapter(NoisyQuadratic(), {"lr": [0.01, 0.1]},
     ...                               criterion=lowest("loss"), adapt_every=5, try_for=1)
     >>> with checkpoints(folder.name, adapter()) as begun:
-    ...     _ = next(begun.rounds(20))  # one round, and then the lights went out
+    ...     _ = next(begun.rounds(20))  # one round, then the process was killed
     >>> resume(folder.name, adapter()) == adapter().run(20)
     True
     >>> folder.cleanup()
     """
-    with (
-        _journal(adapter, journal, on_checkpoint_error),
-        checkpoints(
-            checkpoint,
-            adapter,
-            every=every,
-            keep=keep,
-            resume="must",
-            on_error=on_checkpoint_error,
-        ),
-    ):
+    saving = checkpoints(
+        checkpoint, adapter, every=every, keep=keep, resume="must", on_error=on_checkpoint_error
+    )
+    with _journal(adapter, journal, on_checkpoint_error), saving:
         if adapter.epochs is None:
             raise CheckpointError(
                 f"the run in {os.fspath(checkpoint)!r} was not planned for a number of epochs; "
@@ -127,6 +126,14 @@ def checkpoints(
     For runs that are driven by hand: ``rounds``, ``step``, or the ``adapter`` of a loop, of which
     whole rounds are saved. Callbacks with an output that can be cut back (``Journal``) are.
 
+    Args:
+        folder: where the run is saved.
+        adapter: what runs; newly made, with the settings of the run that is saved, if one is.
+        every: how many rounds lie between checkpoints.
+        keep: how many checkpoints are kept, the newest.
+        resume: whether a saved run may (``"allow"``), ``"must"`` or must ``"never"`` be there.
+        on_error: ``"stop"`` where a checkpoint cannot be written, or ``"warn"``.
+
     >>> import tempfile
     >>> from dynhp import adapt, lowest
     >>> from dynhp.testing import Quadratic
@@ -145,15 +152,15 @@ def checkpoints(
     """
     require_count("every", every)
     require_count("keep", keep)
-    _require_word("on_error", on_error, ("stop", "warn"))
-    _require_word("resume", resume, ("allow", "must", "never"))
+    require_word("on_error", on_error, ("stop", "warn"))
+    require_word("resume", resume, ("allow", "must", "never"))
     before = adapter.executor, adapter.callbacks
     session = Session(
         CheckpointFolder(Path(folder)), adapter, every=every, keep=keep, on_error=on_error
     )
     with session.locked(resume):
         session.go_on(resume)
-        # First of all, so that it saves before any other has heard of the new round.
+        # The first callback, so that it saves before any other is called with the new round.
         adapter.executor, adapter.callbacks = session.recording, (session, *adapter.callbacks)
         try:
             yield adapter
@@ -173,8 +180,3 @@ def _journal(
         yield
     finally:
         adapter.callbacks = before
-
-
-def _require_word(name: str, word: object, known: tuple[str, ...]) -> None:
-    if word not in known:
-        raise SettingsError(f"{name} must be {' or '.join(map(repr, known))}, got {word!r}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -15,7 +16,7 @@ try:
 except ImportError:  # pragma: no cover - not on Windows, where nothing is locked
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["locked", "remove", "sync_folder", "write_atomically"]
+__all__ = ["locked", "remove", "sync_folder", "write_atomically", "write_texts"]
 
 T = TypeVar("T")
 
@@ -24,7 +25,7 @@ _HELD: set[Path] = set()  # by this process, to which its own locks are no obsta
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Make the folder and have it for one user alone, for as long as this process lives."""
+    """Make the folder and lock it for one user, at most for as long as this process lives."""
     folder.mkdir(parents=True, exist_ok=True)
     place = folder.resolve()
     if place in _HELD:
@@ -36,7 +37,7 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         with open(folder / "lock", "ab") as lock:
             if fcntl is not None:  # pragma: no branch
-                try:  # not flock, which a forked worker would hold on to when this process dies
+                try:  # not flock, which a forked worker would still hold after this process died
                     fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     raise CheckpointError(
@@ -50,8 +51,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 def write_atomically(path: Path, write: Callable[[BinaryIO], T], *, durable: bool) -> T:
     """Write a file that is there whole or not at all, and, if durable, after a power cut too."""
-    part = path.with_name(f"{path.name}.part")
-    try:
+    with _removed_on_error(path.with_name(f"{path.name}.part")) as part:
         with open(part, "wb") as file:
             result = write(file)
             if durable:
@@ -60,10 +60,37 @@ def write_atomically(path: Path, write: Callable[[BinaryIO], T], *, durable: boo
         os.replace(part, path)
         if durable:
             sync_folder(path.parent)
-    except BaseException:
-        remove(part)
-        raise
     return result
+
+
+def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write texts to files of a folder, which is made; they appear when the last one is whole.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as home:
+    ...     write_texts(Path(home, "new"), {"a.txt": "first", "b.txt": "second"})
+    ...     sorted(path.name for path in Path(home, "new").iterdir())
+    ['a.txt', 'b.txt']
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    token = secrets.token_hex(8)  # another process may write the same files at the same time
+    with ExitStack() as stack:
+        parts = {}
+        for name, text in texts.items():
+            part = stack.enter_context(_removed_on_error(folder / f"{name}.{token}.part"))
+            part.write_bytes(text.encode())
+            parts[name] = part
+        for name, part in parts.items():
+            os.replace(part, folder / name)
+
+
+@contextmanager
+def _removed_on_error(path: Path) -> Iterator[Path]:
+    try:
+        yield path
+    except BaseException:
+        remove(path)
+        raise
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The folder of a run's checkpoints: written atomically, read with suspicion, kept small."""
+"""The folder of a run's checkpoints: written atomically, checked when read, kept small."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Any
 from dynhp.errors import CheckpointError, DamagedFile
 from dynhp.storage.codecs import read_state, write_state
 from dynhp.storage.files import locked, remove, write_atomically
-from dynhp.storage.recording import Place
+from dynhp.storage.recording import TryPlace
 
-__all__ = ["Found", "CheckpointFolder"]
+__all__ = ["CheckpointFolder", "SavedRun"]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SavedRun:
     """A checkpoint that was read: how many rounds it holds, its digest and its content."""
 
     rounds: int
@@ -32,28 +32,28 @@ class Found:
 class CheckpointFolder:
     """A folder with checkpoints by their number of rounds, and tries by their place."""
 
-    folder: Path
+    path: Path
 
     def locked(self) -> AbstractContextManager[None]:
-        """Make the folder and have it for this process alone, for as long as it lives."""
-        return locked(self.folder)
+        """Make the folder and lock it, at most for as long as this process lives."""
+        return locked(self.path)
 
     def save(self, rounds: int, content: Any) -> str:
         """Write a checkpoint so that it survives whatever happens next, and give its digest."""
         path = self._checkpoint(rounds)
         return write_atomically(path, lambda file: write_state(content, file), durable=True)
 
-    def newest(self, is_sound: Callable[[Any], bool]) -> Found | None:
+    def newest(self, is_sound: Callable[[Any], bool]) -> SavedRun | None:
         """The newest checkpoint that is whole."""
         return next(self.whole(is_sound), None)
 
-    def whole(self, is_sound: Callable[[Any], bool]) -> Iterator[Found]:
-        """All that are whole, newest first; damaged ones are put aside, with a notice."""
+    def whole(self, is_sound: Callable[[Any], bool]) -> Iterator[SavedRun]:
+        """All that are whole, newest first; damaged ones are put aside, with a warning."""
         reasons, any_whole = [], False
         for rounds in self._numbers():
             path = self._checkpoint(rounds)
             try:
-                found = self.read(rounds, is_sound)
+                saved = self.read(rounds, is_sound)
             except DamagedFile as damage:
                 reasons.append(f"{path.name}: {damage}")
                 logging.getLogger("dynhp").warning(
@@ -63,35 +63,35 @@ class CheckpointFolder:
                     os.replace(path, path.with_suffix(".damaged"))
             else:
                 any_whole = True
-                yield found
-                del found  # a state is large, and one is enough
+                yield saved
+                del saved  # a state is large: no two are held at once
         if reasons and not any_whole:
             raise CheckpointError(
-                f"no checkpoint in {str(self.folder)!r} can be used: {'; '.join(reasons)}. "
-                "Choose another folder to start anew"
+                f"no checkpoint in {str(self.path)!r} can be used: {'; '.join(reasons)}. "
+                "Choose another folder to start a new run"
             )
 
-    def read(self, rounds: int, is_sound: Callable[[Any], bool]) -> Found:
+    def read(self, rounds: int, is_sound: Callable[[Any], bool]) -> SavedRun:
         """The checkpoint of so many rounds."""
-        return Found(rounds, *_read(self._checkpoint(rounds), is_sound))
+        return SavedRun(rounds, *_read(self._checkpoint(rounds), is_sound))
 
     def tidy(self, rounds: int, *, keep: int) -> None:
         """Remove what the checkpoint of this many rounds has made superfluous."""
         for old in self._numbers()[keep:]:
             remove(self._checkpoint(old))
-        for path in list(self.folder.iterdir()):
+        for path in list(self.path.iterdir()):
             done = re.fullmatch(r"try-(\d{8})-\d{4}-\d{6}\.zip", path.name)
             torn = re.fullmatch(r"(checkpoint|try)-[-\d]+\.zip\.part", path.name)
             if torn or (done and int(done[1]) < rounds):
                 remove(path)
 
-    def put_try(self, place: Place, content: Any) -> None:
-        """Write a try; a power cut may lose it, which costs no more than to train it again."""
+    def put_try(self, place: TryPlace, content: Any) -> None:
+        """Write a try; a power cut may lose it, and then it is trained again."""
         path = self._try(place)
         write_atomically(path, lambda file: write_state(content, file), durable=False)
 
-    def get_try(self, place: Place) -> Any:
-        """Read a try, or None where it is not there, not whole or out of reach."""
+    def get_try(self, place: TryPlace) -> Any:
+        """Read a try, or give None where there is none that can be read whole."""
         try:
             with open(self._try(place), "rb") as file:
                 return read_state(file)
@@ -99,15 +99,15 @@ class CheckpointFolder:
             return None
 
     def _numbers(self) -> list[int]:
-        names = os.listdir(self.folder) if self.folder.is_dir() else ()
-        found = (re.fullmatch(r"checkpoint-(\d{8})\.zip", name) for name in names)
-        return sorted((int(match[1]) for match in found if match), reverse=True)
+        names = os.listdir(self.path) if self.path.is_dir() else ()
+        matches = (re.fullmatch(r"checkpoint-(\d{8})\.zip", name) for name in names)
+        return sorted((int(match[1]) for match in matches if match), reverse=True)
 
     def _checkpoint(self, rounds: int) -> Path:
-        return self.folder / f"checkpoint-{rounds:08}.zip"
+        return self.path / f"checkpoint-{rounds:08}.zip"
 
-    def _try(self, place: Place) -> Path:
-        return self.folder / f"try-{place.round:08}-{place.heat:04}-{place.position:06}.zip"
+    def _try(self, place: TryPlace) -> Path:
+        return self.path / f"try-{place.round:08}-{place.stage:04}-{place.position:06}.zip"
 
 
 def _read(path: Path, is_sound: Callable[[Any], bool]) -> tuple[str, Any]:

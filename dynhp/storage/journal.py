@@ -1,36 +1,39 @@
-"""The journal: a run as one line of JSON per event, appended as it happens, and read back."""
+"""The journal: a run as one line of JSON per event, appended as it happens."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
 import warnings
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
-from dynhp.errors import CheckpointError, SettingsError
+from dynhp._checks import require_word
+from dynhp.errors import CheckpointError
 from dynhp.records import Event, Round, RoundStarted, Try
 from dynhp.rounds.plain import round_to_plain, try_to_plain
+from dynhp.storage.codecs.json_text import json_line
 from dynhp.storage.files import sync_folder
-from dynhp.storage.journal_reader import HEADER, Journaled, history_from_journal, read_journal
+from dynhp.storage.journal_reader import HEADER, JournalContent, history_from_journal, read_journal
 
-__all__ = ["Journal", "Journaled", "history_from_journal", "read_journal"]
+__all__ = ["Journal", "JournalContent", "history_from_journal", "read_journal"]
 
 
-class _Lost(OSError):
+class _LinesLost(OSError):
     """What was written is no longer there."""
 
 
 class Journal:
     """A callback that writes a run into a file, one line of JSON per event.
 
-    The file must not hold another run. ``seconds=False`` leaves out the times, so that equal runs
-    give equal bytes. Lines that cannot be written stop the run, or with ``on_error="warn"`` are
-    kept and written with the next. ``docs/resuming.md`` describes every line.
+    ``docs/resuming.md`` describes every line.
+
+    Args:
+        path: the file, which must not hold another run.
+        seconds: whether times are written; without them equal runs give equal bytes.
+        on_error: ``"stop"`` where lines cannot be written, or ``"warn"`` and write them later.
 
     >>> import tempfile
     >>> from dynhp import DynamicGridAdapter, lowest
@@ -51,14 +54,13 @@ class Journal:
         seconds: bool = True,
         on_error: Literal["stop", "warn"] = "stop",
     ) -> None:
-        if on_error not in ("stop", "warn"):
-            raise SettingsError(f"on_error must be 'stop' or 'warn', got {on_error!r}")
+        require_word("on_error", on_error, ("stop", "warn"))
         self.path = Path(path)
         self._seconds = seconds
         self._on_error = on_error
-        self._digest: Any = None  # of what is in the file; None before that is looked at
+        self._digest: Any = None  # of what is in the file; None until the file was read
         self._size = 0
-        self._waiting = _line(HEADER)  # what is not in the file yet
+        self._waiting = json_line(HEADER)  # what is not in the file yet
         self._round = 0
         self._tries: list[Try] = []
 
@@ -66,17 +68,17 @@ class Journal:
         """Write what the event says."""
         if isinstance(event, RoundStarted):
             self._round, self._tries = event.index, []
-            told = {"round": event.index, "start": event.start, "epochs": event.epochs}
-            self._say("round_started", told)
+            fields = {"round": event.index, "start": event.start, "epochs": event.epochs}
+            self._add("round_started", fields)
         elif isinstance(event, Try):
-            self._say_try(event)
+            self._add_try(event)
         else:
-            self._say_round(event)
+            self._add_round(event)
         try:
             self._write()
         except OSError as failure:
             message = f"the journal {str(self.path)!r} cannot be written: {failure}"
-            if isinstance(failure, _Lost):
+            if isinstance(failure, _LinesLost):
                 message = str(failure)
             if self._on_error == "stop":
                 raise CheckpointError(
@@ -91,7 +93,7 @@ class Journal:
         """
         try:
             self._write()
-        except _Lost:
+        except _LinesLost:
             if self._on_error == "stop":
                 raise
             return None
@@ -107,42 +109,42 @@ class Journal:
         match position:
             case {"bytes": int(size)}:
                 data = data[:size]
-        found = hashlib.sha256(data)
-        if not data or {"bytes": len(data), "sha256": found.hexdigest()} != position:
+        digest = hashlib.sha256(data)
+        if not data or {"bytes": len(data), "sha256": digest.hexdigest()} != position:
             raise CheckpointError(
                 f"{str(self.path)!r} is not the journal of this run: its beginning is another. "
                 "Put the right file there, or go on without a journal"
             )
         os.truncate(self.path, size)
-        self._size, self._digest, self._waiting = size, found, b""
+        self._size, self._digest, self._waiting = size, digest, b""
 
     def _begin(self) -> None:
-        found = self.path.read_bytes() if self.path.exists() else b""
-        if not _line(HEADER).startswith(found):  # a kill can leave that much, and no more
+        data = self.path.read_bytes() if self.path.exists() else b""
+        if not json_line(HEADER).startswith(data):  # a kill can leave that much, and no more
             raise CheckpointError(
                 f"{str(self.path)!r} holds something already; choose another file, or go on with "
                 "its run from a checkpoint"
             )
-        if found:
+        if data:
             os.truncate(self.path, 0)
         self._digest = hashlib.sha256()
 
-    def _say(self, event: str, told: dict[str, Any]) -> None:
+    def _add(self, event: str, fields: dict[str, Any]) -> None:
         if not self._seconds:
-            told.pop("seconds", None)
-        self._waiting += _line({"event": event, **told})
+            fields.pop("seconds", None)
+        self._waiting += json_line({"event": event, **fields})
 
-    def _say_try(self, try_: Try) -> None:
+    def _add_try(self, try_: Try) -> None:
         self._tries.append(try_)
-        self._say("try", {"round": self._round, **try_to_plain(try_)})
+        self._add("try", {"round": self._round, **try_to_plain(try_)})
 
-    def _say_round(self, round_: Round) -> None:
+    def _add_round(self, round_: Round) -> None:
         for try_ in round_.tries:
-            if not any(try_ is told for told in self._tries):
-                self._say_try(try_)  # of a driver that tells of rounds only
+            if not any(try_ is written for written in self._tries):
+                self._add_try(try_)  # of a driver that reports rounds only
         places = {id(try_): place for place, try_ in enumerate(self._tries)}
         plain = round_to_plain(round_)
-        told = {
+        fields = {
             "round": plain.pop("index"),
             "end": round_.start + round_.epochs,
             "candidate": dict(round_.candidate),
@@ -151,7 +153,7 @@ class Journal:
             "overhead": round_.overhead,
             **_comparison(round_),
         }
-        self._say("round", told)
+        self._add("round", fields)
 
     def _write(self) -> None:
         """Append what waits, all of it or nothing."""
@@ -171,16 +173,16 @@ class Journal:
 
     def _require_whole(self) -> None:
         """Refuse to write on where something was added, or where what was written is gone."""
-        found = self.path.stat().st_size if self.path.exists() else 0
-        if found > self._size:
+        size = self.path.stat().st_size if self.path.exists() else 0
+        if size > self._size:
             raise CheckpointError(
-                f"somebody else has written into {str(self.path)!r}: it has {found} bytes where "
+                f"something else has written into {str(self.path)!r}: it has {size} bytes where "
                 f"{self._size} were written; give every run its own journal"
             )
-        if found < self._size:
-            raise _Lost(
-                f"of the journal {str(self.path)!r} only {found} of {self._size} bytes are left: "
-                "somebody has removed or cut it"
+        if size < self._size:
+            raise _LinesLost(
+                f"of the journal {str(self.path)!r} only {size} of {self._size} bytes are left: "
+                "it was removed or cut"
             )
 
 
@@ -191,17 +193,13 @@ def _comparison(round_: Round) -> dict[str, float | None]:
     scores = [try_.rank_key for try_ in rivals]
     others = [try_.rank_key for try_ in rivals if try_ is not round_.winner]
     held = [try_.rank_key for try_ in rivals if try_.candidate == round_.previous]
-    ours = round_.winner.rank_key
+    best = round_.winner.rank_key
     return {
         "spread": _finite(max(scores) - min(scores)) if scores else None,
-        "margin": _finite(ours - max(others)) if others else None,
-        "gain": _finite(ours - held[0]) if held else None,
+        "margin": _finite(best - max(others)) if others else None,
+        "gain": _finite(best - held[0]) if held else None,
     }
 
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _line(told: Mapping[str, Any]) -> bytes:
-    return json.dumps(told, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"

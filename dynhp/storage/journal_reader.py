@@ -1,4 +1,4 @@
-"""A journal read back: the history it tells, with every line checked."""
+"""A journal read back as a history, with every line checked."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from dynhp.errors import CheckpointError, DamagedFile
 from dynhp.records import History, Round, Try
 from dynhp.rounds.plain import round_from_plain, try_from_plain
-from dynhp.storage.codecs.decoder import strict_json
+from dynhp.storage.codecs.json_text import strict_json
 
-__all__ = ["HEADER", "Journaled", "history_from_journal", "read_journal"]
+__all__ = ["HEADER", "JournalContent", "history_from_journal", "read_journal"]
 
 HEADER: Mapping[str, Any] = {"event": "journal", "version": 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Journaled:
-    """What a journal tells: the rounds, and of one not finished the tries that were."""
+class JournalContent:
+    """What a journal holds: the rounds, and the tries of one that is not finished."""
 
     history: History
     unfinished: tuple[Try, ...]
@@ -28,7 +28,7 @@ class Journaled:
 
 
 def history_from_journal(path: str | os.PathLike[str]) -> History:
-    """Give back the history that a journal tells, exactly.
+    """Give back the history that a journal holds, exactly.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
@@ -39,7 +39,7 @@ def history_from_journal(path: str | os.PathLike[str]) -> History:
     return read_journal(path).history
 
 
-def read_journal(path: str | os.PathLike[str]) -> Journaled:
+def read_journal(path: str | os.PathLike[str]) -> JournalContent:
     """Read a journal, also of a run that goes on or was killed; a torn last line is left out.
 
     >>> import tempfile
@@ -51,7 +51,7 @@ def read_journal(path: str | os.PathLike[str]) -> Journaled:
         *lines, rest = Path(path).read_bytes().split(b"\n")
     except OSError as failure:
         raise CheckpointError(f"the journal cannot be read: {failure}") from failure
-    reader = _Reader()
+    reader = _JournalParser()
     for number, line in enumerate(lines, start=1):
         try:
             reader.take(strict_json(line), first=number == 1)
@@ -60,18 +60,18 @@ def read_journal(path: str | os.PathLike[str]) -> Journaled:
                 f"line {number} of {os.fspath(path)!r} is not a line of a journal ({damage}): "
                 f"{line[:80].decode('ascii', 'replace')!r}"
             ) from None
-    return Journaled(
+    return JournalContent(
         history=History(tuple(reader.rounds)), unfinished=tuple(reader.tries), torn=bool(rest)
     )
 
 
-class _Reader:
+class _JournalParser:
     """Takes one line after the other."""
 
     def __init__(self) -> None:
         self.rounds: list[Round] = []
         self.tries: list[Try] = []
-        self._ways: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
+        self._handlers: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
             "round_started": self._round_started,
             "try": self._try,
             "round": self._round,
@@ -82,7 +82,7 @@ class _Reader:
         if not isinstance(line, dict) or (first and line != HEADER):
             raise ValueError(f"{dict(HEADER)} must come first")
         if not first:
-            self._ways[line["event"]](line)
+            self._handlers[line["event"]](line)
 
     def _round_started(self, line: Mapping[str, Any]) -> None:
         self._follows(line)
@@ -94,11 +94,11 @@ class _Reader:
     def _round(self, line: Mapping[str, Any]) -> None:
         self._follows(line)
         if sorted(line["tries"]) != list(range(len(self.tries))):
-            raise ValueError(f"{len(self.tries)} tries were told, the round has {line['tries']}")
-        told = [self.tries[place] for place in line["tries"]]
+            raise ValueError(f"{len(self.tries)} tries were written, the round has {line['tries']}")
+        tries = [self.tries[place] for place in line["tries"]]
         plain = {"seconds": 0.0, **line, "index": line["round"], "tries": ()}
-        self.rounds.append(replace(round_from_plain(plain), tries=tuple(told)))
-        if not 0 <= line["chosen"] < len(told) or line["epochs"] < 0:
+        self.rounds.append(replace(round_from_plain(plain), tries=tuple(tries)))
+        if not 0 <= line["chosen"] < len(tries) or line["epochs"] < 0:
             raise ValueError("no such try, or epochs that go back")
         self.tries = []
 

@@ -1,4 +1,4 @@
-"""What the ranks of one run, each with a folder of its own, go on from together."""
+"""Which checkpoint the ranks of one run, each with a folder of its own, go on from together."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["Agrees", "newest_of_all"]
 
 @runtime_checkable
 class Agrees(Protocol):
-    """Optional: a trainer that runs on several ranks and can hear what the others say.
+    """Optional: a trainer that runs on several ranks and can exchange values with the others.
 
-    A kill meets ranks at different moments, so that one may have saved what another has not;
+    A kill reaches ranks at different moments, so that one may have saved what another has not;
     ``agree`` lets them go on from what all of them have. ``dynhp_torch.Distributed`` has it.
     """
 
     def agree(self, said: Any) -> list[Any]:
-        """What every rank says when it comes here, in the order of the ranks."""
+        """What every rank passes here, in the order of the ranks."""
         ...
 
 
@@ -35,9 +35,9 @@ def newest_of_all(ranks: Sequence[Sequence[int]], folder: str) -> int | None:
     # Ranks are one checkpoint apart at most: where one has none, the others have the very first.
     if all(max(held, default=0) == 0 for held in ranks):
         return None
-    told = ", ".join(f"rank {rank}: {list(held)}" for rank, held in enumerate(ranks))
+    by_rank = ", ".join(f"rank {rank}: {list(held)}" for rank, held in enumerate(ranks))
     raise CheckpointError(
-        f"all ranks must hold a checkpoint of the same round, got by rank the rounds {told}; "
+        f"all ranks must hold a checkpoint of the same round, got by rank the rounds {by_rank}; "
         f"{folder!r} is this rank's folder. Save with keep=2 or more, put back the folder that is "
         "missing, or choose new folders for all ranks"
     )

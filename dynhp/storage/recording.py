@@ -1,4 +1,4 @@
-"""An executor around another that notes every try done, so that none is trained twice."""
+"""An executor around another that stores every try carried out, so that none is trained twice."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from dynhp.records import Candidate, Metrics
 from dynhp.rounds.jobs import UNKNOWN_STATE, Executor, Job, Outcome, close
 from dynhp.trainer import State, Trainer
 
-__all__ = ["Asked", "Done", "TryStore", "Place", "Recording"]
+__all__ = ["FinishedTry", "RecordingExecutor", "TryPlace", "TryRequest", "TryStore"]
 
 
-class Place(NamedTuple):
+class TryPlace(NamedTuple):
     """Which try it is: jobs follow from the run so far, so after a crash the same come again."""
 
     round: int
-    heat: int
+    stage: int
     position: int
+
+    def __str__(self) -> str:
+        return f"try {self.position} in stage {self.stage} of round {self.round}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A job without the state it starts from."""
+class TryRequest:
+    """A job without the state it starts from; its fields are on disk: never rename them."""
 
     candidate: Candidate
     epochs: int
@@ -33,10 +36,13 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
-    """A try that was carried out: what was asked, what came of it, and the state if it led."""
+class FinishedTry:
+    """A try that was carried out: the request, what was measured, and the state if it led.
 
-    asked: Asked
+    Its fields are on disk: never rename them.
+    """
+
+    asked: TryRequest
     series: tuple[Metrics, ...]
     epochs: int
     error: str | None
@@ -46,65 +52,67 @@ class Done:
 
 
 class TryStore(Protocol):
-    """Where tries are noted down; what it could not keep is simply not found again."""
+    """Where tries are stored; one that could not be stored is trained again."""
 
-    def find(self, place: Place) -> Done | None:
-        """The try that was done at this place, if it is known."""
+    def find(self, place: TryPlace) -> FinishedTry | None:
+        """The try that was carried out at this place, if it is stored."""
         ...
 
-    def note(self, place: Place, done: Done) -> None:
-        """Keep it."""
+    def note(self, place: TryPlace, done: FinishedTry) -> None:
+        """Store it."""
         ...
 
 
-class Recording:
-    """Notes what ``inner`` gives; where a try is noted already, that is given and not trained."""
+class RecordingExecutor:
+    """Stores what ``inner`` gives; a try that is stored already is given and not trained."""
 
-    def __init__(self, inner: Executor, notebook: TryStore) -> None:
+    def __init__(self, inner: Executor, store: TryStore) -> None:
         self.inner = inner
-        self._notebook = notebook
+        self._store = store
         self._round = 0
-        self._heat = 0
+        self._stage = 0
 
     def begin(self, round_: int) -> None:
-        """A round begins: heats are counted from here."""
-        self._round, self._heat = round_, 0
+        """A round begins: stages are counted from here."""
+        self._round, self._stage = round_, 0
 
     def close(self) -> None:
         """End what the executor inside has started."""
         close(self.inner)
 
     def run(self, trainer: Trainer, jobs: Sequence[Job], *, at: State) -> Iterator[Outcome]:
-        """Yield first what is noted, then what the executor inside gives for the rest."""
-        heat, self._heat = self._heat, self._heat + 1
-        places = (Place(self._round, heat, position) for position in range(len(jobs)))
+        """Yield first what is stored, then what the executor inside gives for the rest."""
+        stage, self._stage = self._stage, self._stage + 1
+        places = (TryPlace(self._round, stage, position) for position in range(len(jobs)))
         left = deque(jobs)
         del jobs  # as Serial does: no state is held for longer than its job
-        asked: deque[tuple[Place, Asked]] = deque()
-        for place, job in zip(places, list(map(_asked, left)), strict=True):
-            if not asked and (done := self._find(place, job)) is not None:
+        waiting: deque[tuple[TryPlace, TryRequest]] = deque()
+        for place, request in zip(places, list(map(_request, left)), strict=True):
+            if not waiting and (done := self._find(place, request)) is not None:
                 left.popleft()
                 yield _replayed(place, done)
                 del done
             else:
-                asked.append((place, job))
+                waiting.append((place, request))
         if left:
             rest = self.inner.run(trainer, list(left), at=at)
             left.clear()
             for outcome in rest:
-                yield from self._noted(asked, outcome)
+                yield from self._recorded(*waiting.popleft(), outcome)
 
-    def _find(self, place: Place, asked: Asked) -> Done | None:
-        done = self._notebook.find(place)
-        if done is not None and done.asked != asked:
+    def _find(self, place: TryPlace, request: TryRequest) -> FinishedTry | None:
+        done = self._store.find(place)
+        if done is not None and done.asked != request:
             raise CheckpointError(
-                f"{_name(place)} was {done.asked}, but now {asked} is asked for: the proposer or "
+                f"{place} was {done.asked}, but now {request} is asked for: the proposer or "
                 "the selection is not a function of the run alone. Delete the files try-*.zip of "
                 "the checkpoint's folder to train the tries of this round again"
             )
         return done
 
-    def _noted(self, asked: deque[tuple[Place, Asked]], outcome: Outcome) -> Iterator[Outcome]:
+    def _recorded(
+        self, place: TryPlace, request: TryRequest, outcome: Outcome
+    ) -> Iterator[Outcome]:
         state: State = UNKNOWN_STATE
 
         def keep() -> State:
@@ -112,15 +120,14 @@ class Recording:
             state = outcome.keep()
             return state
 
-        # Not in place: a state that may win must be taken out, for it is to be noted.
+        # Not in place: a state that may win must be taken out, because it is stored.
         yield replace(outcome, keep=keep, in_place=False)
-        # Whoever asks for the next outcome has made up his mind about this one.
-        place, job = asked.popleft()
+        # When the next outcome is asked for, this one has been kept or dropped.
         kept = state is not UNKNOWN_STATE
-        self._notebook.note(
+        self._store.note(
             place,
-            Done(
-                asked=job,
+            FinishedTry(
+                asked=request,
                 series=outcome.series,
                 epochs=outcome.epochs,
                 error=outcome.error,
@@ -131,28 +138,20 @@ class Recording:
         )
 
 
-def _asked(job: Job) -> Asked:
-    return Asked(candidate=job.candidate, epochs=job.epochs, seed=job.seed)
+def _request(job: Job) -> TryRequest:
+    return TryRequest(candidate=job.candidate, epochs=job.epochs, seed=job.seed)
 
 
-def _name(place: Place) -> str:
-    return f"try {place.position} in heat {place.heat} of round {place.round}"
-
-
-def _replayed(place: Place, done: Done) -> Outcome:
+def _replayed(place: TryPlace, done: FinishedTry) -> Outcome:
     def keep() -> State:
         if not done.kept:
             raise CheckpointError(
-                f"{_name(place)}, {dict(done.asked.candidate)}, was behind when it was made and "
+                f"{place}, {dict(done.asked.candidate)}, was behind when it was made and "
                 "leads now: the criterion or the selection has changed. Put it back as it was, or "
                 "delete the files try-*.zip of the checkpoint's folder"
             )
         return done.state
 
     return Outcome(
-        series=done.series,
-        epochs=done.epochs,
-        keep=keep,
-        error=done.error,
-        seconds=done.seconds,
+        series=done.series, epochs=done.epochs, keep=keep, error=done.error, seconds=done.seconds
     )

@@ -1,4 +1,4 @@
-"""One run being saved: what a checkpoint holds, when it is written and how it is taken back."""
+"""One run being saved: what a checkpoint holds, when it is written and how it is loaded."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import CheckpointError, SettingsError
 from dynhp.records import Event, RoundStarted
 from dynhp.storage.codecs import register_dataclass
-from dynhp.storage.codecs.decoder import strict_json
-from dynhp.storage.folder import CheckpointFolder, Found
+from dynhp.storage.codecs.json_text import strict_json
+from dynhp.storage.folder import CheckpointFolder, SavedRun
 from dynhp.storage.ranks import Agrees, newest_of_all
-from dynhp.storage.recording import Asked, Done, Place, Recording
-from dynhp.wrappers.keep_best import _Kept
+from dynhp.storage.recording import FinishedTry, RecordingExecutor, TryPlace, TryRequest
+from dynhp.wrappers.keep_best import KeptState
 
 __all__ = ["OnError", "Rewinds", "Session", "WhetherToResume"]
 
@@ -29,9 +29,10 @@ WhetherToResume: TypeAlias = Literal["allow", "must", "never"]
 
 CONTENT = {"adapter", "history", "trainer", "outputs"}
 
-register_dataclass(Asked, name="dynhp.asked")
-register_dataclass(Done, name="dynhp.done")
-register_dataclass(_Kept, name="dynhp.kept")
+# The names are on disk: never change them.
+register_dataclass(TryRequest, name="dynhp.asked")
+register_dataclass(FinishedTry, name="dynhp.done")
+register_dataclass(KeptState, name="dynhp.kept")
 
 
 @runtime_checkable
@@ -48,18 +49,18 @@ class Rewinds(Protocol):
 
 
 class Session:
-    """Saves an adapter between rounds, as a callback, and its tries, as a notebook."""
+    """Saves an adapter between rounds, as a callback, and its tries, as a ``TryStore``."""
 
     def __init__(
         self,
-        shelf: CheckpointFolder,
+        folder: CheckpointFolder,
         adapter: DynamicGridAdapter,
         *,
         every: int,
         keep: int,
         on_error: OnError,
     ) -> None:
-        self._shelf = shelf
+        self._folder = folder
         self._adapter = adapter
         self._every = every
         self._keep = keep
@@ -70,16 +71,16 @@ class Session:
         self._outputs = [output for output in callbacks if isinstance(output, Rewinds)]
         self._saved: tuple[int, int | None] | None = None  # rounds and planned epochs
         self._base = ""  # the checkpoint that tries build on
-        self.recording = Recording(adapter.executor, self)
+        self.recording = RecordingExecutor(adapter.executor, self)
 
     @contextmanager
     def locked(self, whether: WhetherToResume) -> Iterator[None]:
-        """Have the folder for this process alone; it is made where a new run may start in it."""
+        """Lock the folder; it is made where a new run may start in it."""
         with ExitStack() as stack:
-            if whether == "must" and not self._shelf.folder.is_dir():
+            if whether == "must" and not self._folder.path.is_dir():
                 raise self._nothing_there()
             with self._faults("the lock"):
-                stack.enter_context(self._shelf.locked())
+                stack.enter_context(self._folder.locked())
             yield
 
     def __call__(self, event: Event) -> None:
@@ -95,9 +96,9 @@ class Session:
         if now == self._saved:
             return
         with self._faults(f"the checkpoint after round {now[0]}"):
-            self._base = self._shelf.save(now[0], self._content())
+            self._base = self._folder.save(now[0], self._content())
             self._saved = now
-            self._shelf.tidy(now[0], keep=self._keep)
+            self._folder.tidy(now[0], keep=self._keep)
 
     def _content(self) -> dict[str, Any]:
         state = self._adapter.state_dict()
@@ -110,16 +111,16 @@ class Session:
         }
 
     def go_on(self, whether: WhetherToResume) -> None:
-        """Take back the newest checkpoint, if there is one and that is wanted."""
-        found = self._found()
-        where = str(self._shelf.folder)
-        if found is None:
+        """Load the newest checkpoint, if there is one and that is wanted."""
+        saved = self._newest()
+        where = str(self._folder.path)
+        if saved is None:
             if whether == "must":
                 raise self._nothing_there()
             return
         if whether == "never":
             raise CheckpointError(
-                f"{where!r} holds a run of {found.rounds} rounds already; choose another folder, "
+                f"{where!r} holds a run of {saved.rounds} rounds already; choose another folder, "
                 "or go on with it by leaving out resume='never'"
             )
         if self._adapter.epoch:
@@ -129,9 +130,9 @@ class Session:
                 "folder"
             )
         planned = self._adapter.epochs
-        self._load(found.content)
-        self._base, self._saved = found.digest, (found.rounds, self._adapter.epochs)
-        if planned is not None:  # a loop has its plan from birth
+        self._load(saved.content)
+        self._base, self._saved = saved.digest, (saved.rounds, self._adapter.epochs)
+        if planned is not None:  # always so with a loop
             self.plan(planned)
 
     def plan(self, epochs: int) -> None:
@@ -139,27 +140,27 @@ class Session:
         done, before = self._adapter.epoch, self._adapter.epochs
         if epochs < done:
             raise SettingsError(
-                f"epochs must be at least {done}, for the run in {str(self._shelf.folder)!r} has "
-                f"so many already, got {epochs!r}; ask for more, or choose another folder"
+                f"epochs must be at least {done}, because the run in {str(self._folder.path)!r} "
+                f"has so many already, got {epochs!r}; ask for more, or choose another folder"
             )
         if before is not None and epochs < before:
             logging.getLogger("dynhp").warning(
-                f"the run in {str(self._shelf.folder)!r} was planned for {before} epochs; from now "
+                f"the run in {str(self._folder.path)!r} was planned for {before} epochs; from now "
                 f"on it is for {epochs}"
             )
         self._adapter.epochs = epochs
 
-    def _found(self) -> Found | None:
+    def _newest(self) -> SavedRun | None:
         """The newest checkpoint; where there are several ranks, the newest that all have."""
         if self._ranks is None:
-            return self._shelf.newest(_is_content)
-        held = [found.rounds for found in self._shelf.whole(_is_content)]
-        newest = newest_of_all(self._ranks.agree(held), str(self._shelf.folder))
-        return None if newest is None else self._shelf.read(newest, _is_content)
+            return self._folder.newest(_is_content)
+        rounds = [saved.rounds for saved in self._folder.whole(_is_content)]
+        newest = newest_of_all(self._ranks.agree(rounds), str(self._folder.path))
+        return None if newest is None else self._folder.read(newest, _is_content)
 
     def _nothing_there(self) -> CheckpointError:
         return CheckpointError(
-            f"{str(self._shelf.folder)!r} holds no checkpoint to go on from; start with "
+            f"{str(self._folder.path)!r} holds no checkpoint to go on from; start with "
             "run_with_checkpoints(adapter, epochs, checkpoint=...)"
         )
 
@@ -172,26 +173,30 @@ class Session:
             if position is not None:
                 output.rewind(position)
 
-    def find(self, place: Place) -> Done | None:
-        """The try that was done here, if all ranks know it."""
+    def find(self, place: TryPlace) -> FinishedTry | None:
+        """The try that was carried out at this place, if all ranks have it."""
         done = self._noted(place)
         if self._ranks is not None and not all(self._ranks.agree(done is not None)):
             return None
         return done
 
-    def _noted(self, place: Place) -> Done | None:
-        """The try that was done here, if it builds on the same checkpoint and the same plan."""
-        match self._shelf.get_try(place):
-            case {"base": self._base, "planned": self._adapter.epochs, "done": Done() as done}:
+    def _noted(self, place: TryPlace) -> FinishedTry | None:
+        """The try that is saved, if it builds on the same checkpoint and the same plan."""
+        match self._folder.get_try(place):
+            case {
+                "base": self._base,
+                "planned": self._adapter.epochs,
+                "done": FinishedTry() as done,
+            }:
                 return done
         return None
 
-    def note(self, place: Place, done: Done) -> None:
+    def note(self, place: TryPlace, done: FinishedTry) -> None:
         """Keep a try until the next checkpoint, if there is one that it builds on."""
         if not self._base:
             return
         with self._faults(f"a try of round {place.round}"):
-            self._shelf.put_try(
+            self._folder.put_try(
                 place, {"base": self._base, "planned": self._adapter.epochs, "done": done}
             )
 
@@ -201,8 +206,8 @@ class Session:
             yield
         except OSError as failure:
             message = (
-                f"{what} could not be written to {str(self._shelf.folder)!r}: {failure}. Those "
-                "before it are as they were; make room or mend the folder"
+                f"{what} could not be written to {str(self._folder.path)!r}: {failure}. Those "
+                "before it are as they were; make room or fix the folder"
             )
             if self._on_error == "stop":
                 raise CheckpointError(

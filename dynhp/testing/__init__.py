@@ -1,17 +1,8 @@
-"""The laws of trainers, for anybody's trainer, and trainers to test with."""
+"""The laws of trainers and executors, and toys to test with; imports adapter and below."""
 
 from dynhp.testing.difference import difference
-from dynhp.testing.laws.check import (
-    LAWS,
-    Report,
-    Verdict,
-    check_trainer,
-    trainer_checks,
-    verdicts,
-)
-from dynhp.testing.toys.fragile import Fragile
-from dynhp.testing.toys.quadratic import NoisyQuadratic, Quadratic, TwoSurrogates
+from dynhp.testing.laws import LAWS, LawReport, Verdict, check_trainer, trainer_checks, verdicts
+from dynhp.testing.toys import Fragile, NoisyQuadratic, Quadratic, TwoSurrogates
 
-__all__ = ["LAWS", "Report", "Verdict", "check_trainer", "difference", "trainer_checks"]
-__all__ += ["verdicts", "Fragile", "NoisyQuadratic", "Quadratic"]
-__all__ += ["TwoSurrogates"]
+__all__ = ["LAWS", "LawReport", "Verdict", "check_trainer", "difference", "trainer_checks"]
+__all__ += ["verdicts", "Fragile", "NoisyQuadratic", "Quadratic", "TwoSurrogates"]

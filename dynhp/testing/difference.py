@@ -1,9 +1,9 @@
-"""Where two nested states differ first, bit by bit, told as a path inside them."""
+"""Where two nested states differ first, bit by bit, as a path inside them."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, TypeAlias
 
@@ -15,6 +15,10 @@ Met: TypeAlias = dict[tuple[int, int], tuple[Any, Any]]
 """Pairs already under comparison, held so that no id is used twice: states may have cycles."""
 
 UNKNOWN = object()
+_BY_VALUE = (
+    *(bool, int, str, bytes, bytearray, set, frozenset, range),
+    *(type, FunctionType, BuiltinFunctionType),
+)
 
 
 def difference(a: Any, b: Any, name: str = "state") -> str | None:
@@ -36,12 +40,10 @@ def _compare(a: Any, b: Any, path: str, met: Met) -> str | None:
     if a is b or (id(a), id(b)) in met:
         return None
     if type(a) is not type(b):
-        return f"{path}: {_short(a)} of type {_kind(a)} and {_short(b)} of type {_kind(b)}"
+        return f"{path}: {_text(a)} of type {_kind(a)} and {_text(b)} of type {_kind(b)}"
     met[id(a), id(b)] = (a, b)
-    if isinstance(a, type | FunctionType | BuiltinFunctionType):
-        return f"{path}: {_short(a)} and {_short(b)}" if a != b else None
-    if isinstance(a, bool | int | str | bytes | bytearray | set | frozenset | range):
-        return None if a == b else f"{path}: {_short(a)} and {_short(b)}"
+    if isinstance(a, _BY_VALUE):
+        return None if a == b else f"{path}: {_text(a)} and {_text(b)}"
     if isinstance(a, Mapping):
         return _compare_mappings(a, b, path, met)
     if isinstance(a, list | tuple | deque):
@@ -78,14 +80,14 @@ def _compare_arrays(a: Any, b: Any, path: str, met: Met) -> str | None:
     index = tuple(int(i) for i in np.argwhere(~same)[0])
     place = f"[{', '.join(map(str, index))}]" if index else ""
     count = f" ({np.sum(~same)} of {same.size} elements)" if index else ""
-    return f"{path}{place}: {_short(a[index].item())} and {_short(b[index].item())}{count}"
+    return f"{path}{place}: {_text(a[index].item())} and {_text(b[index].item())}{count}"
 
 
 def _same_elements(a: Any, b: Any) -> Any:
     if a.dtype.kind == "c":
         return _same_elements(a.real, b.real) & _same_elements(a.imag, b.imag)
     same = np.asarray(a == b)
-    if a.dtype.kind == "f":  # 0.0 == -0.0, but one divided by them shows who is who
+    if a.dtype.kind == "f":  # 0.0 == -0.0, but 1 divided by them is not the same
         same = same & (np.signbit(a) == np.signbit(b))
     return same | ((a != a) & (b != b))
 
@@ -115,11 +117,11 @@ def _compare_objects(a: Any, b: Any, path: str, met: Met) -> str | None:
         return None
     parts = _parts(a), _parts(b)
     if parts[0] is UNKNOWN or parts[1] is UNKNOWN:
-        return f"{path}: {_short(a)} and {_short(b)}" if equal is False else None
-    ours, theirs = _attributes(parts[0]), _attributes(parts[1])
-    shared = [key for key in ours if key in theirs]
-    found = _first(_compare(ours[key], theirs[key], f"{path}.{key}", met) for key in shared)
-    return found or _compare(*parts, f"reduce({path})", met)
+        return f"{path}: {_text(a)} and {_text(b)}" if equal is False else None
+    first, second = _attributes(parts[0]), _attributes(parts[1])
+    shared = [key for key in first if key in second]
+    place = _first(_compare(first[key], second[key], f"{path}.{key}", met) for key in shared)
+    return place or _compare(*parts, f"reduce({path})", met)
 
 
 def _attributes(parts: Any) -> dict[Any, Any]:
@@ -146,22 +148,18 @@ def _parts(value: Any) -> Any:
         return UNKNOWN
     if isinstance(parts, str):
         return parts
-    return tuple(list(part) if _is_iterator(part) else part for part in parts)
+    return tuple(list(part) if isinstance(part, Iterator) else part for part in parts)
 
 
-def _is_iterator(part: Any) -> bool:
-    return hasattr(part, "__next__")
-
-
-def _first(found: Iterable[str | None]) -> str | None:
-    return next((one for one in found if one is not None), None)
+def _first(places: Iterable[str | None]) -> str | None:
+    return next((place for place in places if place is not None), None)
 
 
 def _kind(value: Any) -> str:
     return type(value).__qualname__
 
 
-def _short(value: Any) -> str:
+def _text(value: Any) -> str:
     try:
         text = repr(value)
     except Exception:

@@ -6,17 +6,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dynhp.criteria import Criterion, require_criterion, score
+from dynhp._checks import require_criterion, require_trainer
+from dynhp.criteria import Criterion, score
 from dynhp.records import Metrics, Progress, Value
 from dynhp.rounds.read_back import read_metrics
-from dynhp.trainer import ReadsBack, Reseeds, State, Trainer, require_trainer
+from dynhp.trainer import ReadsBack, Reseeds, State, Trainer
 
 __all__ = ["KeepBest"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """The trainer's own state, and the best seen so far (shared between states, never changed)."""
+class KeptState:
+    """The trainer's own state, and the best so far (shared between states, never changed)."""
 
     own: State
     best: State
@@ -25,9 +26,13 @@ class _Kept:
 
 
 class KeepBest:
-    """A trainer that remembers its best state, judged by ``criterion`` after every epoch.
+    """A trainer that remembers its best state, judged after every epoch.
 
-    Only the main line counts: what a losing try saw is forgotten with its state.
+    Only the main line counts: the best state of a try is dropped together with the try.
+
+    Args:
+        trainer: what trains; see ``dynhp.trainer.Trainer``.
+        criterion: what a state is worth, such as ``lowest("val_loss")``.
 
     >>> from dynhp import lowest
     >>> from dynhp.testing import Quadratic
@@ -51,11 +56,11 @@ class KeepBest:
         if isinstance(trainer, Reseeds):
             self.reseed = trainer.reseed
 
-    def get_state(self) -> _Kept:
+    def get_state(self) -> KeptState:
         """The trainer's state and the best one."""
-        return _Kept(self.trainer.get_state(), self._best, self._best_score, self._epoch)
+        return KeptState(self.trainer.get_state(), self._best, self._best_score, self._epoch)
 
-    def set_state(self, state: _Kept) -> None:
+    def set_state(self, state: KeptState) -> None:
         """Take both back."""
         self.trainer.set_state(state.own)
         self._best, self._best_score, self._epoch = state.best, state.best_score, state.epoch
@@ -65,11 +70,11 @@ class KeepBest:
         for _ in range(k):
             self.trainer.train_k(1, hyperparameters)
             self._epoch += 1
-            found = score(self.criterion, [read_metrics(self.trainer)], Progress(self._epoch))
-            if math.isfinite(found) and not found <= self._best_score:
-                self._best, self._best_score = None, math.nan  # let the old one go first
+            worth = score(self.criterion, [read_metrics(self.trainer)], Progress(self._epoch))
+            if math.isfinite(worth) and not worth <= self._best_score:
+                self._best, self._best_score = None, math.nan  # drop the old one first
                 self._best = self.trainer.get_state()
-                self._best_score = found
+                self._best_score = worth
 
     def metrics(self) -> Metrics:
         """The trainer's metrics, and the score of the best state (nan before the first)."""

@@ -1,4 +1,4 @@
-"""An adapter with the unadapted line trained beside it."""
+"""An adapter, and the unadapted line trained too for comparison."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from dynhp._checks import require_count
+from dynhp._checks import require_count, require_criterion
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.criteria import Criterion, require_criterion, score
+from dynhp.criteria import Criterion, score
 from dynhp.errors import ContractError, DynhpError, SettingsError
 from dynhp.planning.budget import Cost, spent
 from dynhp.planning.schedule import Segment, follow
@@ -20,7 +20,26 @@ __all__ = ["Delivery", "Shadow"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What a run with a shadow delivered, and what it cost."""
+    """What a run with a shadow delivered, and what it cost.
+
+    Attributes:
+        delivered: which of the two lines.
+        adapted: the rounds of the adapted line.
+        shadow: the rounds of the unadapted line.
+        adapted_score: what the adapted line is worth at its end, nan where it failed.
+        shadow_score: the same of the shadow.
+        cost: the epochs of both lines.
+        adapted_error: why the adapted line failed, None where it did not.
+        shadow_error: the same of the shadow.
+
+    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
+    ...                              adapt_every=2, try_for=1, initial={"lr": 0.1})
+    >>> delivery = Shadow(adapter, criterion=lowest("loss")).run(2)
+    >>> delivery.delivered, round(delivery.adapted_score, 3), round(delivery.shadow_score, 3)
+    ('adapted', -0.031, -0.328)
+    """
 
     delivered: Literal["adapted", "shadow"]
     adapted: History
@@ -33,12 +52,15 @@ class Delivery:
 
 
 class Shadow:
-    """An adapter with the unadapted line trained beside it; the better one is delivered.
+    """An adapter, and the unadapted line trained too; the better of the two is delivered.
 
-    The shadow starts from the same state and keeps the value in force at the start. ``criterion``
-    judges both by the metrics at the end (use a validation metric); ties deliver the shadow. A
-    line that fails loses to the other; only where both fail is the error raised. Checkpoints hold
-    the adapted line only, so a run with a shadow that was broken off cannot be resumed.
+    The shadow starts from the same state and keeps the value in force at the start. Ties deliver
+    the shadow. A line that fails loses to the other; only where both fail is the error raised.
+    Checkpoints hold the adapted line only, so a run with a shadow cannot be resumed.
+
+    Args:
+        adapter: the adapter, which must not have trained yet.
+        criterion: what judges both lines by their metrics at the end; use a validation metric.
 
     >>> from dynhp import DynamicGridAdapter, lowest
     >>> from dynhp.testing import Quadratic
@@ -62,7 +84,7 @@ class Shadow:
                 "a shadow must start with its adapter, which has trained "
                 f"{self.adapter.epoch} epochs already; make a new adapter"
             )
-        shadow, theirs, state, shadow_error = self._unadapted(epochs)
+        shadow, shadow_score, state, shadow_error = self._unadapted(epochs)
         adapted_error: str | None = None
         try:
             self.adapter.run(epochs)
@@ -73,8 +95,10 @@ class Shadow:
                 raise
             adapted_error = f"{type(failure).__name__}: {failure}"
         adapted = self.adapter.history
-        ours = math.nan if adapted_error else self._score(adapted)
-        better = not math.isfinite(theirs) or (math.isfinite(ours) and ours > theirs)
+        adapted_score = math.nan if adapted_error else self._score(adapted)
+        better = not math.isfinite(shadow_score) or (
+            math.isfinite(adapted_score) and adapted_score > shadow_score
+        )
         if adapted_error or not better:
             self.adapter.trainer.set_state(state)
         cost = spent(adapted)
@@ -83,8 +107,8 @@ class Shadow:
             delivered="adapted" if better and not adapted_error else "shadow",
             adapted=adapted,
             shadow=shadow,
-            adapted_score=ours,
-            shadow_score=theirs,
+            adapted_score=adapted_score,
+            shadow_score=shadow_score,
             adapted_error=adapted_error,
             shadow_error=shadow_error,
             cost=Cost(main_line=epochs, overhead=overhead),

@@ -19,6 +19,7 @@ from dynhp import (
     Neighbors,
     OneAxis,
     Racing,
+    Serial,
     highest,
     lowest,
     plan_for,
@@ -131,7 +132,7 @@ def test_all_tries_failed_lists_each_and_puts_the_trainer_back() -> None:
         adapter.step()
     assert str(caught.value) == (
         "all tries of round 1 failed; the trainer is back at the round's start. "
-        "Widen the space or mend the trainer:\n"
+        "Widen the space or fix the trainer:\n"
         "  {'x': 0}: OverflowError: zero\n"
         "  {'x': 1}: ValueError: one\n"
         "  {'x': 2}: loss is nan after epoch 1"
@@ -141,12 +142,12 @@ def test_all_tries_failed_lists_each_and_puts_the_trainer_back() -> None:
 
 
 def test_in_a_race_those_overtaken_are_listed_too() -> None:
-    class Late(Diary):
+    class FailsLate(Diary):
         def metrics(self) -> dict[str, float]:
             late = len(self.diary) > 1 and self.diary[-1] in (0, 1)
             return {"loss": math.nan} if late else super().metrics()
 
-    trainer = Late({0: 1, 1: 2, 2: 3, 3: 4})
+    trainer = FailsLate({0: 1, 1: 2, 2: 3, 3: 4})
     with pytest.raises(AllTriesFailed) as caught:
         adapter_of(trainer, selection=Racing(), initial={"x": 0}).step()
     assert str(caught.value).splitlines()[1:] == [
@@ -185,14 +186,37 @@ def test_keyboard_interrupt_passes_with_the_trainer_at_the_origin(
     assert adapter.state_dict() == before
 
 
+@pytest.mark.parametrize("value", [0, 1])
+def test_after_a_keyboard_interrupt_no_worker_stays(value: int) -> None:
+    class CountsCloses:
+        closed = 0
+
+        def run(self, *arguments: Any, at: Any) -> Any:
+            return Serial().run(*arguments, at=at)
+
+        def close(self) -> None:
+            self.closed += 1
+
+    executor = CountsCloses()
+    trainer = Diary({0: 1, 1: 2})
+    adapter = adapter_of(trainer, executor=executor)
+    trainer.losses[value] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        adapter.step()
+    assert executor.closed == 1
+    trainer.losses = {0: 1, 1: 2}
+    adapter.step()
+    assert executor.closed == 1
+
+
 def test_an_exception_in_the_stretch_passes_with_the_trainer_at_the_origin() -> None:
-    class Tired(Diary):
+    class FailsInTheStretch(Diary):
         def train_k(self, k: int, values: Any) -> None:
             super().train_k(k, values)
             if k > 1:
                 raise MemoryError("stretch")
 
-    trainer = Tired({0: 1, 1: 2})
+    trainer = FailsInTheStretch({0: 1, 1: 2})
     adapter = adapter_of(trainer)
     with pytest.raises(MemoryError, match="stretch"):
         adapter.step()
@@ -263,11 +287,11 @@ def test_a_metric_that_is_not_there_is_refused_at_construction() -> None:
 
 
 def test_a_metric_missing_from_a_trainer_that_measures_late_is_refused_in_the_first_try() -> None:
-    class Late(Diary):
+    class MeasuresLate(Diary):
         def metrics(self) -> dict[str, float]:
             return super().metrics() if self.diary else {}
 
-    trainer = Late({0: 1})
+    trainer = MeasuresLate({0: 1})
     adapter = adapter_of(trainer, criterion=lowest("los"))
     with pytest.raises(MetricError, match="there is no metric 'los'"):
         adapter.step()

@@ -23,7 +23,7 @@ from dynhp import (
 )
 
 
-class TwoSurrogates:
+class TwoCoordinates:
     """Climb 1.2 - |θ|², seen only through one coordinate at a time; the start is (0.9, 0.9)."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class TwoSurrogates:
 
 @pytest.mark.parametrize("surrogate", ["first", "second"])
 def test_a_fixed_surrogate_ends_near_039(surrogate: str) -> None:
-    trainer = TwoSurrogates()
+    trainer = TwoCoordinates()
     trainer.train_k(200, {"surrogate": surrogate})
     expected = 1.2 - 0.81 - (0.9 * 0.98**200) ** 2
     assert trainer.metrics()["objective"] == pytest.approx(expected, abs=1e-12)
@@ -65,7 +65,7 @@ def test_a_fixed_surrogate_ends_near_039(surrogate: str) -> None:
 def test_the_adapter_reaches_the_top_within_300_steps(
     epochs: int, adapt_every: int, try_for: int
 ) -> None:
-    trainer = TwoSurrogates()
+    trainer = TwoCoordinates()
     adapter = DynamicGridAdapter(
         trainer,
         {"surrogate": Categorical("first", "second")},

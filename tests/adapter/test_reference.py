@@ -10,14 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynhp import (
-    Best,
-    BestByMargin,
-    FullGrid,
-    Interpolation,
-    Neighbors,
-    OneAxis,
-    Placebo,
-    Racing,
     Space,
     highest,
     lowest,
@@ -28,29 +20,13 @@ from dynhp import (
     spent,
 )
 from dynhp.planning import Plan
-from tests.support.reference import Settings, Toy, bits, reference, without_times
+from tests.support.kinds import PROPOSERS, SELECTIONS, randomness_of, row_of
+from tests.support.reference import ReferenceSettings, Toy, bits, reference, without_times
 
 LR = [0.01, 0.05, 0.2, 0.6, 1.5]
-PROPOSERS = [
-    FullGrid(),
-    Neighbors(),
-    Neighbors(2),
-    OneAxis(),
-    OneAxis(Interpolation()),
-    Interpolation(),
-    Placebo(3),
-]
-SELECTIONS = [
-    Best(),
-    Racing(),
-    Racing(0.3),
-    Racing(every=2),
-    BestByMargin(delta=0.001),
-    BestByMargin(noise=1.0),
-]
 
 
-def by_the_way(series: Any, progress: Any) -> float:
+def own_criterion(series: Any, progress: Any) -> float:
     """A criterion of one's own, which is sometimes not finite."""
     gain = series[0]["norm"] - series[-1]["norm"] + progress.share
     return float("nan") if gain < -0.5 else float(gain)
@@ -64,19 +40,18 @@ CRITERIA = [
     smoothed(lowest("loss")),
     smoothed(lowest("loss"), 2),
     phased(lowest("norm"), lowest("loss"), at=0.5),
-    by_the_way,
+    own_criterion,
 ]
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> Settings:
+def problems(draw: st.DrawFn) -> ReferenceSettings:
     axes: dict[str, Any] = {"lr": LR[: draw(st.integers(1, 5))]}
     if draw(st.booleans()):
         axes["momentum"] = [0.0, 0.5, 0.9][: draw(st.integers(1, 3))]
     proposer = draw(st.sampled_from(PROPOSERS))
     adapt_every = draw(st.integers(1, 7))
-    placebo = isinstance(proposer, Placebo)
-    return Settings(
+    return ReferenceSettings(
         space=Space(axes),
         criterion=draw(st.sampled_from(CRITERIA)),
         adapt_every=adapt_every,
@@ -84,7 +59,7 @@ def problems(draw: st.DrawFn) -> Settings:
         proposer=proposer,
         selection=draw(st.sampled_from(SELECTIONS)),
         keep=draw(st.sampled_from(["winner", "value"])),
-        randomness="independent" if placebo else draw(st.sampled_from(["common", "independent"])),
+        randomness=randomness_of(proposer, draw(st.sampled_from(["common", "independent"]))),
         seed=draw(st.integers(0, 2**32)),
     )
 
@@ -100,7 +75,7 @@ bad_values = st.one_of(st.just(([], [])), st.tuples(some_values, some_values))
 @settings(max_examples=150, deadline=None)
 @given(problems(), st.integers(0, 99), bad_values, st.integers(1, 25))
 def test_adapter_equals_reference(
-    problem: Settings, seed: int, bad: tuple[list[float], list[float]], epochs: int
+    problem: ReferenceSettings, seed: int, bad: tuple[list[float], list[float]], epochs: int
 ) -> None:
     trainer, plain = trainers(seed, bad)
     expected = reference(plain, problem, epochs)
@@ -112,15 +87,15 @@ def test_adapter_equals_reference(
         adapter.run(epochs)
         assert adapter.epoch == epochs
         assert_counted(adapter, trainer, failures=any(bad))
-    ours = [dataclasses.replace(round_, reason="") for round_ in adapter.history]
-    assert without_times(ours) == without_times(expected)
+    adapted = [dataclasses.replace(round_, reason="") for round_ in adapter.history]
+    assert without_times(adapted) == without_times(expected)
     assert bits(trainer.get_state()) == bits(plain.get_state())
     if plain.error is None:
         again = sum(r.winner.epochs for r in expected) if saves_the_way_back(problem) else 0
         assert trainer.trained == plain.trained - again
 
 
-def saves_the_way_back(problem: Settings) -> bool:
+def saves_the_way_back(problem: ReferenceSettings) -> bool:
     return problem.keep == "value" and problem.randomness == "common"
 
 
@@ -148,7 +123,7 @@ def assert_counted(adapter: Any, trainer: Toy, *, failures: bool) -> None:
 @pytest.mark.parametrize("proposer", PROPOSERS, ids=repr)
 @pytest.mark.parametrize("selection", SELECTIONS, ids=repr)
 def test_every_proposer_with_every_selection(proposer: Any, selection: Any) -> None:
-    problem = Settings(
+    problem = ReferenceSettings(
         space=Space({"lr": LR, "momentum": [0.0, 0.5, 0.9]}),
         criterion=lowest("loss"),
         adapt_every=5,
@@ -161,9 +136,9 @@ def test_every_proposer_with_every_selection(proposer: Any, selection: Any) -> N
     trainer, plain = trainers(1, ([], []))
     expected = reference(plain, problem, 33)
     adapter = problem.adapter(trainer)
-    ours = [dataclasses.replace(round_, reason="") for round_ in adapter.run(33)]
-    assert without_times(ours) == without_times(expected)
-    assert len(ours) == 7
+    adapted = [dataclasses.replace(round_, reason="") for round_ in adapter.run(33)]
+    assert without_times(adapted) == without_times(expected)
+    assert len(adapted) == 7
     assert_counted(adapter, trainer, failures=False)
-    if not isinstance(proposer, Placebo):
-        assert any(round_.changed for round_ in ours)
+    if not row_of(proposer).stays:
+        assert any(round_.changed for round_ in adapted)

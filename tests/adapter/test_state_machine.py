@@ -24,22 +24,20 @@ from dynhp import (
     OneAxis,
     Racing,
     Serial,
-    Space,
     lowest,
     phased,
 )
 from dynhp.rounds.jobs import Job, Outcome
-from tests.support.reference import Settings, Toy, bits, without_times
+from tests.support.reference import SPACE, ReferenceSettings, Toy, bits, without_times
 
-SPACE = Space({"lr": [0.01, 0.05, 0.2, 0.6], "momentum": [0.0, 0.5]})
 EPOCHS = 40
 
 
-class Broken(Exception):
+class InjectedFailure(Exception):
     """What the tests make go wrong."""
 
 
-class Mortal:
+class DyingExecutor:
     """An executor that dies after some jobs, with the trainer anywhere."""
 
     def __init__(self, after: int) -> None:
@@ -48,12 +46,12 @@ class Mortal:
     def run(self, trainer: Any, jobs: Sequence[Job], *, at: Any) -> Iterator[Outcome]:
         for number, outcome in enumerate(Serial().run(trainer, jobs, at=at)):
             if number == self.after:
-                raise Broken("the executor died")
+                raise InjectedFailure("the executor died")
             yield outcome
-        raise Broken("the executor died at the end")
+        raise InjectedFailure("the executor died at the end")
 
 
-class Interrupted(RuleBasedStateMachine):
+class DisturbedRun(RuleBasedStateMachine):
     """One adapter that is disturbed, and a twin that is not."""
 
     @initialize(
@@ -64,7 +62,7 @@ class Interrupted(RuleBasedStateMachine):
         seed=st.integers(0, 2**31),
     )
     def start(self, **chosen: Any) -> None:
-        self.settings = Settings(
+        self.settings = ReferenceSettings(
             space=SPACE,
             criterion=phased(lowest("norm"), lowest("loss"), at=0.5),
             adapt_every=6,
@@ -103,7 +101,7 @@ class Interrupted(RuleBasedStateMachine):
     @precondition(lambda self: self.adapter.epoch < EPOCHS)
     @rule()
     def fail_in_the_stretch(self) -> None:
-        self.fail(0, Broken, every=False)
+        self.fail(0, InjectedFailure, every=False)
 
     def fail(self, after: int, failure: type[BaseException], *, every: bool) -> None:
         train_k, left = self.trainer.train_k, [after]
@@ -127,8 +125,8 @@ class Interrupted(RuleBasedStateMachine):
     @precondition(lambda self: self.adapter.epoch < EPOCHS)
     @rule(after=st.integers(0, 8))
     def the_executor_dies(self, after: int) -> None:
-        executor, self.adapter.executor = self.adapter.executor, Mortal(after)
-        with pytest.raises(Broken):
+        executor, self.adapter.executor = self.adapter.executor, DyingExecutor(after)
+        with pytest.raises(InjectedFailure):
             self.adapter.step()
         self.adapter.executor = executor
 
@@ -140,12 +138,12 @@ class Interrupted(RuleBasedStateMachine):
         def failing(event: Any) -> None:
             left[0] -= 1
             if left[0] < 0:
-                raise Broken
+                raise InjectedFailure
 
         callbacks, self.adapter.callbacks = self.adapter.callbacks, (failing,)
         try:
             self.adapter.step()
-        except Broken:
+        except InjectedFailure:
             pass
         else:
             self.twin.step()
@@ -168,5 +166,5 @@ class Interrupted(RuleBasedStateMachine):
             assert bits(self.trainer.get_state()) == bits(self.twin_trainer.get_state())
 
 
-TestInterrupted = Interrupted.TestCase
+TestInterrupted = DisturbedRun.TestCase
 TestInterrupted.settings = settings(max_examples=40, stateful_step_count=14, deadline=None)

@@ -74,7 +74,7 @@ def test_no_jobs_no_outcomes() -> None:
 
 
 def fragile(fault: Any) -> Fragile:
-    return Fragile(NoisyQuadratic, bad=(0.1,), how=fault)
+    return Fragile(NoisyQuadratic, bad=(0.1,), failure=fault)
 
 
 def test_a_pass_that_raises_is_repeated_one_by_one(caplog: pytest.LogCaptureFixture) -> None:

@@ -180,7 +180,7 @@ class SwallowsThere(AnyOrder):
         (SkipsLast, "number of outcomes: 5 and 4"),
         (Swallows, "value not in force: .*exception: .*is swallowed, or one is made up"),
         (SaysInPlace, "in_place is claimed though the main line's trainer is elsewhere"),
-        (Crashes, "calm: .*exception: None .*'OSError: broken pipe'"),
+        (Crashes, "without noise: .*exception: None .*'OSError: broken pipe'"),
     ],
 )
 def test_a_mistake_is_caught_and_named(executor: Any, message: str) -> None:

@@ -20,7 +20,7 @@ from dynhp.errors import ContractError
 from dynhp.executors import Processes, Serial
 from dynhp.records import Candidate, Try
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
-from dynhp.storage.recording import Done, Place, Recording
+from dynhp.storage.recording import FinishedTry, RecordingExecutor, TryPlace
 from dynhp.testing import NoisyQuadratic, difference
 from tests.support.processes import pids_of, workers_of
 
@@ -175,10 +175,10 @@ class InterruptedInStretch(Doomed):
 class BlankStore:
     """A store of tries that keeps nothing."""
 
-    def find(self, place: Place) -> None:
+    def find(self, place: TryPlace) -> None:
         return None
 
-    def note(self, place: Place, done: Done) -> None:
+    def note(self, place: TryPlace, done: FinishedTry) -> None:
         pass
 
 
@@ -199,7 +199,7 @@ def test_an_interrupt_outside_of_the_tries_ends_the_workers_too(
         criterion=lowest("loss"),
         adapt_every=4,
         try_for=1,
-        executor=Recording(executor, BlankStore()) if recorded else executor,
+        executor=RecordingExecutor(executor, BlankStore()) if recorded else executor,
         callbacks=[callback],
     )
     before = multiprocessing.active_children()

@@ -12,7 +12,7 @@ from dynhp.loops import Binding, bindings
 from dynhp.records import Candidate, Value
 
 
-class Dropout:
+class DropoutLayer:
     def __init__(self) -> None:
         self.p = 0.5
 
@@ -23,13 +23,13 @@ class Dropout:
 
 class Model:
     def __init__(self) -> None:
-        self.dropout = Dropout()
-        self.layers = [Dropout(), Dropout()]
+        self.dropout = DropoutLayer()
+        self.layers = [DropoutLayer(), DropoutLayer()]
         self.settings: dict[str, Any] = {"lr": 0.1, "betas": [0.9, 0.99], "items": 3}
         self.pair = (1, 2)
 
 
-class Deaf:
+class IgnoresValues:
     """Takes any value and keeps its own."""
 
     way_out = "Ask somebody else."
@@ -54,7 +54,7 @@ def test_a_path_is_followed_to_its_end(path: str) -> None:
 def test_a_path_is_followed_afresh_each_time() -> None:
     model = Model()
     binding = attribute(model, "dropout.p")
-    model.dropout = Dropout()
+    model.dropout = DropoutLayer()
     binding.set(0.2)
     assert model.dropout.p == 0.2
 
@@ -63,7 +63,7 @@ def test_a_path_is_followed_afresh_each_time() -> None:
     ("path", "pattern"),
     [
         ("dropuot.p", "no 'dropuot' on the way of 'dropuot.p' in Model; did you mean 'dropout'"),
-        ("dropout.q", "no 'q' on the way of 'dropout.q' in Dropout"),
+        ("dropout.q", "no 'q' on the way of 'dropout.q' in DropoutLayer"),
         ("layers.2.p", "no '2' on the way of 'layers.2.p' in list"),
         ("layers.x", "no 'x' on the way"),
         ("settings.rl", "no 'rl' on the way of 'settings.rl' in dict"),
@@ -103,13 +103,13 @@ def test_values_are_applied_and_read_back() -> None:
 
 def test_a_binding_may_know_the_way_out() -> None:
     with pytest.raises(ValueNotInForce, match=r"but is 0\.5 right after .* Ask somebody else\."):
-        bindings.apply({"p": Deaf()}, Candidate({"p": 0.2}))
+        bindings.apply({"p": IgnoresValues()}, Candidate({"p": 0.2}))
 
 
 def test_bindings_are_checked() -> None:
     assert bindings.require_bindings(None) == {}
-    with pytest.raises(SettingsError, match="needs an object with set"):
-        bindings.require_bindings({"p": Deaf})
+    with pytest.raises(SettingsError, match="must be an object with set"):
+        bindings.require_bindings({"p": IgnoresValues})
     bindings.require_names(["p"], ["p", "q"])
     with pytest.raises(SettingsError, match="no hyperparameter 'r'"):
         bindings.require_names(["r"], ["p", "q"])

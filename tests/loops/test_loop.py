@@ -3,52 +3,16 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from dynhp import adapt, attribute, lowest, replay, schedule_of
-from dynhp.errors import AllTriesFailed, LoopError, MetricError, SettingsError, ValueNotInForce
+from dynhp import attribute
+from dynhp.errors import AllTriesFailed, LoopError, MetricError, SettingsError
 from dynhp.loops import Epoch, Loop, Part
 from dynhp.testing.toys.quadratic import NoisyQuadratic
-
-LRS = [0.01, 0.1, 0.3]
-
-
-class Layer:
-    p = 0.1
-
-
-def loop_over(model: NoisyQuadratic, epochs: int = 9, **settings: Any) -> Loop:
-    arguments: dict[str, Any] = {
-        "state": [model],
-        "space": {"lr": LRS},
-        "criterion": lowest("loss"),
-        "adapt_every": 3,
-        "try_for": 1,
-    }
-    return adapt(epochs, **{**arguments, **settings})
-
-
-def train(model: NoisyQuadratic, epoch: Any) -> None:
-    model.train_k(1, {"lr": epoch["lr"]})
-    epoch.report(**model.metrics())
-
-
-def run(loop: Loop, body: Callable[[Epoch], None]) -> None:
-    for epoch in loop:
-        body(epoch)
-
-
-def seen(model: NoisyQuadratic) -> str:
-    return repr(model.get_state())
-
-
-def replayed(loop: Loop) -> NoisyQuadratic:
-    model = NoisyQuadratic()
-    replay(schedule_of(loop.history), model)
-    return model
+from tests.support.loops import Layer, loop_over, replayed, run, seen, train
 
 
 def test_the_body_runs_once_per_epoch_tries_included() -> None:
@@ -330,61 +294,6 @@ def test_a_broken_run_is_resumed_exactly() -> None:
     assert seen(model) == seen(whole)
 
 
-def test_bound_values_are_in_force_and_leave_no_trace() -> None:
-    model, layer = NoisyQuadratic(), Layer()
-    layer.p = 0.5
-    loop = loop_over(model, space={"p": [0.1, 0.2, 0.3]}, bind={"p": attribute(layer, "p")})
-    for epoch in loop:
-        assert layer.p == epoch["p"]
-        epoch.report(loss=1.0)
-        if layer.p == 0.3:
-            break
-    assert layer.p == 0.5
-
-
-def test_after_the_last_try_the_winners_value_is_in_force() -> None:
-    layer = Layer()
-    loop = loop_over(
-        NoisyQuadratic(),
-        epochs=2,
-        adapt_every=1,
-        space={"p": [0.1, 0.2, 0.3]},
-        bind={"p": attribute(layer, "p")},
-    )
-    for epoch in loop:
-        epoch.report(loss=abs(layer.p - 0.2))
-    assert loop.history[-1].candidate["p"] == layer.p == 0.2
-
-
-def test_the_run_starts_from_the_bound_value() -> None:
-    layer = Layer()
-    bind = {"p": attribute(layer, "p")}
-    for start, found in ((0.3, 0.3), (0.7, 0.2)):  # 0.7 is not on the grid: the middle is
-        layer.p = start
-        loop = loop_over(NoisyQuadratic(), space={"p": [0.1, 0.2, 0.3]}, bind=bind)
-        assert loop.adapter.current == {"p": found}
-    loop = loop_over(NoisyQuadratic(), space={"p": [0.1, 0.2, 0.3]}, bind=bind, initial={"p": 0.1})
-    assert loop.adapter.current == {"p": 0.1}
-
-
-@pytest.mark.parametrize("line", [False, True])
-def test_a_value_overwritten_in_the_body_stops_the_run_at_the_origin(line: bool) -> None:
-    model, layer = NoisyQuadratic(), Layer()
-    origin = seen(model)
-    bind = {"p": attribute(layer, "p")}
-    loop = loop_over(model, space={"p": [0.1, 0.2]}, bind=bind)
-
-    def body(epoch: Epoch) -> None:
-        model.train_k(1, {"lr": 0.1})
-        epoch.report(**model.metrics())
-        if epoch.trying != line:
-            layer.p = 0.9
-
-    with pytest.raises(ValueNotInForce, match=r"p should be 0\.\d but is 0\.9 after the epoch"):
-        run(loop, body)
-    assert (seen(model), layer.p) == (origin, 0.1)
-
-
 @pytest.mark.parametrize(
     ("settings", "pattern"),
     [
@@ -394,7 +303,7 @@ def test_a_value_overwritten_in_the_body_stops_the_run_at_the_origin(line: bool)
         ({"state": [NoisyQuadratic]}, "an object, not its class"),
         ({"state": [3]}, r"must have state_dict and load_state_dict.*got 3; give Part"),
         ({"bind": []}, r"bind must map names to bindings, got \[\]"),
-        ({"bind": {"lr": 0.1}}, r"bind: 'lr' needs an object with set\(value\) and get\(\)"),
+        ({"bind": {"lr": 0.1}}, r"bind: 'lr' must be an object with set\(value\) and get\(\)"),
         ({"bind": {"lrr": attribute(Layer(), "p")}}, "bind: no hyperparameter 'lrr'; did you mean"),
         ({"epochs": 0}, "epochs must be a whole number above 0, got 0"),
         ({"try_for": 4}, "try_for must be at most adapt_every"),

@@ -89,7 +89,7 @@ def test_a_loop_is_the_same_run_as_a_trainer(
     assert repr(again.get_state()) == repr(model.get_state())
 
 
-class Weights:
+class CountedWeights:
     """A state that can be counted."""
 
     def __init__(self, value: np.ndarray[Any, Any]) -> None:
@@ -97,15 +97,15 @@ class Weights:
 
 
 def test_no_more_states_are_alive_than_need_be() -> None:
-    alive: weakref.WeakSet[Weights] = weakref.WeakSet()
+    alive: weakref.WeakSet[CountedWeights] = weakref.WeakSet()
     model = NoisyQuadratic()
 
-    def get() -> Weights:
-        state = Weights(model.weights.copy())
+    def get() -> CountedWeights:
+        state = CountedWeights(model.weights.copy())
         alive.add(state)
         return state
 
-    def put(state: Weights) -> None:
+    def put(state: CountedWeights) -> None:
         model.weights = state.value.copy()
 
     loop = adapt(

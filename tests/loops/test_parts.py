@@ -22,7 +22,7 @@ class WithStateDict:
 
     def load_state_dict(self, state: dict[str, Any]) -> str:
         self.weights = state["weights"]
-        return "a report nobody reads"
+        return "a report that is not read"
 
 
 class WithState:
@@ -102,13 +102,13 @@ def test_a_part_is_its_own_part() -> None:
 
 
 def test_a_whole_state() -> None:
-    one, two = np.random.default_rng(0), np.random.default_rng(0)
-    parts = Parts(parts_of([one, two, WithState()], part_of))
+    first, second = np.random.default_rng(0), np.random.default_rng(0)
+    parts = Parts(parts_of([first, second, WithState()], part_of))
     state = parts.get_state()
     parts.reseed(5)
-    assert draws(one) != draws(two)
+    assert draws(first) != draws(second)
     parts.set_state(state)
-    assert draws(one) == draws(two)
+    assert draws(first) == draws(second)
 
 
 @pytest.mark.parametrize("kind", [WithStateDict, WithState])
@@ -128,7 +128,7 @@ def test_an_object_named_twice_is_refused() -> None:
 
 def test_torch_objects_are_sent_to_dynhp_torch() -> None:
     kind = type("Linear", (), {"__module__": "torch.nn.modules.linear"})
-    ours = type("Mine", (kind,), {})
-    for thing in (kind(), ours()):
+    derived = type("Mine", (kind,), {})
+    for thing in (kind(), derived()):
         with pytest.raises(SettingsError, match=r"is a torch object.*use adapt of dynhp_torch"):
             part_of(thing)

@@ -24,8 +24,8 @@ def trained(seed: int, *pieces: tuple[int, float]) -> NoisyQuadratic:
     return trainer
 
 
-def same(one: NoisyQuadratic, other: NoisyQuadratic) -> bool:
-    return repr(one.get_state()) == repr(other.get_state())
+def same(trainer: NoisyQuadratic, other: NoisyQuadratic) -> bool:
+    return repr(trainer.get_state()) == repr(other.get_state())
 
 
 @given(seed=st.integers(0, 99), epochs=st.integers(1, 12), part=st.floats(0.05, 1.0))
@@ -138,6 +138,7 @@ def test_fixed_measures_as_often_as_asked(measure_every: int | None, lengths: li
         ({"lr": 0.1}, {"epochs": 0}, "epochs must be a whole number above 0, got 0"),
         ({"lr": 0.1}, {"epochs": 3, "measure_every": 0}, "measure_every must be a whole number"),
         (0.1, {"epochs": 3}, "values must map names to values, got 0.1"),
+        ({}, {"epochs": 3}, "fixed: at least one value is needed, got {}"),
     ],
 )
 def test_fixed_refuses(values: Any, settings: dict[str, Any], message: str) -> None:

@@ -15,9 +15,7 @@ from dynhp import (
     Float,
     FullGrid,
     Int,
-    Interpolation,
     Neighbors,
-    OneAxis,
     Placebo,
     Racing,
     lowest,
@@ -27,6 +25,7 @@ from dynhp import (
 )
 from dynhp.errors import SettingsError
 from dynhp.planning import Cost, Plan
+from tests.support.kinds import PROPOSERS, SELECTIONS, randomness_of
 from tests.support.reference import Diary, Toy
 
 
@@ -94,25 +93,13 @@ SPACES: list[dict[str, Any]] = [
     {"lr": [0.01, 0.05, 0.2], "momentum": [0.0, 0.3, 0.6, 0.9]},
     {"lr": [0.05, 0.2], "depth": Int(1, 4)},
 ]
-PROPOSERS = [
-    FullGrid(),
-    Neighbors(),
-    Neighbors(2),
-    OneAxis(),
-    OneAxis(Neighbors()),
-    OneAxis(Interpolation()),
-    Interpolation(),
-    Placebo(4),
-]
 
 
 @settings(max_examples=80, deadline=None)
 @given(
     space=st.sampled_from(SPACES),
     proposer=st.sampled_from(PROPOSERS),
-    selection=st.sampled_from(
-        [Best(), Racing(), Racing(0.3), Racing(every=2), BestByMargin(noise=1.0)]
-    ),
+    selection=st.sampled_from(SELECTIONS),
     keep=st.sampled_from(["winner", "value"]),
     randomness=st.sampled_from(["common", "independent"]),
     lengths=st.tuples(st.integers(1, 6), st.integers(1, 6)),
@@ -139,7 +126,7 @@ def test_what_is_planned_is_what_is_spent(
         proposer=proposer,
         selection=selection,
         keep=keep,
-        randomness="independent" if isinstance(proposer, Placebo) else randomness,
+        randomness=randomness_of(proposer, randomness),
     )
     planned = plan_for(adapter, epochs)
     failed = False

@@ -202,10 +202,10 @@ def test_seeds_need_a_trainer_that_can_be_reseeded() -> None:
 
 
 def test_a_replay_checks_that_the_value_is_in_force() -> None:
-    class Deaf(Toy):
+    class KeepsItsRate(Toy):
         def hyperparameters(self) -> dict[str, Any]:
             return {"lr": 0.5}
 
     schedule = Schedule((Segment(epochs=1, values=Candidate({"lr": 0.1})),))
     with pytest.raises(RuntimeError, match=r"lr should be 0\.1 but is 0\.5"):
-        replay(schedule, Deaf())
+        replay(schedule, KeepsItsRate())

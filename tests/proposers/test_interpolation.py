@@ -17,7 +17,7 @@ from dynhp.errors import SettingsError
 from dynhp.proposers import Known, Waves
 from dynhp.proposers.interpolation import peak_of, scaled_axis, sides_of
 from dynhp.records import Candidate, Try
-from tests.support.spaces import Played, generators, play, scaled_axes, values_of
+from tests.support.spaces import ProposedRound, generators, run_proposer, scaled_axes, values_of
 
 RNG = np.random.default_rng(0)
 
@@ -32,10 +32,10 @@ def run(
     score: Callable[[Any], float],
     rounds: int,
     proposer: Interpolation | None = None,
-) -> list[Played]:
+) -> list[ProposedRound]:
     scores = lambda candidate: (score(candidate["x"]), None)  # noqa: E731
     return list(
-        play(
+        run_proposer(
             proposer or Interpolation(),
             Space({"x": axis}),
             Candidate({"x": start}),
@@ -50,11 +50,11 @@ def second_wave(axis: Any, tries: list[Try]) -> list[Any]:
     return [candidate["x"] for candidate in Interpolation().propose(known, RNG)]
 
 
-def steps(played: list[Played], axis: Any) -> list[float]:
+def steps(rounds_: list[ProposedRound], axis: Any) -> list[float]:
     """How far the last candidate of each round's first wave lies from the value in force."""
     return [
-        abs(axis.position(one.waves[0][-1]["x"]) - axis.position(one.waves[0][0]["x"]))
-        for one in played
+        abs(axis.position(each.waves[0][-1]["x"]) - axis.position(each.waves[0][0]["x"]))
+        for each in rounds_
     ]
 
 
@@ -66,8 +66,7 @@ def test_the_peak_of_a_quadratic_is_exact(peak: float, bend: float, height: floa
     axis = Float(-2.0, 6.0, points=5)
     top = axis.at(peak)
     tries = [try_(x, height - bend * (x - top) ** 2) for x in (2.0, 0.0, 4.0)]
-    found = peak_of(tries, "x", axis)
-    assert found == pytest.approx(peak, abs=1e-6)
+    assert peak_of(tries, "x", axis) == pytest.approx(peak, abs=1e-6)
     assert second_wave(axis, tries) in ([], [pytest.approx(top, abs=1e-5)])
 
 
@@ -144,8 +143,8 @@ def test_a_peak_at_a_value_already_tried_is_not_tried_again() -> None:
 @given(scaled_axes, generators)
 def test_no_value_is_tried_twice_in_a_round(axis: Any, rng: np.random.Generator) -> None:
     start, top = values_of(axis, rng, between=True), rng.random()
-    for one in run(axis, start, lambda x: -((axis.position(x) - top) ** 2), 6):
-        tried = [axis.position(c["x"]) for wave in one.waves for c in wave]
+    for each in run(axis, start, lambda x: -((axis.position(x) - top) ** 2), 6):
+        tried = [axis.position(c["x"]) for wave in each.waves for c in wave]
         gaps = np.diff(sorted(tried))
         assert (gaps > 1e-9).all()
 
@@ -157,7 +156,7 @@ def test_a_peak_inside_shrinks_the_step_and_any_other_round_grows_it() -> None:
     flat = run(axis, 0.5, lambda x: 0.0, 6)
     assert steps(flat, axis) == [1 / 8, 1 / 4, 1 / 2, 1 / 2, 1 / 2, 1 / 2]  # cut by the bounds
     climb = run(axis, 0.125, lambda x: x, 4)
-    assert [one.round.candidate["x"] for one in climb] == [0.25, 0.5, 1.0, 1.0]
+    assert [each.round.candidate["x"] for each in climb] == [0.25, 0.5, 1.0, 1.0]
 
 
 def test_the_settings_of_the_step_are_its_settings() -> None:
@@ -167,7 +166,7 @@ def test_the_settings_of_the_step_are_its_settings() -> None:
     assert steps(inside, axis) == pytest.approx([0.5, 0.05, 0.01, 0.01])
     slow = Interpolation(grow=1.5)
     climb = run(Float(0.0, 1.0, points=11), 0.1, lambda x: x, 3, slow)
-    assert [one.round.candidate["x"] for one in climb] == pytest.approx([0.2, 0.35, 0.575])
+    assert [each.round.candidate["x"] for each in climb] == pytest.approx([0.2, 0.35, 0.575])
     still = Interpolation(shrink=1.0, grow=1.0)
     assert steps(run(axis, 0.5, lambda x: 0.0, 3, still), axis) == [0.5] * 3
 
@@ -175,17 +174,18 @@ def test_the_settings_of_the_step_are_its_settings() -> None:
 def test_at_an_end_of_the_axis_there_are_two_points_and_the_better_decides() -> None:
     axis = Float(0.0, 1.0, points=5)
     stay = run(axis, 0.0, lambda x: -x, 4)
-    assert [len(one.waves) for one in stay] == [1] * 4
-    assert [len(one.waves[0]) for one in stay] == [2] * 4
+    assert [len(each.waves) for each in stay] == [1] * 4
+    assert [len(each.waves[0]) for each in stay] == [2] * 4
     assert steps(stay, axis) == [1 / 4, 1 / 8, 1 / 16, 1 / 32]  # settled: look closer
     leave = run(axis, 1.0, lambda x: -x, 2)
-    assert [one.round.candidate["x"] for one in leave] == [0.75, 0.25]  # not settled: look farther
+    # Not settled: look farther.
+    assert [each.round.candidate["x"] for each in leave] == [0.75, 0.25]
     assert steps(run(axis, 1.0, lambda x: 0.0, 2), axis) == [1 / 4, 1 / 8]  # a tie stays
 
 
 def test_one_value_is_tried_alone_and_total() -> None:
-    played = run(Ordered(0.5), 0.5, lambda x: 0.0, 3)
-    assert [one.waves for one in played] == [[[Candidate({"x": 0.5})]]] * 3
+    rounds_ = run(Ordered(0.5), 0.5, lambda x: 0.0, 3)
+    assert [each.waves for each in rounds_] == [[[Candidate({"x": 0.5})]]] * 3
     space = Space({"x": [0.5], "y": Float(0, 1)})
     assert Interpolation().waves(space, space.start()) == Waves((1,), (3, 1))
     assert Interpolation().waves(Space({"y": Float(0, 1)}), space.start()) == Waves((2,), (3, 1))
@@ -197,26 +197,26 @@ def test_on_a_quadratic_it_comes_far_closer_than_the_grid(
     start: float, top: float, log: bool
 ) -> None:
     axis = Float(0.01, 100.0, log=log, points=9)
-    played = run(axis, axis.at(start), lambda x: -((axis.position(x) - top) ** 2), 12)
-    assert axis.position(played[-1].round.candidate["x"]) == pytest.approx(top, abs=1e-5)
+    rounds_ = run(axis, axis.at(start), lambda x: -((axis.position(x) - top) ** 2), 12)
+    assert axis.position(rounds_[-1].round.candidate["x"]) == pytest.approx(top, abs=1e-5)
 
 
 @settings(max_examples=30)
 @given(st.integers(1, 60), st.floats(1, 60), st.sampled_from([None, 2, 5]))
 def test_on_whole_numbers_it_finds_the_best_one(start: int, top: float, points: Any) -> None:
     axis = Int(1, 60, points=points)
-    played = run(axis, start, lambda x: -((x - top) ** 2), 14)
-    found = played[-1].round.candidate["x"]
-    assert type(found) is int
-    assert abs(found - top) <= 0.5 + 1e-9
+    rounds_ = run(axis, start, lambda x: -((x - top) ** 2), 14)
+    last = rounds_[-1].round.candidate["x"]
+    assert type(last) is int
+    assert abs(last - top) <= 0.5 + 1e-9
 
 
 @settings(max_examples=30)
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_on_a_list_it_moves_between_the_listed_values(start: float, top: float) -> None:
     axis = Ordered(0.9, 0.5, 0.3, 0.1)
-    played = run(axis, axis.at(start), lambda x: -((axis.position(x) - top) ** 2), 12)
-    assert axis.position(played[-1].round.candidate["x"]) == pytest.approx(top, abs=1e-5)
+    rounds_ = run(axis, axis.at(start), lambda x: -((axis.position(x) - top) ** 2), 12)
+    assert axis.position(rounds_[-1].round.candidate["x"]) == pytest.approx(top, abs=1e-5)
 
 
 def test_several_axes_take_turns_each_with_a_step_of_its_own() -> None:
@@ -227,24 +227,24 @@ def test_several_axes_take_turns_each_with_a_step_of_its_own() -> None:
         x, y = candidate["x"], math.log10(candidate["y"]) / 4  # type: ignore[arg-type]
         return -((x - top["x"]) ** 2) - (y - math.log10(top["y"]) / 4) ** 2, None  # type: ignore[operator]
 
-    played = list(play(Interpolation(), space, space.start(), score, rounds=8))
-    for one in played:
-        name, other = ("x", "y") if one.round.index % 2 == 0 else ("y", "x")
-        assert {c[other] for w in one.waves for c in w} == {one.known.current[other]}
-        assert len({c[name] for w in one.waves for c in w}) > 1
-    assert dict(played[-1].round.candidate) == pytest.approx(top, rel=1e-6)
+    rounds_ = list(run_proposer(Interpolation(), space, space.start(), score, rounds=8))
+    for each in rounds_:
+        name, other = ("x", "y") if each.round.index % 2 == 0 else ("y", "x")
+        assert {c[other] for w in each.waves for c in w} == {each.known.current[other]}
+        assert len({c[name] for w in each.waves for c in w}) > 1
+    assert dict(rounds_[-1].round.candidate) == pytest.approx(top, rel=1e-6)
     # x was settled in each of its rounds: 1/4, 1/8, 1/16, 1/32.
-    widths = [one.waves[0][2]["x"] - one.waves[0][0]["x"] for one in played[::2]]  # type: ignore[operator]
+    widths = [each.waves[0][2]["x"] - each.waves[0][0]["x"] for each in rounds_[::2]]  # type: ignore[operator]
     assert widths == pytest.approx([1 / 4, 1 / 8, 1 / 16, 1 / 32])
 
 
 def test_each_axis_remembers_its_own_rounds() -> None:
     space = Space({"x": Float(0.0, 1.0, points=9), "y": Float(0.0, 1.0, points=9)})
     score = lambda candidate: (-((candidate["x"] - 0.5) ** 2), None)  # noqa: E731  (y is flat)
-    played = list(play(Interpolation(), space, space.start(), score, rounds=6))
+    rounds_ = list(run_proposer(Interpolation(), space, space.start(), score, rounds=6))
     widths = [
-        one.waves[0][2][name] - one.waves[0][0][name]
-        for one, name in zip(played, "xyxyxy", strict=True)
+        each.waves[0][2][name] - each.waves[0][0][name]
+        for each, name in zip(rounds_, "xyxyxy", strict=True)
     ]
     assert widths == [1 / 8, 1 / 8, 1 / 16, 1 / 4, 1 / 32, 1 / 2]
 

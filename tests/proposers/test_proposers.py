@@ -17,7 +17,6 @@ from dynhp import (
     Float,
     FullGrid,
     Int,
-    Interpolation,
     Neighbors,
     OneAxis,
     Ordered,
@@ -26,65 +25,50 @@ from dynhp import (
     Space,
 )
 from dynhp.errors import SettingsError
-from dynhp.proposers import Known, Proposer, Waves
+from dynhp.proposers import Drawn, Known, Proposer, Waves
 from dynhp.proposers.one_axis import wave_by_wave
-from dynhp.records import Candidate
+from dynhp.records import Candidate, Try
 from dynhp.selection import Selection
+from tests.support.kinds import PROPOSER_ROWS, PROPOSERS, row_of
 from tests.support.spaces import (
-    axes,
     candidate_of,
-    categorical_axes,
-    int_axes,
     kinds,
     luck,
-    ordered_axes,
-    play,
+    run_proposer,
     scaled_axes,
+    small_axes,
     spaces,
 )
 
 seeds = st.integers(0, 2**32)
-interpolations = st.builds(
-    Interpolation,
-    shrink=st.sampled_from([0.25, 0.5, 1.0]),
-    grow=st.sampled_from([1.0, 2.0, 8.0]),
-    smallest=st.sampled_from([1e-12, 1 / 64, 1.0]),
-)
-anywhere = st.builds(Neighbors, st.integers(1, 3)) | st.builds(Placebo, st.integers(1, 4))
-small_axes = int_axes().filter(lambda axis: axis.points < 8) | ordered_axes | categorical_axes
 
 
 @st.composite
-def games(draw: st.DrawFn) -> tuple[Proposer, Space, Candidate, int]:
+def problems(draw: st.DrawFn) -> tuple[Proposer, Space, Candidate, int]:
     """A proposer, a space that suits it, a value to start from and a seed for the luck."""
-    kind = draw(st.sampled_from(["anywhere", "grid", "peak"]))
-    proposer: Any = draw(
-        {"anywhere": anywhere, "grid": st.just(FullGrid()), "peak": interpolations}[kind]
-    )
-    of: Any = {"anywhere": axes, "grid": small_axes, "peak": scaled_axes}[kind]
-    space = draw(spaces(of, largest=2 if kind == "grid" else 3))
+    row = draw(st.sampled_from(PROPOSER_ROWS))
+    proposer: Any = draw(row.any_of_kind)
+    space = draw(spaces(row.suits, largest=row.most_axes))
     if draw(st.booleans()):
         proposer = OneAxis(proposer)
     seed = draw(seeds)
-    start = candidate_of(space, np.random.default_rng(seed), between=kind != "grid")
+    start = candidate_of(space, np.random.default_rng(seed), between=row.between)
     return proposer, space, start, seed
 
 
-def rounds_of(game: tuple[Proposer, Space, Candidate, int], rounds: int = 6) -> list[Any]:
-    proposer, space, start, seed = game
-    return list(play(proposer, space, start, luck(np.random.default_rng(seed)), rounds=rounds))
+def rounds_of(problem: tuple[Proposer, Space, Candidate, int], rounds: int = 6) -> list[Any]:
+    proposer, space, start, seed = problem
+    return list(
+        run_proposer(proposer, space, start, luck(np.random.default_rng(seed)), rounds=rounds)
+    )
 
 
-def repeats(proposer: Proposer) -> bool:
-    return isinstance(getattr(proposer, "along", proposer), Placebo)
-
-
-@given(games())
-def test_proposals_lie_in_the_space_keep_their_types_and_never_repeat(game: Any) -> None:
-    proposer, space, start, _ = game
-    for played in rounds_of(game):
-        proposed = [candidate for wave in played.waves for candidate in wave]
-        assert proposed[0] == played.known.current
+@given(problems())
+def test_proposals_lie_in_the_space_keep_their_types_and_never_repeat(problem: Any) -> None:
+    proposer, space, start, _ = problem
+    for each_round in rounds_of(problem):
+        proposed = [candidate for wave in each_round.waves for candidate in wave]
+        assert proposed[0] == each_round.known.current
         for candidate in proposed:
             assert space.admits(candidate)
             assert list(candidate) == list(space)
@@ -93,20 +77,20 @@ def test_proposals_lie_in_the_space_keep_their_types_and_never_repeat(game: Any)
                     assert any(candidate[name] is value for value in axis.grid())
                 else:
                     assert type(candidate[name]) is type(start[name])
-        if not repeats(proposer):
+        if not row_of(proposer).repeats:
             assert len(set(proposed)) == len(proposed)
 
 
-@given(games())
-def test_the_waves_foretold_are_the_waves_that_come(game: Any) -> None:
-    proposer, space, start, _ = game
+@given(problems())
+def test_the_waves_foretold_are_the_waves_that_come(problem: Any) -> None:
+    proposer, space, start, _ = problem
     least, most = proposer.waves(space, start)
-    for played in rounds_of(game):
-        sizes = tuple(map(len, played.waves))
+    for each_round in rounds_of(problem):
+        sizes = tuple(map(len, each_round.waves))
         assert within(least, sizes)
         assert within(sizes, most)
         # What is foretold later in the run holds too.
-        later = proposer.waves(space, played.known.current)
+        later = proposer.waves(space, each_round.known.current)
         assert within(later.least, sizes)
         assert within(sizes, later.most)
 
@@ -117,24 +101,24 @@ def within(few: tuple[int, ...], many: tuple[int, ...]) -> bool:
 
 def cost(sizes: tuple[int, ...], selection: Selection, epochs: int) -> int:
     total = 0
-    for entrants in sizes:
-        for stage in selection.stages(entrants, epochs):
-            total += entrants * stage.epochs
-            entrants = min(entrants, stage.keep)
+    for tries in sizes:
+        for stage in selection.stages(tries, epochs):
+            total += tries * stage.epochs
+            tries = min(tries, stage.keep)
     return total
 
 
 selections: st.SearchStrategy[Any] = st.just(Best()) | st.builds(Racing, st.floats(0.01, 0.99))
 
 
-@given(games(), selections, st.integers(1, 6))
+@given(problems(), selections, st.integers(1, 6))
 def test_the_cost_of_the_waves_foretold_bounds_the_cost(
-    game: Any, selection: Selection, epochs: int
+    problem: Any, selection: Selection, epochs: int
 ) -> None:
-    proposer, space, start, _ = game
+    proposer, space, start, _ = problem
     waves = proposer.waves(space, start)
-    for played in rounds_of(game, rounds=4):
-        spent = cost(tuple(map(len, played.waves)), selection, epochs)
+    for each_round in rounds_of(problem, rounds=4):
+        spent = cost(tuple(map(len, each_round.waves)), selection, epochs)
         assert cost(waves.least, selection, epochs) <= spent <= cost(waves.most, selection, epochs)
 
 
@@ -145,29 +129,29 @@ def test_a_larger_wave_never_costs_less(selection: Any, tries: int, epochs: int)
 
 
 @settings(max_examples=25)
-@given(games())
-def test_the_same_past_gives_the_same_proposals(game: Any) -> None:
-    proposer = game[0]
-    for played in rounds_of(game):
-        for tries in ((), played.round.tries[:3], played.round.tries):
+@given(problems())
+def test_the_same_past_gives_the_same_proposals(problem: Any) -> None:
+    proposer = problem[0]
+    for each_round in rounds_of(problem):
+        for tries in ((), each_round.round.tries[:3], each_round.round.tries):
             known = Known(
-                space=played.known.space,
-                current=played.known.current,
-                history=played.known.history,
+                space=each_round.known.space,
+                current=each_round.known.current,
+                history=each_round.known.history,
                 tries=tries,
             )
-            one, other = (
+            wave, again = (
                 list(each.propose(known, np.random.default_rng(7)))
                 for each in (proposer, pickle.loads(pickle.dumps(proposer)))
             )
-            assert one == other
-            assert list(map(kinds, one)) == list(map(kinds, other))
+            assert wave == again
+            assert list(map(kinds, wave)) == list(map(kinds, again))
 
 
 @settings(max_examples=25)
-@given(games())
-def test_a_proposer_changes_nothing_that_it_is_shown(game: Any) -> None:
-    proposer, space, start, seed = game
+@given(problems())
+def test_a_proposer_changes_nothing_that_it_is_shown(problem: Any) -> None:
+    proposer, space, start, seed = problem
     known = Known(space=space, current=start)
     before = pickle.dumps((dict(start), [repr(axis) for axis in space.values()]))
     assert proposer.propose(known, np.random.default_rng(seed))
@@ -178,16 +162,16 @@ def test_a_proposer_changes_nothing_that_it_is_shown(game: Any) -> None:
 @given(spaces(small_axes, largest=2), seeds)
 def test_the_full_grid_is_the_grid(space: Space, seed: int) -> None:
     current = candidate_of(space, np.random.default_rng(seed), between=False)
-    found = FullGrid().propose(Known(space=space, current=current), np.random.default_rng(0))
-    assert found[0] == current
-    assert sorted(map(repr, found)) == sorted(map(repr, space.grid()))
-    assert FullGrid().waves(space, current) == Waves((len(found),), (len(found),))
+    wave = FullGrid().propose(Known(space=space, current=current), np.random.default_rng(0))
+    assert wave[0] == current
+    assert sorted(map(repr, wave)) == sorted(map(repr, space.grid()))
+    assert FullGrid().waves(space, current) == Waves((len(wave),), (len(wave),))
 
 
 def neighbors_of(space: Space, current: dict[str, Any], radius: int = 1) -> list[Any]:
     known = Known(space=space, current=Candidate(current))
-    found = Neighbors(radius).propose(known, np.random.default_rng(0))
-    return [tuple(candidate.values()) for candidate in found]
+    wave = Neighbors(radius).propose(known, np.random.default_rng(0))
+    return [tuple(candidate.values()) for candidate in wave]
 
 
 def test_neighbours_of_every_axis_and_at_the_ends_only_what_exists() -> None:
@@ -245,8 +229,8 @@ def test_one_axis_takes_turns_and_shows_each_axis_its_own_past() -> None:
     space = Space({"a": [1, 2], "b": ["x", "y", "z"]})
     start = Candidate({"a": 1, "b": "x"})
     luck_ = luck(np.random.default_rng(3))
-    rounds = list(play(OneAxis(Spy()), space, start, luck_, rounds=5))
-    assert [len(played.waves[0]) for played in rounds] == [2, 3, 2, 3, 2]
+    rounds = list(run_proposer(OneAxis(Spy()), space, start, luck_, rounds=5))
+    assert [len(each_round.waves[0]) for each_round in rounds] == [2, 3, 2, 3, 2]
     first = [known for known in seen if not known.tries]
     assert [list(known.space) for known in first] == [["a"], ["b"], ["a"], ["b"], ["a"]]
     assert [[r.index for r in known.history] for known in first] == [[], [], [0], [1], [0, 2]]
@@ -294,15 +278,24 @@ def test_a_placebo_is_the_value_in_force_again_and_again() -> None:
     assert Placebo(3).randomness == "independent"
 
 
+def test_a_draw_is_one_candidate_anywhere_in_the_space() -> None:
+    space = Space({"x": Float(0, 1), "y": ["a", "b"]})
+    known = Known(space=space, current=space.start())
+    drawn = [Drawn().propose(known, np.random.default_rng(seed)) for seed in range(3)]
+    assert drawn == [[space.draw(np.random.default_rng(seed))] for seed in range(3)]
+    tried = Try(candidate=drawn[0][0], series=(), epochs=1, score=0.0)
+    again = Known(space=space, current=space.start(), tries=[tried])
+    assert Drawn().propose(again, np.random.default_rng(0)) == []
+    assert Drawn().waves(space, space.start()) == Waves((1,), (1,))
+
+
 def test_the_full_grid_refuses_to_start_off_the_grid() -> None:
     space = Space({"x": Float(0, 1, points=3)})
     with pytest.raises(SettingsError, match=r"\{'x': 0\.3\} is not on the grid.*Interpolation"):
         FullGrid().waves(space, Candidate({"x": 0.3}))
 
 
-@pytest.mark.parametrize(
-    "proposer", [FullGrid(), Neighbors(), OneAxis(), Interpolation(), Placebo(2)]
-)
+@pytest.mark.parametrize("proposer", [*PROPOSERS, Drawn()])
 def test_each_is_a_proposer(proposer: object) -> None:
     assert isinstance(proposer, Proposer)
 

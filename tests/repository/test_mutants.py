@@ -58,12 +58,12 @@ def independent(**settings: Any) -> DynamicGridAdapter:
 
 
 def test_the_seed_is_0_where_none_is_given() -> None:
-    default, zero, one = (independent(**s).run(4) for s in ({}, {"seed": 0}, {"seed": 1}))
-    assert default == zero != one
+    default, zero, other = (independent(**s).run(4) for s in ({}, {"seed": 0}, {"seed": 1}))
+    assert default == zero != other
 
 
 def test_a_proposer_draws_from_the_adapters_own_generator() -> None:
-    class Drawn:
+    class OneDrawnToo:
         """The value in force, and one at random."""
 
         def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
@@ -79,7 +79,7 @@ def test_a_proposer_draws_from_the_adapters_own_generator() -> None:
             criterion=lowest("loss"),
             adapt_every=1,
             try_for=1,
-            proposer=Drawn(),
+            proposer=OneDrawnToo(),
             seed=seed,
         )
         return [round_.tries[1].candidate for round_ in adapter.run(3)]

@@ -162,7 +162,7 @@ def test_values_that_are_not_in_force(wanted: Any, in_force: Any) -> None:
     assert str(caught.value) == (
         f"x should be {wanted!r} but is {in_force!r} after lunch; something overwrote it (a "
         "scheduler, a restore, a cached copy of the optimiser's groups) or the setter has no "
-        "effect. Remove the scheduler, adapt a scale on top of it, or mend the setter"
+        "effect. Remove the scheduler, adapt a scale on top of it, or fix the setter"
     )
 
 
@@ -247,7 +247,7 @@ def test_a_value_that_is_not_in_force_stops_the_run(
     assert str(caught.value).startswith(
         f"lr should be {wanted} but is {in_force} after training with it; something overwrote it"
     )
-    assert str(caught.value).endswith("or mend the setter")
+    assert str(caught.value).endswith("or fix the setter")
     assert len(adapter.history) == rounds
     at_origin = {name: value for name, value in trainer.get_state().items() if name != "lr"}
     assert at_origin["steps"] == 5 * rounds
@@ -280,7 +280,7 @@ def test_a_trainer_may_tell_only_some_of_its_values() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"learning_rate": 0.1}, r"tells of 'learning_rate', but 'lr' is adapted"),
+        ({"learning_rate": 0.1}, r"names 'learning_rate', but 'lr' is adapted"),
         (None, r"hyperparameters\(\) must map names to values, got None"),
     ],
 )

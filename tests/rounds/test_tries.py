@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
@@ -9,11 +10,11 @@ from typing import Any, ClassVar
 import pytest
 
 from dynhp import DynamicGridAdapter, Interpolation, Racing, lowest, plan_for
-from dynhp.adapter import Tries
-from dynhp.errors import ContractError
+from dynhp.errors import AllTriesFailed, ContractError
 from dynhp.proposers import Waves
 from dynhp.records import Candidate
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
+from dynhp.rounds.tries import CarryOutTries
 from dynhp.selection import Stage, by_score
 from tests.support.reference import Diary
 
@@ -162,7 +163,7 @@ def test_a_race_takes_survivors_and_the_last_one_stays_where_it_is() -> None:
         *("train 1 0", "get"),
         *("set", "train 1 1", "get"),
         *("set", "train 1 2"),
-        *("set", "train 1 3", "get"),  # taken when the next heat begins
+        *("set", "train 1 3", "get"),  # taken when the next stage begins
         *("set", "train 1 1", "get"),
         *("set", "train 1 3", "get"),
         *("set", "train 1 3"),  # the only survivor finishes and is in place
@@ -253,12 +254,17 @@ class Fickle(Same):
 def test_a_ranking_that_goes_back_to_a_dropped_try_is_refused() -> None:
     trainer = Diary({0: 3, 1: 2, 2: 4})
     adapter = adapter_of(trainer, selection=Fickle())
-    with pytest.raises(ContractError, match="went back to a try it had put behind another"):
+    with pytest.raises(
+        ContractError, match="went back to a try it had put behind another"
+    ) as caught:
         adapter.step()
+    assert str(caught.value).endswith(
+        "with one try more, those already in front may only stay or fall behind it"
+    )
     assert trainer.diary == ()
 
 
-class Executor:
+class WrongNumberOfOutcomes:
     """Gives another number of outcomes than it has jobs."""
 
     def __init__(self, more: int) -> None:
@@ -279,7 +285,7 @@ class Executor:
 )
 def test_an_executor_must_give_one_outcome_per_job(more: int, message: str) -> None:
     trainer = Diary({0: 3, 1: 2})
-    adapter = adapter_of(trainer, executor=Executor(more))
+    adapter = adapter_of(trainer, executor=WrongNumberOfOutcomes(more))
     with pytest.raises(ContractError, match=message):
         adapter.step()
     assert trainer.diary == ()
@@ -294,27 +300,43 @@ def test_an_outcome_that_is_elsewhere_is_taken_even_if_it_is_the_last() -> None:
         criterion=lowest("loss"),
         adapt_every=3,
         try_for=1,
-        executor=Executor(0),
+        executor=WrongNumberOfOutcomes(0),
     )
     round_ = adapter.step()
     assert round_.chosen == 1
     assert trainer.diary == ("far", 1, 1)
 
 
+def test_where_all_fail_in_the_first_stage_of_a_race_there_is_no_second_one() -> None:
+    trainer = Diary({x: ValueError("no") for x in range(4)})
+    with pytest.raises(AllTriesFailed):
+        adapter_of(trainer, selection=Racing(), proposer=TwoWaves()).step()
+    assert trainer.trained == 4
+    assert trainer.diary == ()
+
+
+def test_a_try_that_has_not_run_has_no_score() -> None:
+    first = next(adapter_of(Diary({0: 3, 1: 2})).round_steps())
+    assert isinstance(first, CarryOutTries)
+    assert [math.isnan(running.record.score) for running in first.stage.tries] == [True, True]
+
+
 def test_work_starts_at_the_origin_only_once() -> None:
     trainer = Diary({0: 3, 1: 2})
-    game = adapter_of(trainer, selection=Racing()).round_steps()
-    first = next(game)
-    assert isinstance(first, Tries)
+    steps = adapter_of(trainer, selection=Racing()).round_steps()
+    first = next(steps)
+    assert isinstance(first, CarryOutTries)
     assert first.at == ()
     for outcome in ((1, 3.0), (1, 2.0)):
-        first.heat.tell(Outcome(series=({"loss": outcome[1]},), epochs=1, keep=lambda: ("far",)))
-    second = next(game)
-    assert isinstance(second, Tries)
+        first.stage.take_outcome(
+            Outcome(series=({"loss": outcome[1]},), epochs=1, keep=lambda: ("far",))
+        )
+    second = next(steps)
+    assert isinstance(second, CarryOutTries)
     assert second.at is UNKNOWN_STATE
     assert repr(UNKNOWN_STATE) == "UNKNOWN_STATE"
-    assert [(job.origin, job.epochs, job.watch) for job in second.heat.jobs()] == [
+    assert [(job.origin, job.epochs, job.watch) for job in second.stage.jobs()] == [
         (("far",), 2, ("loss",))
     ]
-    game.close()
+    steps.close()
     assert trainer.diary == ()

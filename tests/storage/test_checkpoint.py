@@ -1,23 +1,15 @@
-"""Checkpoints: what is kept, what is refused, and a disk that does not play along."""
+"""Checkpoints: what is kept and what is refused."""
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
-import shutil
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-import dynhp.storage.files
 from dynhp import DynamicGridAdapter, Processes, lowest
 from dynhp.errors import CheckpointError, CodecError, DamagedFile, SettingsError
 from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
@@ -25,22 +17,9 @@ from dynhp.storage.codecs import decode, encode
 from dynhp.storage.folder import CheckpointFolder
 from dynhp.storage.journal import Journal, history_from_journal
 from dynhp.testing import NoisyQuadratic
-from tests.support.resuming import Killed, adapter_of, mortal
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def _fast_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-def fresh(**settings: Any) -> DynamicGridAdapter:
-    return adapter_of(mortal({}), settings)
-
-
-def saved(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.glob("checkpoint-*.zip"))
+from tests.support.disks import held_by_another_process
+from tests.support.killing import Killed
+from tests.support.resuming import adapter_of, fresh, fresh_history, mortal, saved_in
 
 
 @pytest.mark.usefixtures("_fast_disk")
@@ -50,8 +29,8 @@ def saved(folder: Path) -> list[str]:
 )
 def test_the_newest_are_kept(every: int, keep: int, expected: list[int], tmp_path: Path) -> None:
     run_with_checkpoints(fresh(), 20, checkpoint=tmp_path, every=every, keep=keep)
-    assert saved(tmp_path) == [f"checkpoint-{number:08}.zip" for number in expected]
-    assert {path.name for path in tmp_path.iterdir()} == {*saved(tmp_path), "lock"}
+    assert saved_in(tmp_path) == [f"checkpoint-{number:08}.zip" for number in expected]
+    assert {path.name for path in tmp_path.iterdir()} == {*saved_in(tmp_path), "lock"}
 
 
 @pytest.mark.usefixtures("_fast_disk")
@@ -84,8 +63,7 @@ def test_a_checkpoint_is_on_disk_before_it_has_its_name(
         pytest.skip("names of open files are not known here")
     monkeypatch.setattr(os, "fsync", noted_sync)
     monkeypatch.setattr(os, "replace", noted_replace)
-    shelf = CheckpointFolder(tmp_path)
-    shelf.save(3, {"a": 1})
+    CheckpointFolder(tmp_path).save(3, {"a": 1})
     name = "checkpoint-00000003.zip"
     assert steps == [f"{name}.part", f"{name}.part -> {name}", tmp_path.name]
 
@@ -113,18 +91,13 @@ def test_a_damaged_checkpoint_is_put_aside_and_the_one_before_it_used(
     assert "checkpoint-00000003.zip is damaged" in caplog.text
     assert history == fresh_history(12, 16)
     assert (tmp_path / "checkpoint-00000003.damaged").exists()
-    assert saved(tmp_path) == ["checkpoint-00000003.zip", "checkpoint-00000004.zip"]
-
-
-def fresh_history(*epochs: int) -> Any:
-    adapter = fresh()
-    return [adapter.run(until) for until in epochs][-1]
+    assert saved_in(tmp_path) == ["checkpoint-00000003.zip", "checkpoint-00000004.zip"]
 
 
 @pytest.mark.usefixtures("_fast_disk")
 def test_where_all_are_damaged_nothing_is_started_anew(tmp_path: Path) -> None:
     run_with_checkpoints(fresh(), 8, checkpoint=tmp_path)
-    for name in saved(tmp_path):
+    for name in saved_in(tmp_path):
         (tmp_path / name).write_bytes(b"gone")
     with pytest.raises(CheckpointError, match=r"no checkpoint in .* can be used: checkpoint-0.*2"):
         run_with_checkpoints(fresh(), 8, checkpoint=tmp_path)
@@ -147,23 +120,23 @@ def test_other_settings_are_refused_and_the_difference_shown(tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("_fast_disk")
 @pytest.mark.parametrize(
-    ("ours", "message"),
+    ("settings", "message"),
     [
         ({"seed": 1}, "seed: saved 0, here 1$"),
         ({"initial": {"lr": 0.3}}, "initial: saved {'lr': 0.03}, here {'lr': 0.3}$"),
     ],
 )
-def test_another_seed_or_start_is_another_run(ours: Any, message: str, tmp_path: Path) -> None:
+def test_another_seed_or_start_is_another_run(settings: Any, message: str, tmp_path: Path) -> None:
     run_with_checkpoints(fresh(), 4, checkpoint=tmp_path)
     with pytest.raises(SettingsError, match=message):
-        run_with_checkpoints(fresh(**ours), 8, checkpoint=tmp_path)
+        run_with_checkpoints(fresh(**settings), 8, checkpoint=tmp_path)
     same = fresh(seed=0, initial={"lr": 0.03})
     assert run_with_checkpoints(same, 8, checkpoint=tmp_path) == fresh_history(4, 8)
 
 
 @dataclass(frozen=True)
-class Told:
-    """A proposer whose text says all."""
+class Described:
+    """A proposer whose repr shows its settings."""
 
     count: int
 
@@ -174,8 +147,8 @@ class Told:
         return (self.count,)
 
 
-class Untold(Told):
-    """One whose text is an address, and which counts how often it is asked."""
+class Undescribed(Described):
+    """One whose repr is an address, and which counts how often it is asked."""
 
     __repr__ = object.__repr__
 
@@ -185,7 +158,7 @@ class Untold(Told):
 
 
 @pytest.mark.usefixtures("_fast_disk")
-@pytest.mark.parametrize("kind", [Told, Untold])
+@pytest.mark.parametrize("kind", [Described, Undescribed])
 def test_parts_of_ones_own_are_compared_by_their_text_or_their_attributes(
     kind: Any, tmp_path: Path
 ) -> None:
@@ -272,197 +245,18 @@ def test_a_state_that_cannot_be_stored_is_said_before_anything_is_trained(
     with pytest.raises(CodecError, match=r"\['optimizer'\]\['hook'\].*register_codec"):
         run_with_checkpoints(adapter, 4, checkpoint=tmp_path, on_checkpoint_error=on_error)
     assert trainer.steps == 0
-    assert saved(tmp_path) == []
-
-
-HOLD = """
-import sys
-from pathlib import Path
-from dynhp.storage.folder import CheckpointFolder
-with CheckpointFolder(Path(sys.argv[1])).locked():
-    print("mine", flush=True)
-    sys.stdin.read()
-"""
+    assert saved_in(tmp_path) == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="nothing is locked there")
 @pytest.mark.parametrize("on_error", ["stop", "warn"])
 def test_two_processes_cannot_save_into_one_folder(on_error: Any, tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"mine\n"
-        with pytest.raises(CheckpointError, match="another process is using"):
-            run_with_checkpoints(fresh(), 4, checkpoint=tmp_path, on_checkpoint_error=on_error)
-        other.kill()
+    with (
+        held_by_another_process(tmp_path),
+        pytest.raises(CheckpointError, match="another process is using"),
+    ):
+        run_with_checkpoints(fresh(), 4, checkpoint=tmp_path, on_checkpoint_error=on_error)
     assert run_with_checkpoints(fresh(), 4, checkpoint=tmp_path).epochs == 4
-
-
-# The disk does not play along: a folder that cannot be, that goes away, that is full.
-
-
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    place = tmp_path / "file" / "saved"
-    adapter = fresh()
-    with pytest.raises(CheckpointError, match=r"the lock could not be written to .*file.*'warn'"):
-        run_with_checkpoints(adapter, 4, checkpoint=place)
-    assert adapter.trainer.asked == []
-    with pytest.warns(RuntimeWarning, match="could not be written") as caught:
-        history = run_with_checkpoints(adapter, 8, checkpoint=place, on_checkpoint_error="warn")
-    assert len(caught) > 2
-    assert history == fresh().run(8)
-
-
-def readonly(folder: Path) -> bool:
-    """Whether files cannot be made here, even by those who may do anything."""
-    try:
-        (folder / "probe").touch()
-    except OSError:
-        return True
-    (folder / "probe").unlink()
-    return False
-
-
-@contextlib.contextmanager
-def mounted(*options: str) -> Iterator[Path]:
-    """A small disk of its own, where the system lets us have one."""
-    folder = Path(tempfile.mkdtemp())
-    command = ["mount", "-t", "tmpfs", "-o", ",".join(options), "tmpfs", str(folder)]
-    try:
-        done = subprocess.run(command, capture_output=True) if shutil.which("mount") else None
-        if done is None or done.returncode:
-            pytest.skip("no disk may be mounted here")
-        try:
-            yield folder
-        finally:
-            subprocess.run(["umount", str(folder)], check=True)
-    finally:
-        folder.rmdir()
-
-
-def test_a_disk_that_becomes_read_only() -> None:
-    with mounted("size=1m") as folder:
-        run_with_checkpoints(fresh(), 8, checkpoint=folder)
-        before = {path.name: path.read_bytes() for path in folder.iterdir()}
-        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
-        assert readonly(folder)
-        with pytest.raises(CheckpointError, match="Read-only file system"):
-            run_with_checkpoints(fresh(), 12, checkpoint=folder)
-        with pytest.warns(RuntimeWarning, match="Read-only file system"):
-            history = run_with_checkpoints(
-                fresh(), 12, checkpoint=folder, on_checkpoint_error="warn"
-            )
-        assert history == fresh_history(8, 12)
-        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-
-
-class Growing(NoisyQuadratic):
-    """A trainer whose state grows until no disk can hold it."""
-
-    def get_state(self) -> dict[str, Any]:
-        return {**super().get_state(), "ballast": np.zeros(self.steps * 10_000)}
-
-
-def growing() -> DynamicGridAdapter:
-    return DynamicGridAdapter(
-        Growing(), {"lr": [0.1, 0.2]}, criterion=lowest("loss"), adapt_every=2, try_for=1
-    )
-
-
-def test_a_full_disk() -> None:
-    with mounted("size=1m") as folder:
-        adapter = growing()
-        with pytest.raises(CheckpointError, match=r"No space left on device.*make room"):
-            run_with_checkpoints(adapter, 20, checkpoint=folder, journal=folder / "journal")
-        reached = adapter.epoch
-        assert 0 < reached < 20
-        assert adapter.trainer.get_state()["steps"] == reached  # back at the round's start
-        assert not list(folder.glob("*.part"))
-        with contextlib.suppress(ZeroDivisionError), checkpoints(folder, growing()) as resumed:
-            assert resumed.epoch in (reached, reached - 2)  # what was saved before is intact
-            raise ZeroDivisionError  # nothing is to be saved now
-        again = growing()
-        with pytest.warns(RuntimeWarning, match="No space left on device"):
-            history = run_with_checkpoints(
-                again,
-                20,
-                checkpoint=folder,
-                journal=folder / "journal",
-                on_checkpoint_error="warn",
-            )
-        assert history == growing().run(20)
-        assert history_from_journal(folder / "journal") == history
-
-
-FULL = """
-import resource, signal, sys
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
-from tests.storage.test_checkpoint import growing
-from dynhp.storage.checkpoint import run_with_checkpoints
-from dynhp.errors import CheckpointError
-try:
-    run_with_checkpoints(growing(), 20, checkpoint=sys.argv[1])
-except CheckpointError as error:
-    print(error)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of file sizes work on Linux")
-def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "File too large" in done.stdout
-    assert "Those before it are as they were" in done.stdout
-    assert not list(tmp_path.glob("*.part"))
-    assert run_with_checkpoints(growing(), 20, checkpoint=tmp_path) == growing().run(20)
-
-
-@pytest.mark.usefixtures("_fast_disk")
-@pytest.mark.parametrize("when", [0, 2])
-def test_a_folder_that_is_removed_in_mid_run(when: int, tmp_path: Path) -> None:
-    folder = tmp_path / "saved"
-
-    def sweep(event: Any) -> None:
-        if getattr(event, "index", None) == when and not hasattr(event, "tries"):
-            shutil.rmtree(folder)
-
-    adapter = adapter_of(mortal({}), {}, (sweep,))
-    with pytest.raises(CheckpointError, match=r"a try of round .*No such file or directory"):
-        run_with_checkpoints(adapter, 20, checkpoint=folder)
-    assert adapter.epoch == 4 * when
-    adapter = adapter_of(mortal({}), {}, (sweep,))
-    with pytest.warns(RuntimeWarning, match="No such file or directory"):
-        history = run_with_checkpoints(adapter, 20, checkpoint=folder, on_checkpoint_error="warn")
-    assert history == fresh().run(20)
-    assert not folder.exists()  # it may be a disk that was taken out: nothing is put in its place
-
-
-@pytest.mark.usefixtures("_fast_disk")
-def test_a_first_checkpoint_that_fails_leaves_no_tries_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = dynhp.storage.files.write_atomically
-
-    def no_checkpoints(path: Path, write: Any, *, durable: bool) -> Any:
-        if durable:
-            raise OSError("no")
-        return real(path, write, durable=durable)
-
-    monkeypatch.setattr("dynhp.storage.folder.write_atomically", no_checkpoints)
-    with pytest.warns(RuntimeWarning, match=r"the checkpoint after round \d could not be"):
-        run_with_checkpoints(fresh(), 4, checkpoint=tmp_path, on_checkpoint_error="warn")
-    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
 @pytest.mark.usefixtures("_fast_disk")
@@ -474,30 +268,6 @@ def test_a_journal_that_is_new_or_no_longer_wanted(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
     with pytest.raises(CheckpointError, match="is not the journal of this run"):
         run_with_checkpoints(adapter_of(mortal({}), {}, (journal,)), 16, checkpoint=tmp_path / "a")
-
-
-@pytest.mark.usefixtures("_fast_disk")
-def test_a_run_goes_on_and_is_saved_when_its_journal_is_lost(tmp_path: Path) -> None:
-    folder, journal = tmp_path / "saved", tmp_path / "journal"
-
-    def sweep(event: Any) -> None:
-        if getattr(event, "index", None) == 1 and hasattr(event, "tries"):
-            journal.unlink()
-
-    settings: Any = {"checkpoint": folder, "journal": journal}
-    adapter = adapter_of(mortal({}), {}, (sweep,))
-    with pytest.warns(RuntimeWarning, match="somebody has removed or cut it"):
-        run_with_checkpoints(adapter, 16, on_checkpoint_error="warn", **settings)
-    assert saved(folder)[-1] == "checkpoint-00000004.zip"
-    assert not journal.exists()
-    longer = run_with_checkpoints(fresh(), 20, **settings)  # with a journal of its own
-    assert longer == fresh_history(16, 20)
-    assert history_from_journal(journal).rounds == longer.rounds[4:]
-    shutil.rmtree(folder)
-    journal.unlink()
-    adapter = adapter_of(mortal({}), {}, (sweep,))
-    with pytest.raises(CheckpointError, match=r"^of the journal .* are left: .* put the file back"):
-        run_with_checkpoints(adapter, 16, **settings)
 
 
 @pytest.mark.usefixtures("_fast_disk")

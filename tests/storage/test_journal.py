@@ -1,8 +1,7 @@
-"""The journal tells a run line by line, survives what happens to files, and gives it all back."""
+"""The journal: a run written line by line, and read back exactly."""
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -12,30 +11,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynhp import History
-from dynhp.cli.main import journal as command
-from dynhp.errors import AllTriesFailed, CheckpointError, DamagedFile, SettingsError
+from dynhp.errors import AllTriesFailed, DamagedFile
 from dynhp.records import Candidate, Round, RoundStarted, Try
 from dynhp.storage.journal import Journal, history_from_journal, read_journal
-from tests.support.resuming import CASES, EPOCHS, adapter_of, mortal, without_times
-
-
-def journaled(path: Path, case: Any, epochs: int = EPOCHS, **settings: Any) -> History:
-    return adapter_of(mortal(case), case, (Journal(path, **settings),)).run(epochs)
-
-
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+from tests.support.resuming import (
+    CASES,
+    EPOCHS,
+    adapter_of,
+    journaled,
+    lines_of,
+    mortal,
+    without_times,
+)
 
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("seconds", [True, False])
 def test_the_history_comes_back_exactly(name: str, seconds: bool, tmp_path: Path) -> None:
     history = journaled(tmp_path / "journal", CASES[name], seconds=seconds)
-    found = history_from_journal(tmp_path / "journal")
-    assert found == history
-    assert without_times(found) == without_times(history)
+    read_back = history_from_journal(tmp_path / "journal")
+    assert read_back == history
+    assert without_times(read_back) == without_times(history)
     times = [try_.seconds for round_ in history for try_ in (round_, *round_.tries)]
-    back = [try_.seconds for round_ in found for try_ in (round_, *round_.tries)]
+    back = [try_.seconds for round_ in read_back for try_ in (round_, *round_.tries)]
     assert back == (times if seconds else [0.0] * len(times))
     read = read_journal(tmp_path / "journal")
     assert (read.unfinished, read.torn) == ((), False)
@@ -139,7 +137,7 @@ def test_how_scores_compare(
 ) -> None:
     journal = Journal(tmp_path / "journal")
     journal(RoundStarted(index=0, start=0, epochs=2))
-    journal(round_)  # of a driver that does not tell of tries
+    journal(round_)  # of a driver that does not report tries
     line = lines_of(tmp_path / "journal")[-1]
     assert (line["spread"], line["margin"], line["gain"]) == (spread, margin, gain)
     assert without_times(history_from_journal(tmp_path / "journal")) == without_times(
@@ -206,10 +204,10 @@ def test_every_truncation_reads_as_a_shorter_run(tmp_path: Path) -> None:
     lengths = set()
     for length in range(0, len(data), 31):
         (tmp_path / "part").write_bytes(data[:length])
-        found = read_journal(tmp_path / "part")
-        assert without_times(found.history) == without_times(history)[: len(found.history)]
-        assert found.torn == (data[:length][-1:] not in (b"", b"\n"))
-        lengths.add((len(found.history), len(found.unfinished)))
+        part = read_journal(tmp_path / "part")
+        assert without_times(part.history) == without_times(history)[: len(part.history)]
+        assert part.torn == (data[:length][-1:] not in (b"", b"\n"))
+        lengths.add((len(part.history), len(part.unfinished)))
     assert {(0, 0), (0, 2), (1, 3)} <= lengths
 
 
@@ -217,7 +215,7 @@ def line(**more: Any) -> bytes:
     return json.dumps(more).encode() + b"\n"
 
 
-HEAD = line(event="journal", version=1)
+HEADER = line(event="journal", version=1)
 START = line(event="round_started", round=0, start=0, epochs=2)
 
 
@@ -228,15 +226,15 @@ START = line(event="round_started", round=0, start=0, epochs=2)
         (START, 1),
         (line(event="journal", version=2), 1),
         (b"[]\n", 1),
-        (HEAD + b"{}\n", 2),
-        (HEAD + b"\n", 2),
-        (HEAD + b"3\n", 2),
-        (HEAD + HEAD, 2),
-        (HEAD + line(event="party"), 2),
-        (HEAD + line(event=[1]), 2),
-        (HEAD + line(event="try", candidate=3), 2),
-        (HEAD + START + line(event="round", round=0, start=0), 3),
-        (HEAD + START + b'{"event":"try","score":NaN}\n', 3),
+        (HEADER + b"{}\n", 2),
+        (HEADER + b"\n", 2),
+        (HEADER + b"3\n", 2),
+        (HEADER + HEADER, 2),
+        (HEADER + line(event="party"), 2),
+        (HEADER + line(event=[1]), 2),
+        (HEADER + line(event="try", candidate=3), 2),
+        (HEADER + START + line(event="round", round=0, start=0), 3),
+        (HEADER + START + b'{"event":"try","score":NaN}\n', 3),
     ],
 )
 def test_lines_that_no_journal_has(data: bytes, number: int, tmp_path: Path) -> None:
@@ -248,8 +246,8 @@ def test_lines_that_no_journal_has(data: bytes, number: int, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"tries": [0, 0, 1, 2]}, "4 tries were told"),
-        ({"tries": [0]}, "4 tries were told"),
+        ({"tries": [0, 0, 1, 2]}, "4 tries were written"),
+        ({"tries": [0]}, "4 tries were written"),
         ({"chosen": 4}, "no such try"),
         ({"chosen": -1}, "no such try"),
         ({"epochs": -1}, "epochs that go back"),
@@ -274,180 +272,3 @@ def test_a_round_that_failed_and_was_begun_again(tmp_path: Path) -> None:
     assert len(read_journal(tmp_path / "journal").unfinished) == 4
     trainer.inner.bad = ()
     assert adapter.run(4) == history_from_journal(tmp_path / "journal")
-
-
-def test_a_file_that_holds_something_is_left_alone(tmp_path: Path) -> None:
-    journaled(tmp_path / "journal", {}, 4)
-    before = (tmp_path / "journal").read_bytes()
-    with pytest.raises(CheckpointError, match="holds something already; choose another file"):
-        journaled(tmp_path / "journal", {}, 4)
-    assert (tmp_path / "journal").read_bytes() == before
-
-
-def test_what_a_kill_before_the_first_checkpoint_leaves_is_no_journal(tmp_path: Path) -> None:
-    for length in range(len(HEAD)):
-        path = tmp_path / str(length)
-        path.write_bytes(line(event="journal", version=1).replace(b" ", b"")[:length])
-        assert history_from_journal(path) == History(())
-        assert journaled(path, {}, 4) == history_from_journal(path)
-
-
-def test_going_back_and_on(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "journal", seconds=False)
-    adapter = adapter_of(mortal({}), {}, (journal,))
-    adapter.run(4)
-    position = journal.position()
-    state = adapter.state_dict(), adapter.trainer.get_state()
-    adapter.run(8)
-    whole = (tmp_path / "journal").read_bytes()
-    for torn in (b"", b'{"event":"tr'):
-        (tmp_path / "journal").write_bytes(whole + torn)
-        again = Journal(tmp_path / "journal", seconds=False)
-        again.rewind(position)
-        assert (tmp_path / "journal").stat().st_size == position["bytes"]
-        other = adapter_of(mortal({}), {}, (again,))
-        other.load_state_dict(state[0])
-        other.trainer.set_state(state[1])
-        other.run(8)
-        assert (tmp_path / "journal").read_bytes() == whole
-
-
-@pytest.mark.parametrize("content", [None, b"", b"short", b"x" * 10_000])
-def test_another_journal_is_not_cut(content: bytes | None, tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "journal")
-    adapter_of(mortal({}), {}, (journal,)).run(4)
-    position = journal.position()
-    (tmp_path / "journal").unlink()
-    if content is not None:
-        (tmp_path / "journal").write_bytes(content)
-    for place in (position, {}, None, {"bytes": "3"}, {"bytes": -3, "sha256": ""}, {"bytes": 0}):
-        with pytest.raises(CheckpointError, match="is not the journal of this run"):
-            Journal(tmp_path / "journal").rewind(place)
-    if content is not None:
-        assert (tmp_path / "journal").read_bytes() == content
-
-
-def test_somebody_else_writes_into_it(tmp_path: Path) -> None:
-    adapter = adapter_of(mortal({}), {}, (Journal(tmp_path / "journal"),))
-    adapter.run(4)
-    with open(tmp_path / "journal", "ab") as file:
-        file.write(b"hello")
-    with pytest.raises(CheckpointError, match="somebody else has written into"):
-        adapter.run(8)
-
-
-@pytest.mark.parametrize("left", [None, 0, 40])
-def test_a_journal_that_is_removed_or_cut_in_mid_run(left: int | None, tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-    journal = Journal(path, on_error="warn", seconds=False)
-    adapter = adapter_of(mortal({}), {}, (journal,))
-    adapter.run(4)
-    whole = path.read_bytes()
-    path.unlink()
-    if left is not None:
-        path.write_bytes(whole[:left])
-    message = rf"only {left or 0} of {len(whole)} bytes are left: somebody has removed or cut it"
-    with pytest.warns(RuntimeWarning, match=message + "; its lines are kept for later"):
-        adapter.run(8)
-    assert path.exists() == (left is not None)  # nothing is put in its place
-    assert left is None or path.read_bytes() == whole[:left]
-    assert journal.position() is None
-    path.write_bytes(whole)  # and put back
-    assert adapter.run(12) == history_from_journal(path)
-    strict = Journal(path)
-    strict.rewind(journal.position())
-    path.unlink()
-    with pytest.raises(CheckpointError, match=r"are left: .* put the file back or choose"):
-        strict(RoundStarted(index=3, start=12, epochs=4))
-    with pytest.raises(OSError, match="are left"):
-        strict.position()
-
-
-def test_a_journal_that_cannot_be_written(tmp_path: Path) -> None:
-    nowhere = tmp_path / "no folder" / "journal"
-    adapter = adapter_of(mortal({}), {}, (Journal(nowhere),))
-    with pytest.raises(CheckpointError, match=r"cannot be written.*make room"):
-        adapter.run(4)
-    assert adapter.trainer.asked == []
-    later = Journal(nowhere, on_error="warn")
-    adapter = adapter_of(mortal({}), {}, (later,))
-    with pytest.warns(RuntimeWarning, match="its lines are kept for later"):
-        adapter.run(4)
-    with pytest.raises(OSError, match="No such file"):
-        later.position()
-    nowhere.parent.mkdir()
-    history = adapter.run(8)
-    assert history_from_journal(nowhere) == history
-
-
-def test_half_a_line_on_a_full_disk_is_taken_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    journal = Journal(tmp_path / "journal", on_error="warn")
-    adapter = adapter_of(mortal({}), {}, (journal,))
-    adapter.run(4)
-    before = (tmp_path / "journal").read_bytes()
-
-    class Full:
-        def __init__(self, *arguments: Any) -> None:
-            self.file = real(*arguments)
-
-        def __enter__(self) -> Any:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            self.file.close()
-
-        def tell(self) -> int:
-            return int(self.file.tell())
-
-        def write(self, data: bytes) -> None:
-            self.file.write(data[: len(data) // 2])
-            self.file.flush()
-            raise OSError("No space left on device")
-
-    real = open
-    with monkeypatch.context() as patch:
-        patch.setattr("builtins.open", Full)
-        with pytest.warns(RuntimeWarning, match="No space left"):
-            journal(RoundStarted(index=1, start=4, epochs=4))
-    assert (tmp_path / "journal").read_bytes() == before
-    history = adapter.run(8)
-    assert history_from_journal(tmp_path / "journal") == history
-
-
-def test_settings_that_cannot_work(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="on_error must be 'stop' or 'warn', got 'ignore'"):
-        Journal(tmp_path / "journal", on_error="ignore")  # type: ignore[arg-type]
-    with pytest.raises(CheckpointError, match="the journal cannot be read"):
-        read_journal(tmp_path / "journal")
-
-
-def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    parser = argparse.ArgumentParser()
-    command.register(parser.add_subparsers())
-    parsed = parser.parse_args(["journal", *arguments])
-    assert parsed.func(parsed) == 0
-    return capsys.readouterr().out
-
-
-def test_the_command_shows_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "journal"
-    history = journaled(path, {"bad": {0.1}}, 8)
-    with open(path, "ab") as file:
-        file.write(line(event="round_started", round=2, start=8, epochs=4))
-        file.write(lines_of(path)[2] and line(**lines_of(path)[2]) + b'{"torn')
-    headings, first, second, unfinished, torn = shown(capsys, str(path)).splitlines()
-    assert headings.split() == list(command.HEADINGS)
-    assert first.split()[:3] == ["0", "0-4", f"lr={history[0].candidate['lr']}"]
-    assert "4 (1 failed)" in first
-    assert history[1].reason in second
-    assert unfinished == "A round is not finished; tried so far: lr=0.03."
-    assert torn == "The last line is torn."
-
-
-def test_the_command_gives_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    history = journaled(tmp_path / "journal", {"bad": {0.03}}, 4)
-    found = json.loads(shown(capsys, str(tmp_path / "journal"), "--json"))
-    assert [round_["chosen"] for round_ in found] == [history[0].chosen]
-    assert " -  " in shown(capsys, str(tmp_path / "journal"))  # no gain over what failed

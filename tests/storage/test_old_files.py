@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import shutil
@@ -27,9 +26,11 @@ from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
 from dynhp.storage.codecs import decode, encode
 from dynhp.storage.journal import Journal
 from dynhp.storage.journal_reader import history_from_journal, read_journal
-from tests.support.old_files import OLD, copied, digest, end_after, end_of, gone_on_with, plain
-from tests.support.old_runs import CASES, EPOCHS, Killed, KillIn, LoopRun, made
+from tests.support.killing import Killed
+from tests.support.old_files import OLD, copied, digest, end_after, end_of, gone_on_with
+from tests.support.old_runs import CASES, EPOCHS, KillIn, LoopRun, made
 from tests.support.old_task import scored
+from tests.support.resuming import without_times
 
 ARCHIVES = [
     str(path.relative_to(OLD))
@@ -38,9 +39,7 @@ ARCHIVES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _fast_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+pytestmark = pytest.mark.usefixtures("_fast_disk")
 
 
 @pytest.fixture
@@ -78,7 +77,7 @@ def test_tries_that_are_on_file_save_training_and_their_loss_does_not_change_the
         path.unlink()
     adapter, end = made(name), end_of(f"runs/{name}")
     trainer: Any = adapter.trainer
-    assert plain(resume(folder, adapter)) == end["history"]
+    assert without_times(resume(folder, adapter)) == end["history"]
     assert trainer.calls > end["calls"]["middle"]
 
 
@@ -86,7 +85,7 @@ def test_tries_that_are_on_file_save_training_and_their_loss_does_not_change_the
 def test_a_run_from_the_beginning_ends_as_it_did(name: str) -> None:
     adapter = made(name)
     end = end_of(f"runs/{name}")
-    assert plain(adapter.run(EPOCHS)) == end["history"]
+    assert without_times(adapter.run(EPOCHS)) == end["history"]
     assert digest(adapter.trainer.get_state()) == end["state"]
 
 
@@ -144,7 +143,7 @@ def test_an_old_loop_is_gone_on_with_to_the_same_end(tmp_path: Path) -> None:
     with checkpoints(copied("loop/middle", tmp_path), again.loop.adapter, resume="must"):
         assert again.loop.adapter.epoch == 8
         again()
-    assert plain(again.loop.history) == end["history"]
+    assert without_times(again.loop.history) == end["history"]
     assert digest(again.loop.adapter.trainer.get_state()) == end["state"]
     over = 2 * (8 * 2 + 2)  # passes of the two rounds that were: eight tries, and the stretch
     assert again.passes == end["passes"] - over
@@ -161,7 +160,7 @@ def test_an_old_state_of_an_adapter_is_taken_back_and_goes_on_to_the_same_end(na
     assert json.loads(json.dumps(adapter.state_dict())) == saved
     (path,) = (OLD / "runs" / name / "between").glob("checkpoint-*.zip")
     adapter.trainer.set_state(decode(path.read_bytes())["trainer"])
-    assert plain(adapter.run(EPOCHS)) == end["history"]
+    assert without_times(adapter.run(EPOCHS)) == end["history"]
     assert digest(adapter.trainer.get_state()) == end["state"]
 
 
@@ -181,7 +180,7 @@ def test_an_old_schedule_is_replayed_to_the_same_weights(name: str) -> None:
 def test_an_old_journal_is_read(name: str) -> None:
     path = OLD / "journals" / f"{name}.jsonl"
     history = history_from_journal(path)
-    assert plain(history) == end_of("runs/racing")["history"]
+    assert without_times(history) == end_of("runs/racing")["history"]
     assert (history[0].seconds > 0) == (name != "without_seconds")
     assert not read_journal(path).torn
 
@@ -189,7 +188,7 @@ def test_an_old_journal_is_read(name: str) -> None:
 def test_an_old_journal_that_was_torn_is_read_up_to_there() -> None:
     journaled = read_journal(OLD / "journals" / "torn.jsonl")
     *before, last = end_of("runs/racing")["history"]
-    assert plain(journaled.history) == before
+    assert without_times(journaled.history) == before
     assert sorted(each.candidate["lr"] for each in journaled.unfinished) == sorted(
         each["candidate"]["lr"] for each in last["tries"]
     )

@@ -12,16 +12,16 @@ from dynhp.errors import CheckpointError
 from dynhp.storage.checkpoint import Agrees, checkpoints, resume, run_with_checkpoints
 from dynhp.storage.ranks import newest_of_all
 from dynhp.testing import NoisyQuadratic
-from tests.support.resuming import Killed
+from tests.support.killing import Killed
 
 
 class Ranked(NoisyQuadratic):
-    """One of two ranks; what the other says is made up."""
+    """One of two ranks; what the other says is given."""
 
-    def __init__(self, other: Any = lambda said: said, life: int | None = None) -> None:
+    def __init__(self, other: Any = lambda said: said, calls: int | None = None) -> None:
         super().__init__(seed=1)
         self.other = other
-        self.life = life
+        self.calls = calls
         self.heard: list[Any] = []
         self.trained = 0
 
@@ -30,7 +30,7 @@ class Ranked(NoisyQuadratic):
         return [said, self.other(said)]
 
     def train_k(self, k: int, hyperparameters: Any) -> None:
-        if self.trained == self.life:
+        if self.trained == self.calls:
             raise Killed
         self.trained += 1
         super().train_k(k, hyperparameters)
@@ -76,7 +76,7 @@ def test_a_checkpoint_that_another_rank_has_not_is_not_used(tmp_path: Path) -> N
 
 def test_where_another_rank_has_not_begun_all_begin(tmp_path: Path) -> None:
     with pytest.raises(Killed):
-        run_with_checkpoints(adapter_of(Ranked(life=0)), 8, checkpoint=tmp_path)
+        run_with_checkpoints(adapter_of(Ranked(calls=0)), 8, checkpoint=tmp_path)
     assert [path.name for path in tmp_path.glob("*.zip")] == ["checkpoint-00000000.zip"]
     with pytest.raises(CheckpointError, match="holds no checkpoint to go on from"):
         resume(tmp_path, adapter_of(Ranked(without_the_newest)))
@@ -87,7 +87,7 @@ def test_where_another_rank_has_not_begun_all_begin(tmp_path: Path) -> None:
 @pytest.mark.parametrize("knows", [True, False])
 def test_a_try_is_replayed_only_if_all_ranks_know_it(knows: bool, tmp_path: Path) -> None:
     with pytest.raises(Killed):
-        run_with_checkpoints(adapter_of(Ranked(life=2)), 4, checkpoint=tmp_path)
+        run_with_checkpoints(adapter_of(Ranked(calls=2)), 4, checkpoint=tmp_path)
     trainer = Ranked(lambda said: said if isinstance(said, list) else said and knows)
     history = run_with_checkpoints(adapter_of(trainer), 4, checkpoint=tmp_path)
     assert trainer.trained == (2 if knows else 4)

@@ -19,30 +19,28 @@ from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
 from dynhp.storage.codecs import encode
 from dynhp.storage.journal import Journal, history_from_journal
-from dynhp.storage.recording import Asked, Done, Place, Recording
+from dynhp.storage.recording import FinishedTry, RecordingExecutor, TryPlace, TryRequest
 from dynhp.testing import NoisyQuadratic, Quadratic
+from tests.support.killing import Killed
 from tests.support.resuming import (
     CASES,
     EPOCHS,
-    Killed,
     adapter_of,
     left_by,
-    live,
     mortal,
+    run_on,
     without_times,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(autouse=True)
-def _fast_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+pytestmark = pytest.mark.usefixtures("_fast_disk")
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_saving_changes_nothing(name: str, tmp_path: Path) -> None:
-    trainer, history = live(tmp_path, CASES[name])
+    trainer, history = run_on(tmp_path, CASES[name])
     plain = mortal(CASES[name])
     expected = adapter_of(plain, CASES[name]).run(EPOCHS)
     assert without_times(history) == without_times(expected)
@@ -52,29 +50,29 @@ def test_saving_changes_nothing(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("life", [3, 4, 7, 12])
+@pytest.mark.parametrize("calls", [3, 4, 7, 12])
 def test_a_run_that_dies_again_and_again_ends_the_same(
-    name: str, life: int, tmp_path: Path
+    name: str, calls: int, tmp_path: Path
 ) -> None:
     case = CASES[name]
-    calm, lives = tmp_path / "calm", 0
-    calm.mkdir()
-    trainer, expected = live(calm, case)
-    life += case.get("every", 1) - 1  # the stretches that are done anew in every life
+    undisturbed, starts = tmp_path / "undisturbed", 0
+    undisturbed.mkdir()
+    trainer, expected = run_on(undisturbed, case)
+    calls += case.get("every", 1) - 1  # the stretches that are done anew after every start
     while True:
-        lives += 1
+        starts += 1
         try:
-            survivor, history = live(tmp_path, case, life)
+            survivor, history = run_on(tmp_path, case, calls)
             break
         except Killed:
-            assert lives < 50
-    assert lives > 1
+            assert starts < 50
+    assert starts > 1
     assert without_times(history) == without_times(expected)
-    assert left_by(tmp_path, survivor) == left_by(calm, trainer)
+    assert left_by(tmp_path, survivor) == left_by(undisturbed, trainer)
 
 
-def lives_and_io(folder: Path, case: Any, fatal: int, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Die at the n-th step of writing files, as a kill does: nothing is cleaned up. Count them."""
+def killed_at_step(folder: Path, case: Any, fatal: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """End at the n-th step of writing files, as a kill does: nothing is cleaned up. Count them."""
     steps = 0
 
     def step(real: Any, *arguments: Any) -> Any:
@@ -97,53 +95,53 @@ def lives_and_io(folder: Path, case: Any, fatal: int, monkeypatch: pytest.Monkey
             return step(write, file, members)
 
         patch.setattr("dynhp.storage.codecs.archive.write", torn)
-        live(folder, case, epochs=6)
+        run_on(folder, case, epochs=6)
     return steps
 
 
 def test_death_at_every_step_of_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = CASES["racing"]
-    calm = tmp_path / "calm"
-    calm.mkdir()
-    trainer, expected = live(calm, case, epochs=6)
+    undisturbed = tmp_path / "undisturbed"
+    undisturbed.mkdir()
+    trainer, expected = run_on(undisturbed, case, epochs=6)
     counted = tmp_path / "counted"
     counted.mkdir()
-    total = lives_and_io(counted, case, -1, monkeypatch)
+    total = killed_at_step(counted, case, -1, monkeypatch)
     assert total > 40
     for fatal in range(1, total + 1):
         folder = tmp_path / str(fatal)
         folder.mkdir()
         with pytest.raises(Killed):
-            lives_and_io(folder, case, fatal, monkeypatch)
-        survivor, history = live(folder, case, epochs=6)
+            killed_at_step(folder, case, fatal, monkeypatch)
+        survivor, history = run_on(folder, case, epochs=6)
         assert without_times(history) == without_times(expected)
-        assert left_by(folder, survivor) == left_by(calm, trainer)
+        assert left_by(folder, survivor) == left_by(undisturbed, trainer)
         assert not list(folder.rglob("*.part"))
 
 
 def test_tries_that_were_done_are_not_trained_again(tmp_path: Path) -> None:
     case = CASES["grid"]
-    (tmp_path / "calm").mkdir()
-    calm, _ = live(tmp_path / "calm", case)
+    (tmp_path / "undisturbed").mkdir()
+    undisturbed, _ = run_on(tmp_path / "undisturbed", case)
     per_round = 4 * 2 + 1  # four tries of two epochs, and the stretch in one go
     for trained in range(per_round, 2 * per_round):  # in the second round
         folder = tmp_path / str(trained)
         folder.mkdir()
         with pytest.raises(Killed):
-            live(folder, case, trained)
-        second, _ = live(folder, case)
+            run_on(folder, case, trained)
+        second, _ = run_on(folder, case)
         done = (trained - per_round) // 2 * 2  # whole tries
-        assert second.asked == calm.asked[per_round + done :]
+        assert second.asked == undisturbed.asked[per_round + done :]
 
 
 def test_a_torn_try_is_trained_again_and_so_are_those_after_it(tmp_path: Path) -> None:
     case = CASES["grid"]
     with pytest.raises(Killed):
-        live(tmp_path, case, 8)  # all tries of the first round
+        run_on(tmp_path, case, 8)  # all tries of the first round
     files = sorted((tmp_path / "saved").glob("try-*.zip"))
     assert len(files) == 4
     files[1].write_bytes(files[1].read_bytes()[:-1])
-    second, history = live(tmp_path, case)
+    second, history = run_on(tmp_path, case)
     assert [k for k, _ in second.asked[:7]] == [1] * 6 + [2]
     assert history == adapter_of(mortal(case), case).run(EPOCHS)
 
@@ -151,7 +149,7 @@ def test_a_torn_try_is_trained_again_and_so_are_those_after_it(tmp_path: Path) -
 def test_tries_of_another_checkpoint_or_another_plan_are_not_used(tmp_path: Path) -> None:
     case = CASES["grid"]
     with pytest.raises(Killed):
-        live(tmp_path, case, 8)
+        run_on(tmp_path, case, 8)
     trainer = mortal(case)
     run_with_checkpoints(adapter_of(trainer, case), 2, checkpoint=tmp_path / "saved", journal=None)
     assert [k for k, _ in trainer.asked] == [1] * 8  # two epochs are all there are
@@ -162,11 +160,11 @@ def test_tries_of_another_plan_are_not_used_where_the_checkpoint_is_the_same(
     tmp_path: Path,
 ) -> None:
     case = CASES["grid"]
-    live(tmp_path, case, epochs=4, every=2)
+    run_on(tmp_path, case, epochs=4, every=2)
     with pytest.raises(Killed):
-        live(tmp_path, case, 4, epochs=12, every=2)
+        run_on(tmp_path, case, 4, epochs=12, every=2)
     assert len(list((tmp_path / "saved").glob("try-00000001-*.zip"))) == 2
-    third, history = live(tmp_path, case, epochs=5, every=2)
+    third, history = run_on(tmp_path, case, epochs=5, every=2)
     assert [k for k, _ in third.asked] == [1] * 4
     expected = adapter_of(mortal(case), case)
     assert [without_times(expected.run(4)), without_times(expected.run(5))][-1] == without_times(
@@ -176,15 +174,15 @@ def test_tries_of_another_plan_are_not_used_where_the_checkpoint_is_the_same(
 
 def test_tries_that_build_on_a_checkpoint_that_is_lost_are_trained_again(tmp_path: Path) -> None:
     case = CASES["grid"]
-    (tmp_path / "calm").mkdir()
-    calm, expected = live(tmp_path / "calm", case)
+    (tmp_path / "undisturbed").mkdir()
+    undisturbed, expected = run_on(tmp_path / "undisturbed", case)
     with pytest.raises(Killed):
-        live(tmp_path, case, 9 + 9 + 8)  # all tries of the third round
+        run_on(tmp_path, case, 9 + 9 + 8)  # all tries of the third round
     (tmp_path / "saved" / "checkpoint-00000002.zip").write_bytes(b"lost")
-    second, history = live(tmp_path, case)
-    assert second.asked == calm.asked[9:]
+    second, history = run_on(tmp_path, case)
+    assert second.asked == undisturbed.asked[9:]
     assert without_times(history) == without_times(expected)
-    assert left_by(tmp_path, second) == left_by(tmp_path / "calm", calm)
+    assert left_by(tmp_path, second) == left_by(tmp_path / "undisturbed", undisturbed)
 
 
 def test_more_epochs_can_be_added(tmp_path: Path) -> None:
@@ -198,20 +196,20 @@ def test_more_epochs_can_be_added(tmp_path: Path) -> None:
 def test_resume_goes_on_to_the_end_that_was_planned(tmp_path: Path) -> None:
     case = CASES["value"]
     with pytest.raises(Killed):
-        live(tmp_path, case, 20)
+        run_on(tmp_path, case, 20)
     trainer = mortal(case)
     journal = Journal(tmp_path / "journal", seconds=False)
     history = resume(tmp_path / "saved", adapter_of(trainer, case, (journal,)))
-    calm = tmp_path / "calm"
-    calm.mkdir()
-    undisturbed, expected = live(calm, case)
+    undisturbed = tmp_path / "undisturbed"
+    undisturbed.mkdir()
+    other, expected = run_on(undisturbed, case)
     assert without_times(history) == without_times(expected)
-    assert left_by(tmp_path, trainer) == left_by(calm, undisturbed)
+    assert left_by(tmp_path, trainer) == left_by(undisturbed, other)
 
 
 def test_a_finished_run_is_simply_given_back(tmp_path: Path) -> None:
-    _, history = live(tmp_path, CASES["grid"])
-    trainer, again = live(tmp_path, CASES["grid"])
+    _, history = run_on(tmp_path, CASES["grid"])
+    trainer, again = run_on(tmp_path, CASES["grid"])
     assert (again, trainer.asked) == (history, [])
 
 
@@ -266,55 +264,55 @@ def test_executor_and_callbacks_are_put_back(tmp_path: Path) -> None:
     assert len(seen) == 6
 
 
-class Notes(dict[Place, Done]):
-    """A notebook in memory."""
+class TriesInMemory(dict[TryPlace, FinishedTry]):
+    """A store of tries in memory."""
 
-    def find(self, place: Place) -> Done | None:
+    def find(self, place: TryPlace) -> FinishedTry | None:
         return self.get(place)
 
-    def note(self, place: Place, done: Done) -> None:
+    def note(self, place: TryPlace, done: FinishedTry) -> None:
         self[place] = done
 
 
-def outcomes(notes: Notes, *rates: float, keep: bool = True) -> list[Outcome]:
+def outcomes(store: TriesInMemory, *rates: float, keep: bool = True) -> list[Outcome]:
     trainer = NoisyQuadratic()
     jobs = [
         Job(origin=trainer.get_state(), candidate=Candidate({"lr": rate}), epochs=1)
         for rate in rates
     ]
-    recording = Recording(Serial(), notes)
+    recording = RecordingExecutor(Serial(), store)
     recording.begin(7)
-    found = []
+    given = []
     for outcome in recording.run(trainer, jobs, at=UNKNOWN_STATE):
         assert not outcome.in_place
         if keep:
             outcome.keep()
-        found.append(outcome)
-    return found
+        given.append(outcome)
+    return given
 
 
 def test_another_job_than_the_one_noted_is_refused() -> None:
-    notes = Notes()
-    outcomes(notes, 0.1, 0.2)
-    assert list(notes) == [Place(7, 0, 0), Place(7, 0, 1)]
-    assert notes[Place(7, 0, 1)].asked == Asked(
+    store = TriesInMemory()
+    outcomes(store, 0.1, 0.2)
+    assert list(store) == [TryPlace(7, 0, 0), TryPlace(7, 0, 1)]
+    assert store[TryPlace(7, 0, 1)].asked == TryRequest(
         candidate=Candidate({"lr": 0.2}), epochs=1, seed=None
     )
-    with pytest.raises(CheckpointError, match=r"try 1 in heat 0 of round 7 was .*0\.2.*0\.3"):
-        outcomes(notes, 0.1, 0.3)
+    with pytest.raises(CheckpointError, match=r"try 1 in stage 0 of round 7 was .*0\.2.*0\.3"):
+        outcomes(store, 0.1, 0.3)
 
 
 def test_a_state_that_was_not_kept_is_never_made_up() -> None:
-    notes = Notes()
-    outcomes(notes, 0.1, keep=False)
-    assert notes[Place(7, 0, 0)].kept is False
-    assert outcomes(notes, 0.1, keep=False)[0].series == notes[Place(7, 0, 0)].series
+    store = TriesInMemory()
+    outcomes(store, 0.1, keep=False)
+    assert store[TryPlace(7, 0, 0)].kept is False
+    assert outcomes(store, 0.1, keep=False)[0].series == store[TryPlace(7, 0, 0)].series
     with pytest.raises(CheckpointError, match="was behind when it was made and leads now"):
-        outcomes(notes, 0.1, keep=True)
+        outcomes(store, 0.1, keep=True)
 
 
 def test_an_adapter_that_has_trained_is_not_overwritten(tmp_path: Path) -> None:
-    live(tmp_path, CASES["grid"])
+    run_on(tmp_path, CASES["grid"])
     adapter = adapter_of(mortal({}), {})
     adapter.run(4)
     with pytest.raises(SettingsError, match="has trained 4 epochs of its own"):

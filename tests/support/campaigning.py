@@ -30,7 +30,7 @@ class Reaper:
         self.inner = Processes(make_trainer, workers=1, retries=0)
 
     def run(self, trainer: Any, jobs: Sequence[Job], *, at: Any) -> Iterator[Outcome]:
-        raise AssertionError("it can do better")
+        raise AssertionError("as_completed must be used instead")
 
     def as_completed(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Outcome]]:
         for place, outcome in self.inner.as_completed(jobs):
@@ -66,7 +66,7 @@ def picky(*, seed: int, bad: bool = False, **others: Any) -> dict[str, Any]:
     """A run that gives its settings back, or fails."""
     note(seed)
     if bad:
-        raise ValueError(f"seed {seed} is a bad one,\nas was told")
+        raise ValueError(f"seed {seed} is a bad one,\nas was said")
     return {
         "seen": seed,
         "others": others,
@@ -96,7 +96,7 @@ def bulky(*, seed: int, size: int = 3000) -> dict[str, Any]:
 
 
 def slow(*, seed: int) -> dict[str, Any]:
-    """A run that takes a minute from seed 2 on, unless it is told to hurry."""
+    """A run that takes a minute from seed 2 on, unless the environment says to hurry."""
     note(seed, os.getpid())
     if seed >= 2 and "CAMPAIGN_HURRY" not in os.environ:
         time.sleep(60)
@@ -107,24 +107,24 @@ class Unruly(BaseException):
     """Not an Exception."""
 
 
-class Mute(Exception):
-    """Cannot be told."""
+class MuteError(Exception):
+    """Cannot be written as text."""
 
     def __str__(self) -> str:
         raise RuntimeError("no words")
 
 
 def fated(*, fate: str) -> Any:
-    """A run that meets its fate, unless all fates were averted."""
+    """A run that ends as its setting says, unless the environment says that all is fixed."""
     note(fate)
-    if "CAMPAIGN_MENDED" in os.environ:
+    if "CAMPAIGN_FIXED" in os.environ:
         return {"fate": "averted"}
     _RAISED.get(fate, lambda: None)()
     return _RETURNED.get(fate, {"value": fate})
 
 
 def once(*, fate: str) -> dict[str, Any]:
-    """A run that meets its fate the first time only."""
+    """A run that ends as its setting says the first time only."""
     marker = Path(os.environ["CAMPAIGN_GO"])
     if not marker.exists():
         marker.touch()
@@ -149,7 +149,7 @@ _RAISED: dict[str, Callable[[], object]] = {
     "asserts": lambda: _raise(AssertionError()),
     "notes": _with_a_note,
     "unruly": lambda: _raise(Unruly("out of line")),
-    "mute": lambda: _raise(Mute()),
+    "mute": lambda: _raise(MuteError()),
     "leaves": lambda: sys.exit(3),
     "exits": lambda: os._exit(4),
     "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),

@@ -8,10 +8,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from dynhp import DynamicGridAdapter, History
-from dynhp.rounds.plain import history_to_plain
+from dynhp import DynamicGridAdapter
 from dynhp.storage.checkpoint import resume
 from dynhp.storage.codecs import encode
+from tests.support.resuming import without_times
 
 OLD = Path(__file__).resolve().parents[1] / "fixtures" / "before_layout"
 
@@ -31,21 +31,17 @@ def gone_on_with(run: str, where: str, adapter: DynamicGridAdapter, tmp_path: Pa
     """The end of an old run, broken off ``between`` rounds or in the ``middle`` of one."""
     history = resume(copied(f"{run}/{where}", tmp_path), adapter)
     trainer: Any = adapter.trainer
-    return {"history": plain(history), "state": digest(trainer.get_state()), "calls": trainer.calls}
+    return {
+        "history": without_times(history),
+        "state": digest(trainer.get_state()),
+        "calls": trainer.calls,
+    }
 
 
 def end_after(run: str, where: str) -> dict[str, Any]:
     """What ``gone_on_with`` gave with the code of before; no try that is on file is trained."""
     end = end_of(run)
     return {"history": end["history"], "state": end["state"], "calls": end["calls"][where]}
-
-
-def plain(history: History) -> list[dict[str, Any]]:
-    """The history without times, which no two runs have in common."""
-    rounds = history_to_plain(history)
-    for record in [*rounds, *(attempt for round_ in rounds for attempt in round_["tries"])]:
-        del record["seconds"]
-    return rounds
 
 
 def digest(state: Any) -> str:

@@ -37,6 +37,7 @@ from dynhp import (
     smoothed,
 )
 from dynhp.testing import Fragile, NoisyQuadratic
+from tests.support.killing import Killed, MortalTrainer
 
 EPOCHS, ADAPT_EVERY, TRY_FOR = 13, 4, 2  # three rounds of four epochs and one of one
 
@@ -128,44 +129,20 @@ class Wide(NoisyQuadratic):
         return {**measured, "fit": fit, "score": 1 / (1 + measured["loss"])}
 
 
-class Killed(BaseException):
-    """The lights went out."""
-
-
-class Mortal:
-    """A trainer that counts how often it is asked to train, and can be killed at such a call."""
-
-    def __init__(self, inner: Any) -> None:
-        self.calls = 0
-        self.left: int | None = None
-        self.inner = inner
-        self.get_state, self.set_state = inner.get_state, inner.set_state
-        self.metrics, self.reseed = inner.metrics, inner.reseed
-        self.hyperparameters = inner.hyperparameters
-
-    def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
-        if self.left is not None:
-            if self.left == 0:
-                raise Killed
-            self.left -= 1
-        self.calls += 1
-        self.inner.train_k(k, hyperparameters)
-
-
 def made(name: str, callbacks: Sequence[Callable[[Any], None]] = ()) -> DynamicGridAdapter:
     """The adapter of a case, around a new trainer."""
     case = CASES[name]
-    inner: Any = Fragile(Wide, bad=case["bad"], how="raise") if "bad" in case else Wide()
+    inner: Any = Fragile(Wide, bad=case["bad"], failure="raise") if "bad" in case else Wide()
     if "keep_best" in case:
         inner = KeepBest(inner, lowest("loss"))
-    ours = {"bad", "keep_best", "dies", "every"}
+    not_of_adapters = {"bad", "keep_best", "dies", "every"}
     settings = {"space": {"lr": RATES}, "criterion": lowest("loss"), **case}
     return DynamicGridAdapter(
-        Mortal(inner),
+        MortalTrainer(inner),
         adapt_every=ADAPT_EVERY,
         try_for=TRY_FOR,
         callbacks=callbacks,
-        **{key: value for key, value in settings.items() if key not in ours},
+        **{key: value for key, value in settings.items() if key not in not_of_adapters},
     )
 
 
@@ -187,7 +164,7 @@ class LoopRun:
         self.passes = 0
 
     def __call__(self, until: int | None = None) -> None:
-        """Run the loop, to its end or until the lights go out."""
+        """Run the loop, to its end or until it is killed."""
         for epoch in self.loop:
             if self.passes == until:
                 raise Killed

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.criteria import metrics_of
+from dynhp.criteria import lowest, metrics_of
 from dynhp.errors import AllTriesFailed
 from dynhp.proposers import FullGrid, Known
 from dynhp.records import Candidate, Metrics, Progress, Round, Try
@@ -22,10 +22,12 @@ from dynhp.spaces import Space
 
 Values = Mapping[str, Any]
 
+SPACE = Space({"lr": [0.01, 0.05, 0.2, 0.6], "momentum": [0.0, 0.5]})
+
 
 @dataclass
 class Entry:
-    """One copy of the state on trial."""
+    """One copy of the state that is tried."""
 
     candidate: Candidate
     seed: int | None
@@ -48,7 +50,7 @@ class Entry:
 
 
 @dataclass(kw_only=True)
-class Settings:
+class ReferenceSettings:
     """What both the adapter and the reference are given."""
 
     space: Space
@@ -65,7 +67,7 @@ class Settings:
         return DynamicGridAdapter(trainer, **(vars(self) | more))
 
 
-def reference(trainer: Any, given: Settings, epochs: int) -> list[Round]:
+def reference(trainer: Any, given: ReferenceSettings, epochs: int) -> list[Round]:
     """Run Algorithm 1, and give its rounds; a round that fails leaves the trainer where it was."""
     rng, current = np.random.default_rng(given.seed), given.space.start()
     rounds: list[Round] = []
@@ -86,7 +88,7 @@ def reference(trainer: Any, given: Settings, epochs: int) -> list[Round]:
 
 def _round(
     trainer: Any,
-    given: Settings,
+    given: ReferenceSettings,
     rng: np.random.Generator,
     rounds: list[Round],
     current: Candidate,
@@ -102,8 +104,9 @@ def _round(
         for stage in (*early, last):
             for racer in racers:
                 _train(trainer, racer, stage.epochs, given, progress)
-            pool = [best, *racers] if best and stage is last else racers
-            front = [pool[place] for place in rank([each.record() for each in pool])][: stage.keep]
+            ranked = [best, *racers] if best and stage is last else racers
+            order = rank([each.record() for each in ranked])
+            front = [ranked[place] for place in order][: stage.keep]
             racers = [racer for racer in racers if any(racer is each for each in front)]
         best = front[0] if front else None
     if best is None:
@@ -129,16 +132,20 @@ def _round(
     )
 
 
-def _known(given: Settings, rounds: list[Round], current: Candidate, entries: list[Entry]) -> Known:
+def _known(
+    given: ReferenceSettings, rounds: list[Round], current: Candidate, entries: list[Entry]
+) -> Known:
     tries = [entry.record() for entry in entries]
     return Known(space=given.space, current=current, history=rounds, tries=tries)
 
 
-def _seed(given: Settings, rng: np.random.Generator) -> int | None:
+def _seed(given: ReferenceSettings, rng: np.random.Generator) -> int | None:
     return int(rng.integers(2**63)) if given.randomness == "independent" else None
 
 
-def _train(trainer: Any, entry: Entry, epochs: int, given: Settings, progress: Progress) -> None:
+def _train(
+    trainer: Any, entry: Entry, epochs: int, given: ReferenceSettings, progress: Progress
+) -> None:
     trainer.set_state(copy.deepcopy(entry.state))
     if entry.seed is not None and not entry.epochs:
         trainer.reseed(entry.seed)
@@ -239,7 +246,7 @@ class Toy:
 
 
 def without_times(rounds: Sequence[Round]) -> list[dict[str, Any]]:
-    """What rounds say, as plain data that compares (nan equals nan), but for the clock."""
+    """What rounds say, as plain data that compares (nan equals nan), except the clock."""
     plain = [round_to_plain(round_) for round_ in rounds]
     for round_ in plain:
         for part in (round_, *round_["tries"]):
@@ -277,3 +284,18 @@ class Diary:
 
     def metrics(self) -> dict[str, float]:
         return {"loss": float(self.losses[self.diary[-1]]) if self.diary else 0.0}
+
+
+def toy_settings(**changes: Any) -> ReferenceSettings:
+    given: dict[str, Any] = {
+        "space": SPACE,
+        "criterion": lowest("loss"),
+        "adapt_every": 5,
+        "try_for": 2,
+    }
+    return ReferenceSettings(**(given | changes))
+
+
+def diary_adapter(trainer: Diary, values: Sequence[Any] | None = None, **more: Any) -> Any:
+    given: dict[str, Any] = {"criterion": lowest("loss"), "adapt_every": 4, "try_for": 2}
+    return DynamicGridAdapter(trainer, {"x": list(values or trainer.losses)}, **(given | more))

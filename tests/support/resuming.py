@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,17 +23,17 @@ from dynhp import (
     Racing,
     lowest,
 )
-from dynhp.records import Value
 from dynhp.rounds.plain import history_to_plain
 from dynhp.storage.checkpoint import run_with_checkpoints
 from dynhp.storage.codecs import encode
 from dynhp.storage.journal import Journal
 from dynhp.testing import Fragile, NoisyQuadratic
+from tests.support.killing import MortalTrainer
 
 EPOCHS, ADAPT_EVERY, TRY_FOR = 13, 4, 2
 RATES = (0.01, 0.03, 0.1, 0.3)
 
-# Proposers of one and of several waves, selections of one and of several heats, all that decides
+# Proposers of one and of several waves, selections of one and of several stages, all that decides
 # where the main line goes on from, and checkpoints that are rounds apart.
 CASES: dict[str, dict[str, Any]] = {
     "grid": {"proposer": FullGrid(), "selection": Best()},
@@ -45,37 +46,15 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-class Killed(BaseException):
-    """The lights went out."""
-
-
-class Mortal:
-    """A trainer that is killed when it has trained so often; what it was asked is on record."""
-
-    def __init__(self, inner: Any, life: int | None = None) -> None:
-        self.inner = inner
-        self.left = life
-        self.asked: list[tuple[int, Mapping[str, Value]]] = []
-        self.get_state, self.set_state = inner.get_state, inner.set_state
-        self.metrics, self.reseed = inner.metrics, inner.reseed
-
-    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
-        if self.left is not None:
-            if self.left == 0:
-                raise Killed
-            self.left -= 1
-        self.asked.append((k, dict(hyperparameters)))
-        self.inner.train_k(k, hyperparameters)
-
-
-def mortal(case: Mapping[str, Any], life: int | None = None) -> Mortal:
+def mortal(case: Mapping[str, Any], calls: int | None = None) -> MortalTrainer:
+    """The trainer of a case, which is killed after so many calls of ``train_k``."""
     inner: Any = NoisyQuadratic(noise=0.5, seed=4)
     if "bad" in case:
-        inner = Fragile(lambda: NoisyQuadratic(noise=0.5, seed=4), bad=case["bad"], how="raise")
+        inner = Fragile(lambda: NoisyQuadratic(noise=0.5, seed=4), bad=case["bad"], failure="raise")
         inner.reseed = inner.inner.reseed
     if case.get("keep_best"):
         inner = KeepBest(inner, lowest("loss"))
-    return Mortal(inner, life)
+    return MortalTrainer(inner, calls, powers=("reseed",))
 
 
 def adapter_of(
@@ -87,7 +66,7 @@ def adapter_of(
     adapt_every: int = ADAPT_EVERY,
     try_for: int = TRY_FOR,
 ) -> DynamicGridAdapter:
-    settings = {key: value for key, value in case.items() if key not in _OURS}
+    settings = {key: value for key, value in case.items() if key not in _NOT_OF_ADAPTERS}
     return DynamicGridAdapter(
         trainer,
         {"lr": rates},
@@ -99,18 +78,18 @@ def adapter_of(
     )
 
 
-_OURS = {"every", "bad", "keep_best"}
+_NOT_OF_ADAPTERS = {"every", "bad", "keep_best"}
 
 
-def live(
+def run_on(
     folder: Path,
     case: Mapping[str, Any],
-    life: int | None = None,
+    calls: int | None = None,
     epochs: int = EPOCHS,
     **more: Any,
-) -> tuple[Mortal, History]:
-    """One life of a run, from wherever it stands."""
-    trainer = mortal(case, life)
+) -> tuple[MortalTrainer, History]:
+    """Start or go on with the run in a folder, until its end or a kill after so many calls."""
+    trainer = mortal(case, calls)
     adapter = adapter_of(trainer, case, (Journal(folder / "journal", seconds=False),))
     settings = {"every": case.get("every", 1), **more}
     return trainer, run_with_checkpoints(adapter, epochs, checkpoint=folder / "saved", **settings)
@@ -124,6 +103,34 @@ def without_times(history: History) -> list[dict[str, Any]]:
     return plain
 
 
-def left_by(folder: Path, trainer: Mortal) -> tuple[bytes, bytes]:
+def left_by(folder: Path, trainer: MortalTrainer) -> tuple[bytes, bytes]:
     """All that must be the same however often a run was killed."""
     return encode(trainer.get_state()), (folder / "journal").read_bytes()
+
+
+def fresh(**settings: Any) -> DynamicGridAdapter:
+    """An adapter around a new trainer that is never killed."""
+    return adapter_of(mortal({}), settings)
+
+
+def fresh_history(*epochs: int) -> History:
+    """The history of a new run that was asked for so many epochs, one call after the other."""
+    adapter = fresh()
+    return [adapter.run(until) for until in epochs][-1]
+
+
+def saved_in(folder: Path) -> list[str]:
+    """The names of the checkpoints in a folder, the oldest first."""
+    return sorted(path.name for path in folder.glob("checkpoint-*.zip"))
+
+
+def journaled(
+    path: Path, case: Mapping[str, Any], epochs: int = EPOCHS, **settings: Any
+) -> History:
+    """The history of a run that wrote a journal."""
+    return adapter_of(mortal(case), case, (Journal(path, **settings),)).run(epochs)
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """The lines of a journal, read as JSON."""
+    return [json.loads(line) for line in path.read_text().splitlines()]

@@ -52,13 +52,15 @@ ordered_axes: st.SearchStrategy[Ordered] = scaled_lists | st.lists(
 ).map(lambda values: Ordered(*values))
 categorical_axes = ordered_axes.map(lambda axis: Categorical(*axis.values))
 ranges: st.SearchStrategy[Float | Int] = floats_axes() | int_axes()
-scaled_axes: st.SearchStrategy[Float | Int | Ordered] = ranges | scaled_lists
+# The list of all axes: a new one is added here, and to those with a scale where it has one.
 axes: st.SearchStrategy[Axis] = ranges | ordered_axes | categorical_axes
+scaled_axes: st.SearchStrategy[Float | Int | Ordered] = ranges | scaled_lists
+small_axes = int_axes().filter(lambda axis: axis.points < 8) | ordered_axes | categorical_axes
 
 
 def spaces(of: st.SearchStrategy[Any] = axes, *, largest: int = 3) -> st.SearchStrategy[Space]:
     return st.lists(of, min_size=1, max_size=largest).map(
-        lambda found: Space({f"axis{i}": axis for i, axis in enumerate(found)})
+        lambda listed: Space({f"axis{i}": axis for i, axis in enumerate(listed)})
     )
 
 
@@ -95,15 +97,17 @@ def luck(rng: np.random.Generator) -> Scores:
 
 
 @dataclass
-class Played:
+class ProposedRound:
+    """One round as a proposer sees it: what it knew, its waves, and what came of them."""
+
     known: Known
     waves: list[list[Candidate]]
     round: Round
 
 
-def play(
+def run_proposer(
     proposer: Proposer, space: Space, current: Candidate, scores: Scores, *, rounds: int
-) -> Iterator[Played]:
+) -> Iterator[ProposedRound]:
     """What an adapter does with a proposer, as far as the proposer can see."""
     rng = np.random.default_rng(0)
     history: list[Round] = []
@@ -135,7 +139,7 @@ def play(
             reason="",
             metrics={},
         )
-        yield Played(known, waves, round_)
+        yield ProposedRound(known, waves, round_)
         history.append(round_)
         current = round_.candidate
 

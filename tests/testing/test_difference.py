@@ -16,7 +16,7 @@ NAN = float("nan")
 
 
 class Tensor:
-    """Quacks like a tensor of a framework; ``numpy`` refuses where it is told to."""
+    """Quacks like a tensor of a framework; ``numpy`` raises ``refuses`` where that is given."""
 
     def __init__(self, values: Any, *, refuses: type[Exception] | None = None) -> None:
         self.values, self.refuses = np.asarray(values, dtype=np.float32), refuses
@@ -92,9 +92,9 @@ class Name:
 
 
 def cyclic(x: int) -> list[Any]:
-    found: list[Any] = [x]
-    found.append(found)
-    return found
+    items: list[Any] = [x]
+    items.append(items)
+    return items
 
 
 EQUAL = [
@@ -172,17 +172,17 @@ def test_no_difference(a: Any, b: Any) -> None:
     assert difference(a, b) is None
 
 
-@pytest.mark.parametrize(("a", "b", "told"), DIFFERENT)
-def test_the_first_difference_and_its_path(a: Any, b: Any, told: str) -> None:
-    found = difference(a, b)
-    assert found is not None
-    assert found == told or (told.endswith(("(", "[", " of")) and found.startswith(told))
+@pytest.mark.parametrize(("a", "b", "place"), DIFFERENT)
+def test_the_first_difference_and_its_path(a: Any, b: Any, place: str) -> None:
+    seen = difference(a, b)
+    assert seen is not None
+    assert seen == place or (place.endswith(("(", "[", " of")) and seen.startswith(place))
 
 
 def test_an_attribute_only_one_of_them_has() -> None:
-    one, other = Record(np.ones(2)), Record(np.ones(2))  # whose == gives no answer
-    one.extra = 2  # type: ignore[attr-defined]
-    assert difference(one, other) == "reduce(state)[2]['extra']: not there in the second"
+    first, second = Record(np.ones(2)), Record(np.ones(2))  # whose == gives no answer
+    first.extra = 2  # type: ignore[attr-defined]
+    assert difference(first, second) == "reduce(state)[2]['extra']: not there in the second"
 
 
 def test_iterators_among_what_pickle_stores_are_read() -> None:

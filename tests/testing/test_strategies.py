@@ -40,8 +40,8 @@ def test_candidates_lie_in_their_space(data: st.DataObject) -> None:
 def test_candidates_lie_between_grid_points_too() -> None:
     space = find(spaces(), lambda space: isinstance(space["a"], Float), settings=QUICK)
     grid = space["a"].grid()
-    found = find(candidates(space), lambda found: found["a"] not in grid, settings=QUICK)
-    assert space.admits(found)
+    between = find(candidates(space), lambda drawn: drawn["a"] not in grid, settings=QUICK)
+    assert space.admits(between)
 
 
 @settings(max_examples=15)
@@ -51,14 +51,14 @@ def test_toy_trainers_obey_the_laws(toy: Toy) -> None:
     check_trainer(make, space, epochs=1, another_process=False)
 
 
-def fails(toy: Toy, how: str) -> bool:
+def fails(toy: Toy, failure: str) -> bool:
     trainer = toy[0]()
-    return isinstance(trainer, Fragile) and trainer.how == how
+    return isinstance(trainer, Fragile) and trainer.failure == failure
 
 
-@pytest.mark.parametrize("how", ["raise", "nan"])
-def test_some_toys_fail_for_some_values_but_not_for_all(how: str) -> None:
-    make, space = find(toy_trainers(), lambda toy: fails(toy, how), settings=QUICK)
+@pytest.mark.parametrize("failure", ["raise", "nan"])
+def test_some_toys_fail_for_some_values_but_not_for_all(failure: str) -> None:
+    make, space = find(toy_trainers(), lambda toy: fails(toy, failure), settings=QUICK)
     trainer = make()
     assert isinstance(trainer, Fragile)
     assert 0 < len(set(trainer.bad)) < len(space.grid())
@@ -75,5 +75,6 @@ def test_hypothesis_is_asked_for(
     strategy: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "hypothesis", None)
+    monkeypatch.delitem(sys.modules, strategy.__module__)
     with pytest.raises(ImportError, match="pip install hypothesis"):
-        strategy()
+        exec(f"from {strategy.__module__} import {strategy.__name__}")

@@ -107,13 +107,13 @@ def test_restore(before: list[float], value: float) -> None:
 
 def test_states_share_the_best_and_copy_nothing() -> None:
     trainer = walked(3.0, 1.0)
-    one = trainer.get_state()
+    earlier = trainer.get_state()
     trainer.train_k(2, {"x": 2.0})
-    two = trainer.get_state()
-    assert one.best is two.best
-    assert one.best == [3.0]
-    trainer.set_state(one)
-    assert trainer.get_state().best is one.best
+    later = trainer.get_state()
+    assert earlier.best is later.best
+    assert earlier.best == [3.0]
+    trainer.set_state(earlier)
+    assert trainer.get_state().best is earlier.best
 
 
 def test_a_new_best_does_not_change_what_was_handed_out() -> None:

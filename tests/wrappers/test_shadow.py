@@ -268,13 +268,13 @@ def test_where_both_fail_the_error_is_raised() -> None:
 
 def test_a_broken_contract_is_nobodys_bad_luck() -> None:
     class Overwritten(Quadratic):
-        told = 0.1
+        reported = 0.1
 
         def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
             super().train_k(k, hyperparameters)
 
         def hyperparameters(self) -> dict[str, Any]:
-            return {"lr": self.told}
+            return {"lr": self.reported}
 
     adapter = DynamicGridAdapter(
         Overwritten(),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dynhp._checks import pickled_factory, require_at_least, require_time_limit
+from dynhp._checks import pickled_factory, require_time_limit, require_whole
 from dynhp.errors import ContractError
 from dynhp.rounds.jobs import Job, Outcome
 from dynhp.trainer import State, Trainer
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dynhp.executors.pool.workers import WorkerPool
 
 # The checks are here for executors outside of the core, which import nothing private.
-__all__ = ["PooledExecutor", "name_of", "pickled_factory", "require_at_least", "require_time_limit"]
+__all__ = ["PooledExecutor", "name_of", "pickled_factory", "require_whole", "require_time_limit"]
 
 _Outcomes: TypeAlias = Generator[tuple[int, Outcome], None, None]
 
@@ -66,8 +66,8 @@ class PooledExecutor:
         time_limit: float | None = None,
         shown_as: str = "PooledExecutor",
     ) -> None:
-        self.workers = require_at_least(1, "PooledExecutor: workers", workers)
-        self.retries = require_at_least(0, "PooledExecutor: retries", retries)
+        self.workers = require_whole("PooledExecutor: workers", workers, least=1)
+        self.retries = require_whole("PooledExecutor: retries", retries, least=0)
         self.time_limit = require_time_limit("PooledExecutor: time_limit", time_limit)
         self._make_transport = make_transport
         self._shown_as = shown_as

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dynhp._checks import pickled_factory, require_at_least, require_time_limit
+from dynhp._checks import pickled_factory, require_time_limit, require_whole
 from dynhp.executors.pool.base import PooledExecutor, name_of
 from dynhp.rounds.jobs import Job, Outcome
 from dynhp.trainer import State, Trainer
@@ -51,9 +51,9 @@ class Processes:
         retries: int = 2,
     ) -> None:
         self.make_trainer = make_trainer
-        self.workers = require_at_least(1, "Processes: workers", workers)
+        self.workers = require_whole("Processes: workers", workers, least=1)
         self.time_limit = require_time_limit("Processes: time_limit", time_limit)
-        self.retries = require_at_least(0, "Processes: retries", retries)
+        self.retries = require_whole("Processes: retries", retries, least=0)
         self._pooled = PooledExecutor(
             partial(_transport, pickled_factory("Processes", make_trainer)),
             workers=workers,

@@ -13,17 +13,15 @@ from dynhp.errors import DamagedFile
 Buffer: TypeAlias = bytes | bytearray | memoryview
 """Raw bytes; a memoryview must be flat, one byte per item."""
 
-# Members are stored, never compressed: sizes cannot lie, and a bomb has nothing to unfold. Sizes
-# always stand in zip64 fields, so that small and large files have one form and one reader.
+# Members are stored, never compressed, so that no small file becomes a large one when it is read.
+# Sizes are always in zip64 fields, so that small and large files have one form and one reader.
 _LOCAL = struct.Struct("<4s5HL2L2H2H2Q")
 _CENTRAL = struct.Struct("<4s6HL2L5H2L2H3Q")
 _END64 = struct.Struct("<4sQ2H2L4Q")
 _LOCATOR = struct.Struct("<4sLQL")
 _END = struct.Struct("<4s4H2LH")
-_VERSION, _DATE = (
-    45,
-    0x21,
-)  # zip64; the first of January 1980, so that bytes never depend on a clock
+_VERSION = 45  # the first with zip64
+_DATE = 0x21  # the first of January 1980, so that bytes never depend on a clock
 _MANY, _HUGE = 0xFFFF, 0xFFFFFFFF  # "see the zip64 field"
 _COMMENT = b"dynhp sha256 "
 _DIGEST = 64  # hexadecimal digits at the very end of the file
@@ -31,7 +29,7 @@ _CHUNK = 1 << 20
 
 
 def name_of(place: int) -> str:
-    """What the member at this place is called: the JSON, then the buffers it speaks of."""
+    """What the member at this place is called: the JSON, then the buffers it refers to."""
     return f"buffers/{place - 1}" if place else "state.json"
 
 
@@ -55,16 +53,16 @@ def write(file: BinaryIO, members: Sequence[Buffer]) -> str:
 
 def read(file: BinaryIO) -> list[bytearray]:
     """Read the members back; memory grows with the file's real size, whatever it claims."""
-    reader = _Reader(file)
+    reader = _ArchiveReader(file)
     members: list[bytearray] = []
     facts: list[tuple[int, int]] = []
     while (signature := reader.take(4)) == b"PK\3\4":
         place = len(members)
-        head = signature + reader.take(_LOCAL.size + len(name_of(place)) - 4)
-        size = int.from_bytes(head[-16:-8], "little")
+        header = signature + reader.take(_LOCAL.size + len(name_of(place)) - 4)
+        size = int.from_bytes(header[-16:-8], "little")
         member = reader.take(size)
         facts.append((zlib.crc32(member), size))
-        if head != _local(place, *facts[place]):
+        if header != _local(place, *facts[place]):
             raise DamagedFile(f"the header of {name_of(place)} is not as it was written")
         members.append(member)
     directory = _directory(facts)
@@ -78,8 +76,8 @@ def read(file: BinaryIO) -> list[bytearray]:
     return members
 
 
-class _Reader:
-    """Reads on and keeps count, of a file whose real size is known."""
+class _ArchiveReader:
+    """Reads a file whose real size is known, and counts what is left of it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -107,21 +105,21 @@ class _Reader:
 
 def _local(place: int, crc: int, size: int) -> bytes:
     name = name_of(place).encode()
-    head = _LOCAL.pack(
+    header = _LOCAL.pack(
         *(b"PK\3\4", _VERSION, 0, 0, 0, _DATE, crc, _HUGE, _HUGE, len(name), 20),
         *(1, 16, size, size),
     )
-    return head[:-20] + name + head[-20:]
+    return header[:-20] + name + header[-20:]
 
 
 def _central(place: int, crc: int, size: int, offset: int) -> bytes:
     name = name_of(place).encode()
-    head = _CENTRAL.pack(
+    header = _CENTRAL.pack(
         *(b"PK\1\2", _VERSION, _VERSION, 0, 0, 0, _DATE, crc, _HUGE, _HUGE),
         *(len(name), 28, 0, 0, 0, 0, _HUGE),
         *(1, 24, size, size, offset),
     )
-    return head[:-28] + name + head[-28:]
+    return header[:-28] + name + header[-28:]
 
 
 def _directory(facts: Sequence[tuple[int, int]]) -> bytes:

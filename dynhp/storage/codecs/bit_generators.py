@@ -1,4 +1,4 @@
-"""States of numpy's bit generators, checked before numpy believes them."""
+"""States of numpy's bit generators, checked before numpy takes them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = {
     )
 }
 
-# numpy takes a position on trust and reads its memory there.
+# numpy does not check a position, and reads its memory there.
 _HIGHEST = {
     "pos": 624,
     "buffer_pos": 4,
@@ -42,18 +42,18 @@ def from_plain(plain: Any) -> Any:
     return bits
 
 
-def _require_like(found: Any, model: Any, name: str) -> None:
+def _require_like(state: Any, model: Any, name: str) -> None:
     """Refuse what has other names, types, lengths or numbers than the state of a sound one."""
     if isinstance(model, dict):
-        sound = isinstance(found, dict) and found.keys() == model.keys()
+        sound = isinstance(state, dict) and state.keys() == model.keys()
         for key in model if sound else ():
-            _require_like(found[key], model[key], key)
+            _require_like(state[key], model[key], key)
     elif isinstance(model, np.ndarray):
         kind = (model.dtype, model.shape)
-        sound = isinstance(found, np.ndarray) and (found.dtype, found.shape) == kind
+        sound = isinstance(state, np.ndarray) and (state.dtype, state.shape) == kind
     elif isinstance(model, str):
-        sound = found == model
+        sound = state == model
     else:
-        sound = type(found) is int and 0 <= found <= _HIGHEST[name]
+        sound = type(state) is int and 0 <= state <= _HIGHEST[name]
     if not sound:
-        raise ValueError(f"no bit generator of numpy has such a {name}: {reprlib.repr(found)}")
+        raise ValueError(f"no bit generator of numpy has such a {name}: {reprlib.repr(state)}")

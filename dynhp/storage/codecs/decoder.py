@@ -1,8 +1,7 @@
-"""From JSON and raw buffers back to a state, believing nothing."""
+"""From JSON and raw buffers back to a state, with everything checked."""
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from array import array
@@ -16,31 +15,12 @@ from dynhp.storage.codecs.encoder import MOST_LEVELS, is_storable
 from dynhp.storage.codecs.registry import BY_NAME
 from dynhp.storage.codecs.sharing import MOST_SHARED, weight_of
 
-__all__ = ["MOST_JSON", "MOST_STATE", "Decoder", "strict_json"]
-
-MOST_JSON = 64 << 20
-"""The most bytes of JSON in a line; the worst of it takes some thirty times as much memory."""
+__all__ = ["MOST_STATE", "Decoder"]
 
 MOST_STATE = 16 << 20
 """The most bytes of JSON in a state; made into one, the worst takes sixty times as much memory."""
 
 _NUMBERED = {"list", "dict", "$bytearray", "$array", "$dict", "$codec"}  # what "$same" may mean
-
-
-def strict_json(data: bytes | bytearray, *, most: int = MOST_JSON) -> Any:
-    """Read JSON that was written by this library; whatever JSON leaves open is refused."""
-    if len(data) > most:
-        raise DamagedFile(f"{len(data)} bytes of JSON are more than {most}")
-    try:
-        return json.loads(
-            data.decode("ascii"),
-            parse_constant=_no_constant,
-            parse_int=_int,
-            parse_float=_float,
-            object_pairs_hook=_no_twins,
-        )
-    except (ValueError, RecursionError) as error:
-        raise DamagedFile(f"the JSON in it cannot be read ({error})") from None
 
 
 class Decoder:
@@ -53,7 +33,7 @@ class Decoder:
         self._made: list[Any] = []
         self._weights = array("q")  # of what was made
         self._weight = self._shared = 0
-        self._ways: Mapping[str, Callable[[Any], Any]] = {
+        self._decoders: Mapping[str, Callable[[Any], Any]] = {
             "$int": _long,
             "$float": lambda text: struct.unpack(">d", bytes.fromhex(text))[0],
             "$complex": self._complex,
@@ -75,19 +55,19 @@ class Decoder:
         except (DamagedFile, CodecError, MemoryError):
             raise
         except Exception as error:
-            raise DamagedFile(f"it says what no state can be ({error})") from error
+            raise DamagedFile(f"it describes no possible state ({error})") from error
         if self._used != len(self._buffers):
-            raise DamagedFile(f"of {len(self._buffers)} buffers only {self._used} are spoken of")
+            raise DamagedFile(f"of {len(self._buffers)} buffers only {self._used} are used")
         return state
 
     def node(self, node: Any) -> Any:
-        """The value that this node of JSON speaks of."""
+        """The value that this node of JSON stands for."""
         if type(node) not in (list, dict):
             self._weight += weight_of(node)
             return node
         self._depth += 1
         if self._depth > 3 * MOST_LEVELS:
-            raise ValueError("a tower that nobody has built")
+            raise ValueError("things lie in it at more levels than can be stored")
         before = self._weight
         tag, value = self._container(node)
         self._depth -= 1
@@ -104,10 +84,10 @@ class Decoder:
         if not any(key.startswith("$") for key in node):
             return "dict", {key: self.node(item) for key, item in node.items()}
         ((tag, content),) = node.items()
-        return tag, self._ways[tag](content)
+        return tag, self._decoders[tag](content)
 
     def _same(self, number: Any) -> Any:
-        """What was made before; a small file must not tell a tower of copies."""
+        """What was made before; a small file must not stand for endless copies."""
         if type(number) is not int or not 0 <= number < len(self._made):
             raise ValueError(f"{number!r} is none of {len(self._made)} things"[:200])
         self._weight += self._weights[number]
@@ -145,19 +125,19 @@ class Decoder:
         return turned.transpose([axes.index(axis) for axis in range(len(axes))])
 
     def _dict(self, pairs: Any) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
+        items: dict[Any, Any] = {}
         for pair in _list(pairs):
             key, item = map(self.node, _list(pair))
-            found[key] = item
-        if len(found) != len(pairs):
+            items[key] = item
+        if len(items) != len(pairs):
             raise ValueError("a dictionary has a key twice")
-        return found
+        return items
 
     def _registered(self, parts: Any) -> Any:
         name, node = _list(parts)
         if name not in BY_NAME:
             raise CodecError(
-                f"the state holds a {name!r}, which nobody has registered{nearest(name, BY_NAME)}. "
+                f"the state holds a {name!r}, which is not registered{nearest(name, BY_NAME)}. "
                 "Import the package that does (dynhp_torch for tensors) or call register_codec"
             )
         plain = self.node(node)
@@ -195,27 +175,3 @@ def _scalar(parts: Any) -> Any:
     if len(raw) != dtype.itemsize:
         raise ValueError(f"{len(raw)} bytes are no {name}")
     return np.ndarray((), dtype, buffer=raw)[()]
-
-
-def _int(digits: str) -> int:
-    if len(digits) > 400:
-        raise ValueError(f"a number of {len(digits)} digits")
-    return int(digits)
-
-
-def _float(digits: str) -> float:
-    value = float(digits)
-    if not math.isfinite(value):
-        raise ValueError(f"{digits[:40]} is no finite number")
-    return value
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
-
-
-def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("an object has a name twice")
-    return found

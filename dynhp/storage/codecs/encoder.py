@@ -17,7 +17,7 @@ from dynhp.storage.codecs.sharing import MOST_SHARED, Key, Views, key_of, weight
 __all__ = ["MOST_LEVELS", "Encoder", "is_storable"]
 
 MOST_LEVELS = 100
-LONGEST_NUMBER = 1000  # bits, as decimal digits; longer ones are told in hexadecimal
+LONGEST_NUMBER = 1000  # bits, as decimal digits; longer ones are written in hexadecimal
 
 
 def is_storable(dtype: np.dtype[Any]) -> bool:
@@ -27,8 +27,8 @@ def is_storable(dtype: np.dtype[Any]) -> bool:
     return np.dtype(dtype.str) == dtype  # not so with fields, nor with types of extensions
 
 
-class _Met(NamedTuple):
-    """A thing that was told: its number, its weight, and itself, so that it stays where it is."""
+class _Encoded(NamedTuple):
+    """A thing that was encoded: its number, its weight, and itself, which keeps its id in use."""
 
     number: int
     weight: int
@@ -41,11 +41,11 @@ class Encoder:
     def __init__(self) -> None:
         self.buffers: list[Buffer] = []
         self._path: list[Any] = []
-        self._above: set[int] = set()  # the containers around the present place
-        self._met: dict[Key, _Met] = {}
+        self._above: set[int] = set()  # the containers around the current place
+        self._encoded: dict[Key, _Encoded] = {}
         self._views = Views()
         self._weight = self._shared = 0
-        self._ways: Mapping[type, Callable[[Any], Any]] = {
+        self._encoders: Mapping[type, Callable[[Any], Any]] = {
             type(None): _as_it_is,
             bool: _as_it_is,
             int: _int,
@@ -70,9 +70,9 @@ class Encoder:
         """What JSON says about this value."""
         kind = type(value)
         self._weight += weight_of(value)
-        way = self._ways.get(kind)
-        if way is not None:
-            return way(value)
+        encoder = self._encoders.get(kind)
+        if encoder is not None:
+            return encoder(value)
         if isinstance(value, np.generic):
             return self._scalar(value)
         if kind in BY_TYPE:
@@ -85,7 +85,7 @@ class Encoder:
         )
 
     def where(self) -> str:
-        """The path to the present place, as one would write it in Python."""
+        """The path to the current place, as it is written in Python."""
         return "state" + "".join(f"[{key!r}]" for key in self._path)
 
     def _at(self, key: Any, value: Any) -> Any:
@@ -95,20 +95,20 @@ class Encoder:
         return node
 
     def _once(self, value: Any, encode: Callable[[], Any]) -> Any:
-        """Tell a thing, or where it was told; things count in the order in which they are told."""
+        """Encode a thing, or refer to where it was: things are numbered as their encoding ends."""
         key = key_of(value)
-        met = self._met.get(key)
-        if met is None:
+        earlier = self._encoded.get(key)
+        if earlier is None:
             before = self._weight
             node = encode()
             weight = self._weight - before + weight_of(value)
-            self._met[key] = _Met(len(self._met), weight, value)
+            self._encoded[key] = _Encoded(len(self._encoded), weight, value)
             return node
-        self._weight += met.weight
-        self._shared += met.weight
+        self._weight += earlier.weight
+        self._shared += earlier.weight
         if self._shared > MOST_SHARED:
             raise CodecError(f"{self.where()}: too much of the state is shared; make copies of it")
-        return {"$same": met.number}
+        return {"$same": earlier.number}
 
     def _inside(self, value: Any, encode: Callable[[], Any]) -> Any:
         if id(value) in self._above:
@@ -139,7 +139,7 @@ class Encoder:
         return {"$tuple": items}
 
     def _dict(self, value: dict[Any, Any]) -> Any:
-        # Names speak for themselves; any other key is a value of its own.
+        # JSON has names for keys; any other key is encoded as a value.
         if all(type(key) is str and key.isascii() and key[:1] != "$" for key in value):
             return self._inside(value, lambda: {key: self._at(key, value[key]) for key in value})
         pairs = self._inside(
@@ -184,7 +184,7 @@ class Encoder:
 
 
 def _order(value: np.ndarray[Any, Any]) -> Any:
-    """The axes as they lie in memory, for sums come out differently in another order."""
+    """The axes as they lie in memory, because sums come out differently in another order."""
     if value.flags.c_contiguous or value.flags.f_contiguous:
         return "C" if value.flags.c_contiguous else "F"
     axes = sorted(range(value.ndim), key=lambda axis: -abs(value.strides[axis]))

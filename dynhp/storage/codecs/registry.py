@@ -1,4 +1,4 @@
-"""Which further types a state may hold, and how each is told in plain data."""
+"""Which further types a state may hold, and how each becomes plain data."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dynhp._checks import require_name
 from dynhp.errors import SettingsError
 
 __all__ = ["register_codec", "register_dataclass"]
@@ -32,10 +33,10 @@ BY_NAME: dict[str, Codec] = {}
 def register_codec(
     kind: type, *, name: str, to_plain: Callable[[Any], Any], from_plain: Callable[[Any], Any]
 ) -> None:
-    """Let states hold things of this very type (not of subclasses), told in plainer things.
+    """Let states hold things of this very type (not of subclasses), stored as plainer things.
 
-    ``name`` is what files call the type: never change it. ``from_plain`` may meet anything a
-    hostile file says, and must refuse what it does not expect.
+    ``name`` is what files call the type: never change it. ``from_plain`` may be given
+    anything that a hostile file says, and must refuse what it does not expect.
 
     >>> from fractions import Fraction
     >>> register_codec(Fraction, name="example.fraction",
@@ -47,8 +48,7 @@ def register_codec(
     """
     if not isinstance(kind, type) or kind in BUILT_IN or issubclass(kind, np.generic):
         raise SettingsError(f"register_codec: a type not stored already is needed, got {kind!r}")
-    if not isinstance(name, str) or not name:
-        raise SettingsError(f"register_codec: name must be a word for {kind!r}, got {name!r}")
+    require_name(f"register_codec: the name of {kind!r}", name)
     other = BY_NAME.get(name)
     if other is not None and _full_name(other.kind) != _full_name(kind):
         raise SettingsError(
@@ -60,7 +60,7 @@ def register_codec(
 
 
 def register_dataclass(kind: type, *, name: str) -> None:
-    """Let states hold things of this dataclass, told by their fields.
+    """Let states hold things of this dataclass, stored by their fields.
 
     >>> @dataclass(frozen=True)
     ... class Counts:
@@ -88,5 +88,5 @@ def register_dataclass(kind: type, *, name: str) -> None:
 
 
 def _full_name(kind: type) -> str:
-    # A module that is imported anew makes its classes anew; that is no other type.
+    # A module that is imported again makes its classes again; they are the same types.
     return f"{kind.__module__}.{kind.__qualname__}"

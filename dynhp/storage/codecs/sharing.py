@@ -1,4 +1,4 @@
-"""Which things in a state are one and the same, and which arrays look at one memory."""
+"""Which things in a state are one and the same, and which arrays share memory."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dynhp.errors import CodecError
 __all__ = ["MOST_SHARED", "Key", "Views", "key_of", "weight_of"]
 
 MOST_SHARED = 16 << 20
-"""The most that may be told again by reference: whoever prints or copies the state meets it all."""
+"""The most that may be stored by reference: printing or copying the state repeats it all."""
 
 Key: TypeAlias = int | tuple[Any, ...]
 
 
 def key_of(thing: Any) -> Key:
-    """What two names of one thing have in common, while the thing is alive."""
+    """What identifies a thing, under whatever name, while it is alive."""
     if type(thing) is np.ndarray and thing.size:  # two objects may be the same array
         return _address(thing), thing.shape, thing.strides, thing.dtype.str
     return id(thing)
@@ -39,7 +39,7 @@ class _View(NamedTuple):
 
 
 class Views:
-    """The arrays of one state, each told once."""
+    """The arrays of one state, each noted once."""
 
     def __init__(self) -> None:
         self._views: list[_View] = []

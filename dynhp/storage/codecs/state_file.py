@@ -1,4 +1,4 @@
-"""States as files without pickle: JSON for the structure, raw buffers for what is large."""
+"""States written to files and read back, and the codecs of the types that come with the library."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import numpy as np
 from dynhp.errors import CodecError, DamagedFile
 from dynhp.records import Candidate
 from dynhp.storage.codecs import archive, bit_generators
-from dynhp.storage.codecs.decoder import MOST_STATE, Decoder, strict_json
+from dynhp.storage.codecs.decoder import MOST_STATE, Decoder
 from dynhp.storage.codecs.encoder import Encoder
+from dynhp.storage.codecs.json_text import strict_json
 from dynhp.storage.codecs.registry import register_codec, register_dataclass
 
 __all__ = ["decode", "encode", "read_state", "register_codec", "register_dataclass"]
@@ -45,7 +46,7 @@ def write_state(state: Any, file: BinaryIO) -> str:
 def read_state(file: BinaryIO) -> Any:
     """Read the state back from a file, or refuse one that is not exactly as it was written.
 
-    Nothing in the file is ever executed, and no more memory is taken than its real size calls for.
+    Nothing in the file is ever executed, and the memory taken is bounded by its real size.
 
     >>> read_state(io.BytesIO(b"something else"))
     Traceback (most recent call last):

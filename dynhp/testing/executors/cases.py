@@ -1,4 +1,4 @@
-"""What executors are examined with: heats of tries, and whole runs."""
+"""What executors are examined with: tries that are carried out at once, and whole runs."""
 
 from __future__ import annotations
 
@@ -8,37 +8,33 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dynhp.criteria import lowest
-from dynhp.proposers import FullGrid, Neighbors, Placebo
-from dynhp.proposers.interpolation import Interpolation
+from dynhp.proposers import FullGrid, Interpolation, Neighbors, Placebo
 from dynhp.records import Candidate
 from dynhp.rounds.jobs import Job
 from dynhp.selection import BestByMargin, Racing
 from dynhp.spaces import Space
-from dynhp.testing.executors.chameleon import Chameleon, Tired
+from dynhp.testing.executors.chameleon import Chameleon, RaisesLater
 from dynhp.testing.laws.probe import Make
+from dynhp.testing.toys import Fragile, NoisyQuadratic, Quadratic
 from dynhp.testing.toys.doubles import LiesAboutValues
-from dynhp.testing.toys.fragile import Fragile
-from dynhp.testing.toys.quadratic import NoisyQuadratic, Quadratic
 from dynhp.trainer import State, Trainer
-
-__all__ = ["Heat", "Run", "heats", "runs", "toy_heats", "toy_runs"]
 
 RATES: Final = (0.05, 0.02, 0.1, 0.5, 0.3)
 TOYS: Final[Mapping[str, Make]] = {
-    "calm": Quadratic,
+    "without noise": Quadratic,
     "noisy": functools.partial(NoisyQuadratic, noise=0.5, seed=2),
     "large": functools.partial(NoisyQuadratic, dimensions=6000),  # too large for a message
-    "raises": functools.partial(Fragile, NoisyQuadratic, bad=(0.05, 0.5), how="raise"),
-    "measures nan": functools.partial(Fragile, NoisyQuadratic, bad=(0.02, 0.3), how="nan"),
-    "raises later": Tired,
-    "always raises": functools.partial(Fragile, NoisyQuadratic, bad=RATES, how="raise"),
+    "raises": functools.partial(Fragile, NoisyQuadratic, bad=(0.05, 0.5), failure="raise"),
+    "measures nan": functools.partial(Fragile, NoisyQuadratic, bad=(0.02, 0.3), failure="nan"),
+    "raises later": RaisesLater,
+    "always raises": functools.partial(Fragile, NoisyQuadratic, bad=RATES, failure="raise"),
     "value not in force": LiesAboutValues,
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heat:
-    """Tries to be carried out at once, from one origin or each from another."""
+class TriesCase:
+    """Tries that are carried out at once, from one origin or each from another."""
 
     name: str
     make: Make  # the main line's trainer
@@ -72,7 +68,7 @@ class Heat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class RunCase:
     """A whole run of the adapter."""
 
     name: str
@@ -87,20 +83,21 @@ def _toy(name: str) -> Make:
     return functools.partial(Chameleon, TOYS[name])
 
 
-def toy_heats() -> Iterator[Heat]:
-    """Heats of toys: large and small states, every way to fail, partial epochs, seeds."""
+def toy_tries_cases() -> Iterator[TriesCase]:
+    """Tries of toys: large and small states, every way to fail, partial epochs, seeds."""
     rates = tuple(Candidate({"lr": rate}) for rate in RATES)
     for name in TOYS:
-        yield Heat(name=name, make=_toy(name), candidates=rates, watch=("loss",))
-    noisy = functools.partial(Heat, make=_toy("noisy"), candidates=rates)
+        yield TriesCase(name=name, make=_toy(name), candidates=rates, watch=("loss",))
+    noisy = functools.partial(TriesCase, make=_toy("noisy"), candidates=rates)
     yield noisy(name="seeds", seeds=True)
     yield noisy(name="one try", candidates=rates[:1])
     yield noisy(name="from origins of their own", origins=3)
     yield noisy(name="no such metric", watch=("loss", "missing"))
 
 
-def toy_runs() -> Iterator[Run]:
+def toy_run_cases() -> Iterator[RunCase]:
     """Runs of toys: every kind of proposer, selection and randomness, and all tries failing."""
+    run = functools.partial(RunCase, space=Space({"lr": sorted(RATES)}), criterion=lowest("loss"))
     for name, toy, settings in (
         ("grid", "raises", {"proposer": FullGrid()}),
         ("main line raises", "raises later", {"keep": "value"}),
@@ -112,29 +109,22 @@ def toy_runs() -> Iterator[Run]:
         ("placebo", "noisy", {"proposer": Placebo(3)}),
         ("nothing works", "always raises", {}),
     ):
-        yield Run(
-            name=name,
-            make=_toy(toy),
-            space=Space({"lr": sorted(RATES)}),
-            criterion=lowest("loss"),
-            settings=settings,
-        )
+        yield run(name=name, make=_toy(toy), settings=settings)
 
 
-def heats(make: Make, space: Space) -> Iterator[Heat]:
-    """Heats of somebody's trainer, over the first candidates of its space."""
+def tries_cases(make: Make, space: Space) -> Iterator[TriesCase]:
+    """Tries of any trainer, over the first candidates of its space."""
     candidates = tuple(space.grid())[:5]
-    heat = functools.partial(Heat, make=make, candidates=candidates, epochs=2)
-    yield heat(name="tries")
-    yield heat(name="from origins of their own", origins=min(2, len(candidates)))
+    tries = functools.partial(TriesCase, make=make, candidates=candidates, epochs=2)
+    yield tries(name="tries")
+    yield tries(name="from origins of their own", origins=min(2, len(candidates)))
 
 
-def runs(make: Make, space: Space) -> Iterator[Run]:
-    """Runs of somebody's trainer, judged by the first thing that it measures."""
+def run_cases(make: Make, space: Space) -> Iterator[RunCase]:
+    """Runs of any trainer, judged by the first metric that it measures."""
     trainer = make()
     trainer.train_k(1, space.start())
     criterion = lowest(next(iter(trainer.metrics())))
-    for name, settings in (("grid", {}), ("racing", {"selection": Racing()})):
-        yield Run(
-            name=name, make=make, space=space, criterion=criterion, settings=settings, epochs=6
-        )
+    run = functools.partial(RunCase, make=make, space=space, criterion=criterion, epochs=6)
+    yield run(name="grid")
+    yield run(name="racing", settings={"selection": Racing()})

@@ -1,4 +1,4 @@
-"""A trainer whose state tells what it is: one factory stands for every toy, in every process."""
+"""A trainer whose state says which toy it is: one factory serves for every toy and process."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from dynhp.records import Candidate, Metrics, Value
 from dynhp.rounds.read_back import check_in_force
 from dynhp.testing.laws.probe import Make
-from dynhp.testing.toys.quadratic import NoisyQuadratic
+from dynhp.testing.toys import NoisyQuadratic
 from dynhp.trainer import State
 
-__all__ = ["Chameleon", "Tired"]
+__all__ = ["Chameleon", "RaisesLater"]
 
 
 class Chameleon:
@@ -20,9 +20,9 @@ class Chameleon:
     Workers are started with ``Chameleon`` itself as their factory and serve any toy, so that a
     test starts them once. It has every power; one that the toy lacks does nothing.
 
-    >>> from dynhp.testing.toys.quadratic import Quadratic
-    >>> anyone = Chameleon()
-    >>> anyone.set_state(Chameleon(Quadratic).get_state()); anyone.metrics()
+    >>> from dynhp.testing.toys import Quadratic
+    >>> trainer = Chameleon()
+    >>> trainer.set_state(Chameleon(Quadratic).get_state()); trainer.metrics()
     {'loss': 0.5}
     """
 
@@ -47,11 +47,11 @@ class Chameleon:
 
     def metrics(self) -> Metrics:
         """What the toy measures."""
-        found: Metrics = self.inner.metrics()
-        return found
+        metrics: Metrics = self.inner.metrics()
+        return metrics
 
     def hyperparameters(self) -> Mapping[str, Value]:
-        """The values in force, as far as the toy can tell."""
+        """The values in force, where the toy knows them."""
         return self.inner.hyperparameters() if hasattr(self.inner, "hyperparameters") else {}
 
     def reseed(self, seed: int) -> None:
@@ -62,7 +62,7 @@ class Chameleon:
     def try_batch(
         self, origin: State, candidates: Sequence[Mapping[str, Value]], k: int
     ) -> list[tuple[list[Metrics], State]]:
-        """Train each candidate from ``origin``, in one call if not at one time."""
+        """Train each candidate from ``origin``, in one call, one after the other."""
         done: list[tuple[list[Metrics], State]] = []
         for candidate in candidates:
             self.set_state(origin)
@@ -75,11 +75,16 @@ class Chameleon:
         return done
 
 
-class Tired(NoisyQuadratic):
-    """Trains for one epoch and then raises, where the learning rate is high."""
+class RaisesLater(NoisyQuadratic):
+    """Trains for one epoch and then raises, where the learning rate is high.
+
+    >>> RaisesLater().train_k(2, {"lr": 0.3})
+    Traceback (most recent call last):
+    ArithmeticError: no more steps with lr=0.3 after 1
+    """
 
     def step(self, lr: float, momentum: float) -> None:
-        """One noisy step, while there is strength."""
+        """One noisy step, unless it is a later one."""
         if self.steps >= 1 and lr > 0.1:
-            raise ArithmeticError(f"tired of lr={lr} after {self.steps} steps")
+            raise ArithmeticError(f"no more steps with lr={lr} after {self.steps}")
         super().step(lr, momentum)

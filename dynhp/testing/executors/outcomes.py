@@ -10,11 +10,9 @@ from dynhp.errors import LawBroken
 from dynhp.records import Metrics
 from dynhp.rounds.jobs import CompletesAnyOrder, Executor, Job, Outcome
 from dynhp.testing.difference import difference
-from dynhp.testing.executors.cases import Heat
-from dynhp.testing.laws.probe import broken, copy_of, generators_put_back, told
+from dynhp.testing.executors.cases import TriesCase
+from dynhp.testing.laws.probe import broken, copy_of, error_line, generators_put_back
 from dynhp.trainer import State, Trainer
-
-__all__ = ["Seen", "Way", "any_order", "demand", "in_turn", "watch"]
 
 _CAUSE = {
     "order": "outcomes are yielded as they are done, not in the order of the jobs",
@@ -29,55 +27,51 @@ _CAUSE = {
     "run": "a state or an outcome reaches the adapter changed",
 }
 
-Way: TypeAlias = Callable[[Trainer, Sequence[Job]], Iterable[tuple[int, Outcome]]]
-"""A way to have jobs carried out: the place of each and its outcome."""
+RunJobs: TypeAlias = Callable[[Trainer, Sequence[Job]], Iterable[tuple[int, Outcome]]]
+"""Has jobs carried out: gives the place of each and its outcome."""
 
 
-def in_turn(executor: Executor) -> Way:
+def in_turn(executor: Executor) -> RunJobs:
     """As an adapter does it."""
     return lambda trainer, jobs: enumerate(executor.run(trainer, jobs, at=jobs[0].origin))
 
 
-def any_order(executor: CompletesAnyOrder) -> Way:
+def any_order(executor: CompletesAnyOrder) -> RunJobs:
     """As a campaign does it."""
     return lambda trainer, jobs: executor.as_completed(jobs)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What was seen of one outcome; the state where it was asked for."""
+class SeenOutcome:
+    """What was seen of one outcome; ``states`` is empty where the state was not asked for."""
 
     place: int
-    series: tuple[Metrics, ...]
-    epochs: int
-    error: str | None
+    record: tuple[tuple[Metrics, ...], int, str | None]  # series, epochs, error
     states: tuple[State, ...]
 
-    @property
-    def told(self) -> tuple[tuple[Metrics, ...], int, str | None]:
-        """What it says."""
-        return self.series, self.epochs, self.error
 
-
-@generators_put_back()  # so that whoever comes next starts from the same
-def watch(heat: Heat, way: Way, keeps: range) -> tuple[list[Seen], str | None]:
-    """Carry out a heat and keep some states: what was seen, and the exception that ended it."""
-    trainer = heat.make()
-    jobs = heat.jobs(trainer)
+@generators_put_back()  # so that the next one starts from the same numbers
+def observe(
+    case: TriesCase, run_jobs: RunJobs, keeps: range
+) -> tuple[list[SeenOutcome], str | None]:
+    """Carry out the tries and keep some states: the outcomes, and the exception that ended it."""
+    trainer = case.make()
+    jobs = case.jobs(trainer)
     origins = [copy_of(job.origin) for job in jobs]
-    seen: list[Seen] = []
+    seen: list[SeenOutcome] = []
     kept: list[tuple[State, State]] = []
     raised = None
     try:
-        for place, outcome in way(trainer, jobs):
+        for place, outcome in run_jobs(trainer, jobs):
             states = _kept(trainer, outcome) if place in keeps else ()
-            kept += [(state, copy_of(state)) for state in states]
-            copies = tuple(copy for _, copy in kept[len(kept) - len(states) :])
-            seen.append(Seen(place, outcome.series, outcome.epochs, outcome.error, copies))
+            copies = tuple(map(copy_of, states))
+            kept += zip(states, copies, strict=True)
+            record = (outcome.series, outcome.epochs, outcome.error)
+            seen.append(SeenOutcome(place, record, copies))
     except LawBroken:
         raise
     except Exception as error:
-        raised = told(error)
+        raised = error_line(error)
     for state, copy in kept:
         demand("live", copy, state, "a state kept, after later tries")
     for origin, job in zip(origins, jobs, strict=True):
@@ -91,8 +85,8 @@ def _kept(trainer: Any, outcome: Outcome) -> tuple[State, ...]:
     return (outcome.keep(),)
 
 
-def demand(cause: str, serial: Any, ours: Any, what: str) -> None:
-    """Demand that the two are equal; Serial's is told first."""
-    found = difference(serial, ours, what)
-    if found is not None:
-        raise broken("the same answer as Serial", found, _CAUSE[cause])
+def demand(cause: str, expected: Any, got: Any, what: str) -> None:
+    """Demand that the two are equal; what ``Serial`` gives comes first."""
+    place = difference(expected, got, what)
+    if place is not None:
+        raise broken("the same answer as Serial", place, _CAUSE[cause])

@@ -14,13 +14,12 @@ from dynhp.testing.laws.probe import (
     Make,
     Subject,
     broken,
-    fresh,
+    error_line,
     generators_put_back,
     require_subject,
-    told,
 )
 
-__all__ = ["Check", "LAWS", "Make", "Report", "Verdict", "check_trainer", "trainer_checks"]
+__all__ = ["Check", "LAWS", "LawReport", "Verdict", "check_trainer", "trainer_checks"]
 __all__ += ["verdicts"]
 
 Check: TypeAlias = Callable[[], tuple[str, ...]]
@@ -38,7 +37,11 @@ NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What came of checking one law; ``notes`` tell which parts could not be judged."""
+    """What came of checking one law; ``notes`` say which parts could not be judged.
+
+    >>> print(Verdict(law="order", status="ok", notes=("not judged: one candidate",)))
+    ok       order (not judged: one candidate)
+    """
 
     law: str
     status: Literal["ok", "expected", "BROKEN"]
@@ -51,10 +54,10 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class LawReport:
     """The verdicts on all laws.
 
-    >>> print(Report((Verdict(law="restore", status="ok"),)))
+    >>> print(LawReport((Verdict(law="restore", status="ok"),)))
     ok       restore
     """
 
@@ -64,6 +67,12 @@ class Report:
     def broken(self) -> tuple[Verdict, ...]:
         """The verdicts on laws that are broken without being expected to."""
         return tuple(verdict for verdict in self.verdicts if verdict.status == "BROKEN")
+
+    def require_unbroken(self) -> LawReport:
+        """Give the report itself, or raise ``LawBroken`` with a line for each broken law."""
+        if self.broken:
+            raise LawBroken("\n".join(verdict.message for verdict in self.broken))
+        return self
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.verdicts))
@@ -80,8 +89,9 @@ def trainer_checks(
     """Give the laws as named checks, each a function without arguments, for any test runner.
 
     ``@pytest.mark.parametrize("name, check", trainer_checks(make, space))`` makes tests of them.
+    The arguments are those of ``check_trainer``.
 
-    >>> from dynhp.testing.toys.quadratic import Quadratic
+    >>> from dynhp.testing.toys import Quadratic
     >>> checks = dict(trainer_checks(Quadratic, {"lr": [0.1, 0.5]}))
     >>> list(checks)
     ['restore', 'isolation', 'composition', 'purity', 'force', 'order']
@@ -102,7 +112,14 @@ def verdicts(
     another_process: bool = True,
     expected_failures: Mapping[str, str] = NONE,
 ) -> Iterator[Verdict]:
-    """Check one law after the other and give the verdict on each; a broken law is no exception."""
+    """Check one law after the other and give the verdict on each; a broken law is no exception.
+
+    The arguments are those of ``check_trainer``.
+
+    >>> from dynhp.testing.toys import Quadratic
+    >>> print(next(verdicts(Quadratic, {"lr": [0.1, 0.5]}, another_process=False)))
+    ok       restore (not tried in another process: not asked for)
+    """
     subject = require_subject(make, space, epochs=epochs, another_process=another_process)
     _require_known(expected_failures)
     _require_fresh(subject)
@@ -116,14 +133,19 @@ def check_trainer(
     epochs: int = 2,
     another_process: bool = True,
     expected_failures: Mapping[str, str] = NONE,
-) -> Report:
+) -> LawReport:
     """Check all laws on the trainers that ``make()`` builds; raise ``LawBroken`` where one fails.
 
-    ``epochs`` is how long each experiment goes on; ``another_process=False`` saves starting one.
-    ``expected_failures`` maps a law that cannot be helped to the reason; it is an error when the
-    law holds after all.
+    Args:
+        make: builds a fresh trainer each time it is called; see ``dynhp.trainer.Trainer``.
+        space: the hyperparameters and the values that the trainer is checked with.
+        epochs: how long each experiment goes on.
+        another_process: whether the law *restore* is checked in another process too; False saves
+            the time to start one.
+        expected_failures: maps a law that this trainer cannot keep to the reason; it is an error
+            when that law holds after all.
 
-    >>> from dynhp.testing.toys.quadratic import NoisyQuadratic
+    >>> from dynhp.testing.toys import NoisyQuadratic
     >>> print(check_trainer(NoisyQuadratic, {"lr": [0.01, 0.1]}))
     ok       restore
     ok       isolation
@@ -132,27 +154,20 @@ def check_trainer(
     ok       force
     ok       order
     """
-    report = Report(
-        tuple(
-            verdicts(
-                make,
-                space,
-                epochs=epochs,
-                another_process=another_process,
-                expected_failures=expected_failures,
-            )
-        )
+    given = verdicts(
+        make,
+        space,
+        epochs=epochs,
+        another_process=another_process,
+        expected_failures=expected_failures,
     )
-    if report.broken:
-        raise LawBroken("\n".join(verdict.message for verdict in report.broken))
-    return report
+    return LawReport(tuple(given)).require_unbroken()
 
 
 def _as_check(law: str, subject: Subject, reason: str | None) -> Check:
     def check() -> tuple[str, ...]:
         verdict = _verdict(law, subject, reason)
-        if verdict.status == "BROKEN":
-            raise LawBroken(verdict.message)
+        LawReport((verdict,)).require_unbroken()
         return verdict.notes
 
     return check
@@ -180,7 +195,7 @@ def _judge(law: str, subject: Subject) -> tuple[str, ...]:
     except Exception as error:
         raise broken(
             law,
-            f"the trainer raised {told(error)}",
+            f"the trainer raised {error_line(error)}",
             "set_state cannot take a state from before any training or from another trainer, or "
             "a method needs another one to be called first",
         ) from error
@@ -194,10 +209,12 @@ def _require_known(expected_failures: Mapping[str, str]) -> None:
 
 def _require_fresh(subject: Subject) -> None:
     try:
-        one, other = fresh(subject), fresh(subject)
+        first, second = subject.fresh(), subject.fresh()
     except DynhpError:
         raise
     except Exception as error:
-        raise SettingsError(f"make() must build a trainer, but raised {told(error)}") from error
-    if one is other:
-        raise SettingsError(f"make() must build a fresh trainer each time, got {one!r} twice")
+        raise SettingsError(
+            f"make() must build a trainer, but raised {error_line(error)}"
+        ) from error
+    if first is second:
+        raise SettingsError(f"make() must build a fresh trainer each time, got {first!r} twice")

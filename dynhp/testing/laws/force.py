@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from dynhp.errors import ValueNotInForce
 from dynhp.records import Candidate
 from dynhp.rounds.read_back import check_in_force
-from dynhp.testing.laws.probe import (
-    Subject,
-    Trace,
-    apart,
-    broken,
-    copy_of,
-    corners,
-    distinct,
-    follow,
-    fresh,
-    fresh_at,
-    origins,
-    usable,
-)
+from dynhp.testing.laws.probe import Subject, Trace, broken, copy_of, trace_difference
 from dynhp.trainer import ReadsBack, State
 
 LAW = "force"
@@ -30,13 +17,13 @@ VALUES = 5  # of an axis are tried against each other, at most
 
 def check(subject: Subject) -> tuple[str, ...]:
     """Try values against each other on every axis, an unknown name, and the read-back."""
-    candidates = usable(subject, LAW, corners(subject.space))
-    state = origins(subject, candidates[0])[-1]
+    candidates = subject.candidates(LAW)
+    state = subject.origins(candidates[0])[-1]
     notes = [_has_effect(subject, state, name, candidates) for name in subject.space]
     _unknown_is_refused(subject, candidates[0])
-    if isinstance(fresh(subject), ReadsBack):
-        _tells_of_something(subject, candidates[0])
-        _tells_the_truth(subject, candidates)
+    if isinstance(subject.fresh(), ReadsBack):
+        _names_are_shared(subject, candidates[0])
+        _values_are_true(subject, candidates)
     return tuple(note for note in notes if note)
 
 
@@ -45,7 +32,8 @@ def _has_effect(subject: Subject, state: State, name: str, bases: list[Candidate
     compared: list[object] = []
     for base in bases:
         traces: list[Trace] = []
-        if not _steady(subject, state, base):
+        first, again = (subject.follow(state, base) for _ in range(2))
+        if trace_difference(first, again) is not None:
             return (
                 f"the effect of {name!r} was not judged: no result is the same twice, see restore"
             )
@@ -53,7 +41,7 @@ def _has_effect(subject: Subject, state: State, name: str, bases: list[Candidate
             trace = _followed(subject, state, candidate)
             if trace is None:
                 continue
-            if traces and apart(traces[0], trace) is not None:
+            if traces and trace_difference(traces[0], trace) is not None:
                 return ""
             traces.append(trace)
             compared.append(candidate[name])
@@ -64,57 +52,53 @@ def _has_effect(subject: Subject, state: State, name: str, bases: list[Candidate
         LAW,
         f"{name} made no difference: {', '.join(map(repr, values))} led to the same state and "
         f"metrics over {subject.epochs + 1} epochs",
-        "train_k does not pass the value on, or sets it where nobody reads it (a copy of the "
+        "train_k does not pass the value on, or sets it where nothing reads it (a copy of the "
         "optimiser's groups, an attribute that was read before)",
     )
 
 
-def _steady(subject: Subject, state: State, candidate: Candidate) -> bool:
-    one, other = (follow(fresh_at(subject, state), candidate, subject.epochs) for _ in range(2))
-    return apart(one, other) is None
-
-
-def _along(subject: Subject, name: str, base: Candidate) -> Iterator[Candidate]:
+def _along(subject: Subject, name: str, base: Candidate) -> Iterable[Candidate]:
+    """The candidate and its neighbours along one axis, each once."""
     grid = subject.space[name].grid()
     few = grid[:: max(1, (len(grid) - 1) // (VALUES - 1))][:VALUES]
-    yield from distinct([base, *(base.but({name: value}) for value in few)])
+    return dict.fromkeys([base, *(base.but({name: value}) for value in few)])
 
 
 def _followed(subject: Subject, state: State, candidate: Candidate) -> Trace | None:
     try:
-        return follow(fresh_at(subject, state), candidate, subject.epochs)
+        return subject.follow(state, candidate)
     except Exception:  # this value cannot be trained; another may
         return None
 
 
 def _unknown_is_refused(subject: Subject, candidate: Candidate) -> None:
     try:
-        fresh(subject).train_k(1, candidate.but({UNKNOWN: 0.5}))
+        subject.fresh().train_k(1, candidate.but({UNKNOWN: 0.5}))
     except Exception:
         return
     raise broken(
         LAW,
         f"train_k accepted a hyperparameter called {UNKNOWN!r}",
         "values are looked up by name and the rest is dropped; raise an error for names that are "
-        "left over, or a misspelt name will be adapted to no effect",
+        "left over, or a misspelt name will be adapted without effect",
     )
 
 
-def _tells_of_something(subject: Subject, candidate: Candidate) -> None:
-    trainer = fresh(subject)
+def _names_are_shared(subject: Subject, candidate: Candidate) -> None:
+    trainer = subject.fresh()
     assert isinstance(trainer, ReadsBack)
     trainer.train_k(1, candidate)
-    found = trainer.hyperparameters()
-    if not set(found) & set(candidate):
+    names = list(trainer.hyperparameters())
+    if not set(names) & set(candidate):
         raise broken(
             LAW,
-            f"hyperparameters() tells of {list(found)!r} after training with {dict(candidate)!r}",
+            f"hyperparameters() has the names {names!r} after training with {dict(candidate)!r}",
             "it uses other names than train_k; nothing can be read back then",
         )
 
 
-def _tells_the_truth(subject: Subject, candidates: list[Candidate]) -> None:
-    trainer = fresh(subject)
+def _values_are_true(subject: Subject, candidates: list[Candidate]) -> None:
+    trainer = subject.fresh()
     state = copy_of(trainer.get_state())
     for candidate in candidates:
         trainer.train_k(1, candidate)

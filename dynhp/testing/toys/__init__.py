@@ -1,5 +1,6 @@
-"""Trainers to test with: honest little ones, and broken ones with one mistake each."""
+"""Trainers to test with: sound small ones, and broken ones with one mistake each."""
 
-from dynhp.testing.toys.quadratic import NoisyQuadratic, Quadratic, TwoSurrogates, example
+from dynhp.testing.toys.fragile import Fragile
+from dynhp.testing.toys.quadratic import NoisyQuadratic, Quadratic, TwoSurrogates, divided, example
 
-__all__ = ["NoisyQuadratic", "Quadratic", "TwoSurrogates", "example"]
+__all__ = ["Fragile", "NoisyQuadratic", "Quadratic", "TwoSurrogates", "divided", "example"]

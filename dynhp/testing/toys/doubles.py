@@ -11,18 +11,7 @@ import numpy as np
 
 from dynhp.records import Metrics, Value
 from dynhp.spaces import Ordered, Space
-from dynhp.testing.toys.forgetful import (
-    CounterOutside,
-    DependsOnItsProcess,
-    ForgetsGenerator,
-    HandsOutLiveState,
-    MadeDifferently,
-    MomentumOutside,
-    NewOptimiserOnRestore,
-    TrainsOnHandedInState,
-    UsesNumpyGlobal,
-    UsesPythonGlobal,
-)
+from dynhp.testing.toys import forgetful
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 from dynhp.trainer import State, Trainer
 
@@ -40,7 +29,7 @@ class IgnoresSeed(NoisyQuadratic):
 
 
 class IgnoresValue(NoisyQuadratic):
-    """Trains with the same learning rate whatever it is told."""
+    """Trains with the same learning rate whatever it is given."""
 
     def step(self, lr: float, momentum: float) -> None:
         super().step(0.05, momentum)
@@ -153,16 +142,16 @@ Broken: TypeAlias = tuple[Callable[[], Trainer], str]
 
 BROKEN: Final[Mapping[str, Broken]] = MappingProxyType(
     {
-        "forgets its random state": (ForgetsGenerator, "restore"),
-        "uses numpy's global generator": (UsesNumpyGlobal, "restore"),
-        "uses Python's global generator": (UsesPythonGlobal, "restore"),
-        "hands out live state": (HandsOutLiveState, "isolation"),
-        "trains in place on a handed-in state": (TrainsOnHandedInState, "isolation"),
-        "keeps momentum outside the state": (MomentumOutside, "restore"),
-        "keeps a counter outside the state": (CounterOutside, "restore"),
-        "starts a new optimiser on restore": (NewOptimiserOnRestore, "restore"),
-        "is made differently each time": (MadeDifferently, "restore"),
-        "depends on its process": (DependsOnItsProcess, "restore"),
+        "forgets its random state": (forgetful.ForgetsGenerator, "restore"),
+        "uses numpy's global generator": (forgetful.UsesNumpyGlobal, "restore"),
+        "uses Python's global generator": (forgetful.UsesPythonGlobal, "restore"),
+        "hands out live state": (forgetful.HandsOutLiveState, "isolation"),
+        "trains in place on a handed-in state": (forgetful.TrainsOnHandedInState, "isolation"),
+        "keeps momentum outside the state": (forgetful.MomentumOutside, "restore"),
+        "keeps a counter outside the state": (forgetful.CounterOutside, "restore"),
+        "starts a new optimiser on restore": (forgetful.NewOptimiserOnRestore, "restore"),
+        "is made differently each time": (forgetful.MadeDifferently, "restore"),
+        "depends on its process": (forgetful.DependsOnItsProcess, "restore"),
         "ignores the seed": (IgnoresSeed, "restore"),
         "ignores the value": (IgnoresValue, "force"),
         "accepts any name": (AcceptsAnyName, "force"),

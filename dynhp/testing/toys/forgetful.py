@@ -1,4 +1,4 @@
-"""Broken trainers whose mistake is about state: what is in it, and who else holds it."""
+"""Broken trainers whose mistake is about state: what is missing in it, and what it shares."""
 
 from __future__ import annotations
 
@@ -6,21 +6,35 @@ import itertools
 import os
 import random
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 
 
-class ForgetsGenerator(NoisyQuadratic):
-    """Its random generator is not in its state."""
+class _Forgets(NoisyQuadratic):
+    """One entry is not in its state; the base of two doubles."""
+
+    entry: ClassVar[str]
 
     def get_state(self) -> dict[str, Any]:
-        return {**super().get_state(), "generator": None}
+        return {**super().get_state(), self.entry: None}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        super().set_state({**state, "generator": self.rng.bit_generator.state})
+        super().set_state({**state, self.entry: super().get_state()[self.entry]})
+
+
+class ForgetsGenerator(_Forgets):
+    """Its random generator is not in its state."""
+
+    entry = "generator"
+
+
+class MomentumOutside(_Forgets):
+    """Its momentum is not in its state."""
+
+    entry = "velocity"
 
 
 class UsesNumpyGlobal(NoisyQuadratic):
@@ -38,7 +52,7 @@ class UsesPythonGlobal(NoisyQuadratic):
 
 
 class WritesInPlace(NoisyQuadratic):
-    """Honest, but its steps write into the arrays it has; the base of two doubles."""
+    """Sound, but its steps write into the arrays it has; the base of two doubles."""
 
     def step(self, lr: float, momentum: float) -> None:
         weights, velocity = self.weights, self.velocity
@@ -62,16 +76,6 @@ class TrainsOnHandedInState(WritesInPlace):
         self.weights, self.velocity = state["weights"], state["velocity"]
 
 
-class MomentumOutside(NoisyQuadratic):
-    """Its momentum is not in its state."""
-
-    def get_state(self) -> dict[str, Any]:
-        return {**super().get_state(), "velocity": None}
-
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        super().set_state({**state, "velocity": self.velocity})
-
-
 class CounterOutside(NoisyQuadratic):
     """Its learning rate decays with a count of steps that is not in its state."""
 
@@ -83,14 +87,14 @@ class CounterOutside(NoisyQuadratic):
 
 
 class NewOptimiserOnRestore(NoisyQuadratic):
-    """Every set_state starts with a new optimiser, so the momentum is lost, always alike."""
+    """Every set_state starts with a new optimiser, so the momentum is lost each time."""
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         super().set_state({**state, "velocity": np.zeros_like(self.velocity)})
 
 
 class MadeDifferently(NoisyQuadratic):
-    """Each one that is made has noise of its own, for ever, and its state does not tell."""
+    """Each one that is made has noise of its own, which is not in its state."""
 
     made = itertools.count()
 

@@ -1,4 +1,4 @@
-"""Honest little trainers: small enough to read, complete enough to prove things with."""
+"""Sound small trainers: short enough to read, complete enough to prove things with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dynhp.errors import SettingsError, nearest
 from dynhp.records import Value
 from dynhp.spaces import Float, Space
 
-__all__ = ["NoisyQuadratic", "Quadratic", "TwoSurrogates", "divided", "example"]
+__all__ = ["NoisyQuadratic", "Quadratic", "TwoSurrogates", "divided", "example", "only_known"]
 
 
 def example() -> tuple[type[NoisyQuadratic], Space]:
@@ -24,14 +24,17 @@ def example() -> tuple[type[NoisyQuadratic], Space]:
 
 
 def only_known(hyperparameters: Mapping[str, Value], known: tuple[str, ...]) -> None:
-    """Refuse a name that the trainer does not know, as the contract demands."""
+    """Refuse a name that the trainer does not know, as the contract demands.
+
+    >>> only_known({"lr": 0.1}, ("lr", "momentum"))
+    """
     for name in hyperparameters:
         if name not in known:
             raise SettingsError(f"unknown hyperparameter {name!r}{nearest(name, known)}")
 
 
 class Quadratic:
-    """Gradient descent on x²/2 from x = 1: no noise at all, so every answer can be worked out.
+    """Gradient descent on x²/2 from x = 1: no noise, so every answer can be worked out.
 
     >>> trainer = Quadratic()
     >>> trainer.train_k(1, {"lr": 0.5}); trainer.metrics()
@@ -63,8 +66,8 @@ class Quadratic:
 class NoisyQuadratic:
     """Momentum SGD on a noisy quadratic, with everything a real trainer has in its state.
 
-    Weights, velocity, a step counter and a generator of its own; it can tell the values in force
-    and be reseeded. The momentum is 0.9 where the hyperparameters do not say otherwise.
+    Weights, velocity, a step counter and a generator of its own; it knows the values in force and
+    can be reseeded. The momentum is 0.9 where the hyperparameters have none.
 
     >>> trainer = NoisyQuadratic(seed=1)
     >>> trainer.train_k(2, {"lr": 0.1}); trainer.hyperparameters()
@@ -127,7 +130,7 @@ class NoisyQuadratic:
         return dict(self.in_force)
 
     def reseed(self, seed: int) -> None:
-        """Start the generator anew."""
+        """Seed the generator."""
         self.rng = np.random.default_rng(seed)
 
 
@@ -135,7 +138,7 @@ class TwoSurrogates:
     """The toy of the population-based-training paper: climb 1.2 - θ0² - θ1², seeing half of it.
 
     Each epoch is one step of gradient ascent on a surrogate that knows only the ``"first"`` or
-    the ``"second"`` of the two terms; only changing over reaches the top.
+    the ``"second"`` of the two terms; only switching between them reaches the top.
 
     >>> trainer = TwoSurrogates()
     >>> trainer.train_k(200, {"surrogate": "first"}); round(trainer.metrics()["value"], 2)

@@ -16,8 +16,9 @@ from dynhp.cli.main import main
 from dynhp.planning.schedule import Schedule, replay
 from dynhp.storage.codecs import decode, encode
 from dynhp_pyg.runs.example import example
+from tests.support.killing import MortalTrainer
 from tests.support.old_files import OLD, copied, digest, end_after, end_of, gone_on_with
-from tests.support.old_runs import EPOCHS, Mortal
+from tests.support.old_runs import EPOCHS
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs" / "results"
 ARCHIVES = sorted((OLD / "pyg").rglob("*.zip"))
@@ -26,7 +27,7 @@ ARCHIVES = sorted((OLD / "pyg").rglob("*.zip"))
 def made() -> DynamicGridAdapter:
     make, space = example()
     return DynamicGridAdapter(
-        Mortal(make()), space, criterion=highest("val_auc"), adapt_every=4, try_for=1
+        MortalTrainer(make()), space, criterion=highest("val_auc"), adapt_every=4, try_for=1
     )
 
 

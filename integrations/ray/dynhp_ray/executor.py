@@ -14,8 +14,8 @@ from dynhp.executors.pool.base import (
     PooledExecutor,
     name_of,
     pickled_factory,
-    require_at_least,
     require_time_limit,
+    require_whole,
 )
 from dynhp.rounds.jobs import Job, Outcome
 from dynhp.trainer import State, Trainer
@@ -61,11 +61,11 @@ class RayExecutor:
         time_limit: float | None = None,
     ) -> None:
         self.make_trainer = make_trainer
-        self.actors = require_at_least(1, "RayExecutor: actors", actors)
+        self.actors = require_whole("RayExecutor: actors", actors, least=1)
         self.num_cpus = _number("num_cpus", num_cpus)
         self.num_gpus = _number("num_gpus", num_gpus)
         self.address = _reachable(address)
-        self.retries = require_at_least(0, "RayExecutor: retries", retries)
+        self.retries = require_whole("RayExecutor: retries", retries, least=0)
         self.time_limit = require_time_limit("RayExecutor: time_limit", time_limit)
         factory = pickled_factory(
             "RayExecutor",

@@ -8,12 +8,12 @@ except ModuleNotFoundError as missing:
     raise ImportError("dynhp_torch needs PyTorch: pip install 'dynhp[torch]'") from missing
 
 from dynhp import attribute
-from dynhp_torch import codecs, travel
+from dynhp_torch import codecs, transfer
 from dynhp_torch.averaging import AveragedWeights
 from dynhp_torch.bindings import optimizer_param
 from dynhp_torch.distributed import Distributed, together
 from dynhp_torch.loop import adapt
-from dynhp_torch.parts.torch_part import torch_part
+from dynhp_torch.parts import torch_part
 from dynhp_torch.scale import schedule_scale
 from dynhp_torch.trainer import torch_trainer
 
@@ -33,6 +33,6 @@ __all__ = [
     "AveragedWeights",
 ]
 
-# States that hold tensors can be saved, and sent to other processes, without further ado.
+# From now on, states that hold tensors can be saved, and sent to other processes.
 codecs.register()
-travel.register()
+transfer.register()

@@ -20,8 +20,12 @@ __all__ = ["AveragedWeights"]
 class AveragedWeights:
     """An exponential average of a model's weights and buffers over about ``horizon`` steps.
 
-    Call ``update()`` after each step of the optimiser and list this object in the state. A good
-    horizon is the steps of an epoch. Buffers that are no fractions (counters, masks) are copied.
+    Call ``update()`` after each step of the optimiser and list this object in the state. Buffers
+    of whole numbers (counters, masks) are copied, not averaged.
+
+    Args:
+        model: the module whose weights are averaged.
+        horizon: over how many of the last steps, about; the steps of an epoch are a good number.
 
     >>> model = nn.Linear(1, 1, bias=False)
     >>> average = AveragedWeights(model, horizon=2)
@@ -48,7 +52,7 @@ class AveragedWeights:
         )
 
     def update(self) -> None:
-        """Take the model's weights into the average; the first time they are the average."""
+        """Take the model's weights into the average; the first ones are the average."""
         self.average.update_parameters(self.model)
 
     @contextmanager
@@ -63,12 +67,12 @@ class AveragedWeights:
     def evaluate(
         self, measure: Callable[[], Mapping[str, float]], prefix: str = "ema_"
     ) -> dict[str, float]:
-        """What ``measure()`` finds with averaged weights, each name with a prefix."""
+        """What ``measure()`` gives with averaged weights, each name with a prefix."""
         with self.swapped():
             return {f"{prefix}{name}": value for name, value in measure().items()}
 
     def _swap(self) -> None:
-        # Only the memory changes hands: every tensor stays the object that others refer to.
+        # Only the memory is exchanged: every tensor stays the object that others refer to.
         pairs = zip(_tensors(self.model), _tensors(self.average.module), strict=True)
         for own, mean in pairs:
             own.data, mean.data = mean.data, own.data

@@ -1,4 +1,4 @@
-"""A setting of an optimiser as a place for a value, read afresh from its groups each time."""
+"""A setting of an optimiser as a place for a value, looked up in its groups each time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ __all__ = ["OptimizerParam", "groups_of", "optimizer_param"]
 
 @dataclass(frozen=True, slots=True)
 class OptimizerParam:
-    """One setting of all or some groups; ``optimizer_param`` makes it."""
+    """One setting of all or some groups; ``optimizer_param`` makes it.
+
+    >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+    >>> OptimizerParam(optimizer, "lr", None).get()
+    0.1
+    """
 
     optimizer: Optimizer
     key: str
@@ -42,12 +47,10 @@ class OptimizerParam:
 
     def get(self) -> Value:
         """The value that all these groups have, or an error that shows how they differ."""
-        found = {
-            label: _read(group, self.key) for label, group in groups_of(self.optimizer, self.groups)
-        }
-        values = list(found.values())
+        groups = groups_of(self.optimizer, self.groups)
+        values = [_read(group, self.key) for _, group in groups]
         if any(value != values[0] for value in values):
-            shown = ", ".join(f"{label}: {value!r}" for label, value in found.items())
+            shown = ", ".join(f"{label}: {_read(group, self.key)!r}" for label, group in groups)
             raise ValueNotInForce(
                 f"{self.key} differs between the groups of {type(self.optimizer).__name__} "
                 f"({shown}); bind groups one by one with groups=[...], or keep their ratio and "
@@ -61,7 +64,10 @@ def optimizer_param(
 ) -> Binding:
     """Bind to a setting of an optimiser: of all its groups, or of those named.
 
-    A group is named by its place or by the entry "name" in it; ``betas.0`` leads into a tuple.
+    Args:
+        optimizer: the optimiser; its groups may be replaced later, as ``load_state_dict`` does.
+        key: the name of the setting, as ``"lr"``; ``"betas.0"`` is the first entry of a tuple.
+        groups: the groups to set, each by its place or by its entry ``"name"``; all without it.
 
     >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
     >>> lr = optimizer_param(optimizer, "lr")
@@ -79,20 +85,25 @@ def optimizer_param(
 def groups_of(
     optimizer: Optimizer, names: tuple[int | str, ...] | None
 ) -> list[tuple[str, dict[str, Any]]]:
-    """The groups as they are now, each with a label; ``load_state_dict`` replaces them."""
-    found = {}
-    for place, group in enumerate(optimizer.param_groups):
-        found[place] = (f"group {group.get('name', place)}", group)
+    """The groups as they are now, each with a label; ``load_state_dict`` replaces them.
+
+    >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+    >>> [(label, group["lr"]) for label, group in groups_of(optimizer, None)]
+    [('group 0', 0.1)]
+    """
+    groups = optimizer.param_groups
+    labelled = [(f"group {group.get('name', i)}", group) for i, group in enumerate(groups)]
     if names is None:
-        return list(found.values())
-    places = {group["name"]: place for place, (_, group) in found.items() if "name" in group}
+        return labelled
+    places: dict[Any, int] = {place: place for place in range(len(groups))}
+    places |= {group["name"]: place for place, group in enumerate(groups) if "name" in group}
     for name in names:
-        if name not in found and name not in places:
-            known = map(str, [*places, *found])
+        if name not in places:
+            known = map(str, places)
             raise SettingsError(
                 f"groups: the optimiser has no group {name!r}{nearest(name, known)}"
             )
-    return [found[places.get(name, name)] for name in names]  # type: ignore[arg-type]
+    return [labelled[places[name]] for name in names]
 
 
 def _chosen(groups: Any) -> tuple[int | str, ...] | None:

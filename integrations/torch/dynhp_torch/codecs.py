@@ -1,4 +1,4 @@
-"""Tensors of every type, generators and what else torch puts into states, stored without pickle."""
+"""Tensors, generators and all else that torch puts into states, stored without pickle."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 import torch
 
 from dynhp.storage.codecs import register_codec, register_dataclass
-from dynhp_torch.parts.modules import ModuleState
-from dynhp_torch.parts.optimizers import OptimizerState
+from dynhp_torch.parts import ModuleState, OptimizerState
 
 __all__ = ["register"]
 
@@ -76,7 +75,7 @@ def _tensor_to_plain(tensor: torch.Tensor) -> Any:
             "a conjugated, negated or expanded view; call resolve_conj(), resolve_neg() or "
             "contiguous() on it"
         )
-    # The whole memory, told once, so that views of one memory still are when they come back.
+    # The whole memory, stored once, so that views of one memory still are when they come back.
     return {
         "dtype": tensor.dtype,
         "shape": list(tensor.shape),
@@ -102,7 +101,7 @@ def _tensor_from_plain(plain: Any) -> torch.Tensor:
 
 
 def _fits(shape: Any, stride: Any, offset: Any, room: int) -> bool:
-    """Whether a view stays within so many items and has no more of them; torch would make room."""
+    """Whether a view stays within ``room`` items; torch would enlarge the memory for it."""
     if not all(type(number) is int and number >= 0 for number in (*shape, *stride, offset)):
         return False
     last: int = sum((length - 1) * step for length, step in zip(shape, stride, strict=True))
@@ -119,7 +118,7 @@ def _memory_to_plain(memory: torch.UntypedStorage) -> Any:
 def _memory_from_plain(plain: Any) -> torch.UntypedStorage:
     device, raw = plain
     if not isinstance(raw, np.ndarray) or raw.dtype != np.uint8 or raw.ndim != 1:
-        raise ValueError("memory must be told by an array of bytes")
+        raise ValueError(f"memory must be an array of bytes, not a {type(raw)!r}")
     return torch.from_numpy(raw).to(_device(device)).untyped_storage()
 
 
@@ -131,7 +130,7 @@ def _generator_from_plain(plain: Any) -> torch.Generator:
 
 
 def _device(name: str) -> torch.device:
-    """The device it was on, or the processor where that is not there; trainers move it anyway."""
+    """The device it was on, or the processor where there is no such device; trainers move it."""
     device = torch.device(name)
     try:
         torch.empty(0, device=device)

@@ -27,20 +27,25 @@ _OPERATIONS: Final[Mapping[str, Reduce]] = {
 
 
 class RankFailed(RuntimeError):
-    """Training failed on at least one rank, and hence on all; the message tells where and why."""
+    """Training failed on at least one rank and so on all; the message says where and why."""
 
 
 class Distributed:
     """Around a trainer that runs on every rank, each rank with an adapter of its own.
 
-    Metrics are gathered from all ranks and reduced (``"mean"``, ``"sum"``, ``"min"``, ``"max"``
-    or a function of the ranks' values), so that every rank's adapter sees the same numbers and
-    makes the same choice. A try that raises on one rank fails on all of them, with one message.
-    Ranks that are about to train with different values stop with an error that shows them.
+    Metrics are gathered from all ranks and reduced, so that every rank's adapter sees the same
+    numbers and makes the same choice. A try that raises on one rank fails on all of them, with one
+    message. Ranks that are about to train with different values stop with an error that shows them.
 
     States stay with their ranks. ``reseed`` gives every rank a seed of its own. A training step
     that calls collectives itself (as DistributedDataParallel does in ``backward``) puts what may
     raise before them into ``with together():``.
+
+    Args:
+        trainer: this rank's trainer.
+        group: the process group of the ranks; the default one without it.
+        reduce: what makes one number of the ranks' numbers: ``"mean"``, ``"sum"``, ``"min"``,
+            ``"max"`` or a function of them.
 
     >>> from dynhp.testing import NoisyQuadratic
     >>> Distributed(NoisyQuadratic(), reduce="max")  # after torch.distributed.init_process_group
@@ -74,31 +79,31 @@ not been started in this process; call torch.distributed.init_process_group firs
 
     def metrics(self) -> Metrics:
         """What all ranks measure, reduced; the same on every rank, to the last bit."""
-        found: Metrics = {}
+        measured: Metrics = {}
         with together(self._group):
-            found = read_metrics(self._inner)
-        ranks = _exchange("metrics", found, self._group)
+            measured = read_metrics(self._inner)
+        ranks = _exchange("metrics", measured, self._group)
         names = [sorted(rank) for rank in ranks]
         if any(each != names[0] for each in names):
             raise MetricError(f"all ranks must measure the same metrics, got by rank {names}")
         return plain_metrics({name: self._reduced(name, ranks) for name in ranks[0]})
 
-    def agree(self, said: Any) -> list[Any]:
-        """What every rank says when it comes here; so they resume from what all have saved."""
-        return _exchange("agree", said, self._group)
+    def agree(self, value: Any) -> list[Any]:
+        """The value of every rank; so they resume from what all of them have saved."""
+        return _exchange("agree", value, self._group)
 
     def _reduced(self, name: str, ranks: Sequence[Metrics]) -> float:
         values = [rank[name] for rank in ranks]
-        # What has diverged on one rank has diverged: no minimum may hide it.
+        # What has diverged on one rank must not be hidden, as by a minimum.
         return self._reduce(values) if all(map(math.isfinite, values)) else _not_finite(values)
 
     def _require_one_choice(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
         ranks = _exchange("train_k", (k, dict(hyperparameters)), self._group)
         if any(each != ranks[0] for each in ranks):
-            told = ", ".join(f"rank {rank}: {k} × {h}" for rank, (k, h) in enumerate(ranks))
+            choices = ", ".join(f"rank {rank}: {k} × {h}" for rank, (k, h) in enumerate(ranks))
             raise ContractError(
-                f"all ranks must train with the same values for as many epochs, got {told}; give "
-                "every rank's adapter the same space, criterion, settings and seed"
+                f"all ranks must train with the same values for as many epochs, got {choices}; "
+                "give every rank's adapter the same space, criterion, settings and seed"
             )
 
     def _reseed(self, seed: int) -> None:
@@ -111,7 +116,7 @@ not been started in this process; call torch.distributed.init_process_group firs
 
 @contextmanager
 def together(group: Any = None) -> Iterator[None]:
-    """What raises in the block on one rank raises on all, so that none waits for another in vain.
+    """What raises in the block on one rank raises on all, so that no rank waits for ever.
 
     Every rank must come through it equally often; there must be no collective inside that could
     be reached by some ranks only.
@@ -132,37 +137,37 @@ not been started in this process; call torch.distributed.init_process_group firs
 
 
 def _raise_together(failure: Exception | None, group: Any) -> None:
-    said = f"{type(failure).__name__}: {failure}"
-    mine = None if failure is None else (said, isinstance(failure, DynhpError))
+    text = f"{type(failure).__name__}: {failure}"
+    mine = None if failure is None else (text, isinstance(failure, DynhpError))
     ranks = _exchange("status", mine, group)
-    failed = {rank: told for rank, told in enumerate(ranks) if told is not None}
+    failed = {rank: status for rank, status in enumerate(ranks) if status is not None}
     if not failed:
         return
-    if failure is not None and all(told == mine for told in ranks):
+    if failure is not None and all(status == mine for status in ranks):
         raise failure  # as in one process
-    message = "; ".join(f"rank {rank}: {said}" for rank, (said, _) in failed.items())
+    message = "; ".join(f"rank {rank}: {text}" for rank, (text, _) in failed.items())
     if any(broken for _, broken in failed.values()):
         raise ContractError(message) from failure
     raise RankFailed(message) from failure
 
 
 def _exchange(what: str, mine: Any, group: Any) -> list[Any]:
-    """What every rank has to say, in the order of the ranks."""
-    heard: list[Any] = [None] * dist.get_world_size(group)
+    """The value of every rank, in the order of the ranks; ``what`` says what all must be doing."""
+    gathered: list[Any] = [None] * dist.get_world_size(group)
     try:
-        dist.all_gather_object(heard, (what, mine), group=group)
+        dist.all_gather_object(gathered, (what, mine), group=group)
     except RuntimeError as error:
         raise ContractError(
             f"all ranks must stay together, but one is gone or hangs ({error}); start all of them "
             "again, from a checkpoint if there is one"
         ) from error
-    kinds = [kind for kind, _ in heard]
+    kinds = [kind for kind, _ in gathered]
     if set(kinds) != {what}:
         raise ContractError(
             f"all ranks must do the same, got by rank {kinds}; give every rank the same adapter, "
             "and measure and save checkpoints on all of them or on none"
         )
-    return [said for _, said in heard]
+    return [value for _, value in gathered]
 
 
 def _not_finite(values: Sequence[float]) -> float:

@@ -1,4 +1,4 @@
-"""A tiny ready trainer: an MLP with everything that makes snapshots hard."""
+"""A small ready trainer: an MLP with everything that makes snapshots hard."""
 
 from __future__ import annotations
 
@@ -30,7 +30,11 @@ def example() -> tuple[Callable[[], Trainer], dict[str, Ordered]]:
 
 
 def make() -> Trainer:
-    """Dropout, batch normalisation, momentum, a cosine schedule, shuffled batches, averages."""
+    """Dropout, batch normalisation, momentum, a cosine schedule, shuffled batches, averages.
+
+    >>> sorted(make().hyperparameters())
+    ['dropout', 'lr_scale']
+    """
     shuffle = torch.Generator().manual_seed(1)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

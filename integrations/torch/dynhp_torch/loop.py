@@ -14,8 +14,7 @@ from dynhp.proposers import Proposer
 from dynhp.records import Value
 from dynhp.selection import Selection
 from dynhp.spaces import SpaceLike
-from dynhp_torch.parts.generators import torch_generators
-from dynhp_torch.parts.torch_part import require_whole, torch_part
+from dynhp_torch.parts import require_whole, torch_generators, torch_part
 
 __all__ = ["adapt"]
 
@@ -40,8 +39,25 @@ def adapt(
 ) -> Loop:
     """Adapt hyperparameters in a torch loop of your own: ``dynhp.adapt`` that knows torch.
 
-    ``state`` lists modules, optimisers, schedulers, scalers, generators, samplers, loaders and
-    averaged weights; the global generators of torch, numpy and Python are always taken care of.
+    Args:
+        epochs: the epochs of the main line.
+        state: all that decides the future: modules, optimisers, schedulers, scalers, generators,
+            samplers, loaders, averaged weights. The global generators of torch, numpy and Python
+            are always included.
+        space: the hyperparameters and their values.
+        criterion: how tries are judged, as ``lowest("val_loss")``.
+        adapt_every: the epochs of a round.
+        try_for: the epochs of a try.
+        bind: where values live, by name, so that they are set and read back for you; the other
+            values are read from the epoch.
+        proposer: which candidates a round tries; all of the grid without it.
+        selection: which tries go on and which is kept; the best without it.
+        keep: keep the winner's state, or its value only.
+        randomness: whether all tries of a round meet the same random numbers.
+        initial: the values of the first round; without it a bound value that is on the grid.
+        seed: seeds what the adapter itself draws.
+        callbacks: functions that are given the events of the run.
+        as_part: how the state of one object is taken and set.
 
     >>> import torch
     >>> from dynhp import lowest

@@ -18,7 +18,12 @@ __all__ = ["ScheduleScale", "schedule_scale"]
 
 
 class ScheduleScale:
-    """A factor on one setting during every ``optimizer.step()``; ``schedule_scale`` makes it."""
+    """A factor on one setting during every ``optimizer.step()``; ``schedule_scale`` makes it.
+
+    >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+    >>> ScheduleScale(optimizer, "lr", None)
+    ScheduleScale('lr', 1.0)
+    """
 
     def __init__(
         self, optimizer: Optimizer, key: str, groups: tuple[int | str, ...] | None
@@ -27,7 +32,8 @@ class ScheduleScale:
         self._key = key
         self._groups = groups
         self._factor: Any = 1.0
-        self._lent: list[tuple[dict[str, Any], Any, Any]] = []  # group, its value, the scaled one
+        # While a step runs: the group, its own value, the scaled value.
+        self._scaled: list[tuple[dict[str, Any], Any, Any]] = []
         self._hooks = (
             optimizer.register_step_pre_hook(self._before),
             optimizer.register_step_post_hook(self._after),
@@ -43,7 +49,7 @@ class ScheduleScale:
         self._factor = value
 
     def get(self) -> Value:
-        """The factor, or an error where the optimiser no longer asks for it."""
+        """The factor, or an error where the optimiser no longer uses it."""
         for hook in self._hooks:
             hooks = hook.hooks_dict_ref()
             if hooks is None or hook.id not in hooks:
@@ -56,42 +62,47 @@ class ScheduleScale:
 
     def remove(self) -> None:
         """Take the scale off the optimiser."""
-        self._give_back()
+        self._unscale()
         for hook in self._hooks:
             hook.remove()
 
     @torch.no_grad()
     def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        self._give_back()  # a step that raised never came to its end
+        self._unscale()  # where the last step raised, its post-hook was not called
         for _, group in groups_of(optimizer, self._groups):
             value = group[self._key]
-            if isinstance(value, Tensor):  # compiled steps hold on to the tensor: fill it
-                kept, scaled = value.clone(), value.mul_(self._factor).clone()
+            if isinstance(value, Tensor):  # compiled steps keep a reference to the tensor: fill it
+                own, scaled = value.clone(), value.mul_(self._factor).clone()
             else:
-                kept, scaled = value, value * self._factor
+                own, scaled = value, value * self._factor
                 group[self._key] = scaled
-            self._lent.append((group, kept, scaled))
+            self._scaled.append((group, own, scaled))
 
     def _after(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        self._give_back()
+        self._unscale()
 
     @torch.no_grad()
-    def _give_back(self) -> None:
-        while self._lent:
-            group, kept, scaled = self._lent.pop()
+    def _unscale(self) -> None:
+        while self._scaled:
+            group, own, scaled = self._scaled.pop()
             value = group[self._key]
             if not _same(value, scaled):
-                continue  # a restore after a failed step has put it right already
+                continue  # a restore after a failed step has put the own value back already
             if isinstance(value, Tensor):
-                value.copy_(kept)
+                value.copy_(own)
             else:
-                group[self._key] = kept
+                group[self._key] = own
 
 
 def schedule_scale(
     optimizer: Optimizer, key: str = "lr", groups: Sequence[int | str] | None = None
 ) -> ScheduleScale:
     """Bind to a factor on a scheduled setting: the scheduler goes on as if there were none.
+
+    Args:
+        optimizer: the optimiser whose steps are scaled.
+        key: the name of the setting, one number in every group.
+        groups: the groups to scale, each by its place or by its entry ``"name"``; all without it.
 
     >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
     >>> scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=10)

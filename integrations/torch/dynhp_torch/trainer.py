@@ -13,9 +13,7 @@ from dynhp.loops import Binding, Part, bindings
 from dynhp.loops.parts import Parts, global_generators, parts_of
 from dynhp.records import Candidate, Metrics, Value
 from dynhp.rounds.read_back import plain_metrics
-from dynhp_torch.parts.generators import torch_generators
-from dynhp_torch.parts.modules import modes_part
-from dynhp_torch.parts.torch_part import require_whole, torch_part
+from dynhp_torch.parts import modes_part, require_whole, torch_generators, torch_part
 
 __all__ = ["torch_trainer"]
 
@@ -31,9 +29,15 @@ def torch_trainer(
 ) -> Trainer:
     """Make a trainer of ``train_epoch(values)`` and ``evaluate()``, with snapshots of ``state``.
 
-    Values in ``bind`` are set before every epoch and read back before and after it; ``reads``
-    names those that ``train_epoch`` takes from its argument; any other name is refused. Random
-    generators and train/eval modes are put back after ``evaluate``.
+    Args:
+        state: all that decides the future, as in ``dynhp_torch.adapt``.
+        train_epoch: trains one epoch; it is given the values by name.
+        evaluate: measures, and gives names and numbers. Random generators and train/eval modes are
+            put back after it.
+        bind: where values live, by name: set before every epoch, read back before and after it.
+        reads: the names of the values that ``train_epoch`` takes from its argument; a name that is
+            neither here nor in ``bind`` is refused.
+        as_part: how the state of one object is taken and set.
 
     >>> import torch
     >>> from dynhp_torch import optimizer_param
@@ -60,7 +64,7 @@ def torch_trainer(
     values = (Part(get=binding.get, set=binding.set) for binding in bound.values())
     generators = (*torch_generators(), *global_generators())
     whole = Parts((*parts_of(state, as_part), *values, *generators))
-    still = Parts(
+    unmoved = Parts(  # by an evaluation
         [part for part in whole.parts if part.reseed is not None]
         + [modes_part(thing) for thing in state if isinstance(thing, nn.Module)]
     )
@@ -70,23 +74,23 @@ def torch_trainer(
         for name in candidate:
             if name not in known:
                 raise SettingsError(f"unknown hyperparameter {name!r}{nearest(name, known)}")
-        ours = {name: binding for name, binding in bound.items() if name in candidate}
+        bound_here = {name: binding for name, binding in bound.items() if name in candidate}
         for _ in range(k):
-            bindings.apply(ours, candidate)
+            bindings.apply(bound_here, candidate)
             train_epoch(candidate)
-            bindings.verify(ours, candidate, "after the epoch")
+            bindings.verify(bound_here, candidate, "after the epoch")
 
     def metrics() -> Metrics:
-        before = still.get_state()
+        before = unmoved.get_state()
         try:
-            found = evaluate()
-            if not isinstance(found, Mapping):
+            measured = evaluate()
+            if not isinstance(measured, Mapping):
                 raise MetricError(
-                    f"evaluate() must return a mapping of names to floats, got {found!r}"
+                    f"evaluate() must return a mapping of names to floats, got {measured!r}"
                 )
-            return plain_metrics(found)
+            return plain_metrics(measured)
         finally:
-            still.set_state(before)
+            unmoved.set_state(before)
 
     return trainer_from(
         get_state=whole.get_state,

@@ -9,5 +9,5 @@ import torch
 os.environ["OMP_NUM_THREADS"] = "1"
 torch.set_num_threads(1)
 
-# The script that every rank runs; it is no module.
+# Scripts that every rank runs; they are no modules.
 collect_ignore = ["two_ranks.py", "killed_ranks.py"]

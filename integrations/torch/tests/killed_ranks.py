@@ -1,4 +1,4 @@
-"""What each of two ranks does that saves: ``killed_ranks.py RANK FOLDER STEP``; it prints JSON.
+"""What each of two ranks that save does: ``killed_ranks.py RANK FOLDER STEP``; it prints JSON.
 
 Rank 0 is killed just before it writes its STEP-th file, if that is not 0.
 """
@@ -32,7 +32,7 @@ dist.init_process_group(
 write, written = dynhp.storage.folder.write_atomically, 0
 
 
-def mortal(*arguments: Any, **settings: Any) -> Any:
+def write_or_die(*arguments: Any, **settings: Any) -> Any:
     global written
     written += 1
     if rank == 0 and written == step:
@@ -40,7 +40,7 @@ def mortal(*arguments: Any, **settings: Any) -> Any:
     return write(*arguments, **settings)
 
 
-dynhp.storage.folder.write_atomically = mortal
+dynhp.storage.folder.write_atomically = write_or_die
 trainer = NoisyQuadratic(seed=rank, noise=2.0, dimensions=2)
 adapter = DynamicGridAdapter(
     Distributed(trainer),

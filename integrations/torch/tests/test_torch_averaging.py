@@ -14,7 +14,7 @@ from dynhp.errors import SettingsError
 from dynhp_torch import AveragedWeights, adapt, optimizer_param
 
 
-class Counting(nn.Module):
+class WithCounter(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(1))
@@ -23,7 +23,7 @@ class Counting(nn.Module):
 
 
 def test_floats_are_averaged_and_counters_copied() -> None:
-    model: Any = Counting()
+    model: Any = WithCounter()
     average = AveragedWeights(model, horizon=4)
     wanted = 0.0
     for number in range(6):

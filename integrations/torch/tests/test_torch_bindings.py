@@ -138,7 +138,7 @@ def test_a_restore_that_undoes_the_value_is_caught() -> None:
 
 
 class Detached:
-    """Sets into groups that it fetched long ago."""
+    """Sets into groups that it looked up once."""
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         self.optimizer = optimizer

@@ -19,6 +19,7 @@ from dynhp.errors import CodecError
 from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
 from dynhp.storage.codecs import decode, encode
 from dynhp_torch import codecs, optimizer_param, torch_trainer
+from tests.support.killing import Killed
 
 pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf")
 
@@ -144,9 +145,9 @@ def test_a_resumed_run_of_tied_tensors_is_the_undisturbed_one(tmp_path: Path) ->
 def test_parameters_and_requires_grad() -> None:
     leaf = torch.ones(2, requires_grad=True)
     frozen = nn.Parameter(torch.ones(2), requires_grad=False)
-    found = decode(encode([leaf, frozen, nn.Parameter(torch.zeros(1))]))
-    assert [type(item) for item in found] == [torch.Tensor, nn.Parameter, nn.Parameter]
-    assert [item.requires_grad for item in found] == [True, False, True]
+    back = decode(encode([leaf, frozen, nn.Parameter(torch.zeros(1))]))
+    assert [type(item) for item in back] == [torch.Tensor, nn.Parameter, nn.Parameter]
+    assert [item.requires_grad for item in back] == [True, False, True]
 
 
 def test_generators_go_on_where_they_were() -> None:
@@ -258,10 +259,6 @@ def make_adapter() -> tuple[Any, DynamicGridAdapter]:
     return trainer, adapter
 
 
-class Killed(BaseException):
-    """The lights went out."""
-
-
 def test_a_torch_run_broken_off_in_mid_round_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
     trainer, adapter = make_adapter()
     expected = adapter.run(12)
@@ -270,12 +267,12 @@ def test_a_torch_run_broken_off_in_mid_round_ends_as_if_it_had_not_been(tmp_path
     left = iter(range(17))
     train = trainer.train_k
 
-    def fragile(k: int, values: Any) -> None:
+    def stopping(k: int, values: Any) -> None:
         if next(left, None) is None:
             raise Killed
         train(k, values)
 
-    trainer.train_k = fragile
+    trainer.train_k = stopping
     with pytest.raises(Killed):
         run_with_checkpoints(adapter, 12, checkpoint=tmp_path)
     trainer, adapter = make_adapter()

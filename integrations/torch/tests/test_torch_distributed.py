@@ -1,4 +1,4 @@
-"""Two ranks on this machine: one choice, one failure, and nobody waits in vain."""
+"""Two ranks on this machine: they choose alike, fail alike, and never wait for ever."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dynhp_torch.distributed import Distributed
 
 
 def two(script: str, *arguments: Any) -> list[tuple[str, str]]:
-    """What two ranks say; a deadlock is broken off after a while, and fails."""
+    """What two ranks print; a deadlock is ended after a while, and fails."""
     packages = [str(Path(each.__file__ or "").parent.parent) for each in (dynhp, dynhp_torch)]
     environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
     environment["PYTHONPATH"] = os.pathsep.join(packages)
@@ -44,16 +44,16 @@ def two(script: str, *arguments: Any) -> list[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """What two ranks have seen."""
-    told = two("two_ranks.py", tmp_path_factory.mktemp("ranks"))
-    for out, err in told:
+    printed = two("two_ranks.py", tmp_path_factory.mktemp("ranks"))
+    for out, err in printed:
         assert out, err
-    return [json.loads(out) for out, _ in told]
+    return [json.loads(out) for out, _ in printed]
 
 
 def same(ranks: list[dict[str, Any]], name: str) -> Any:
     """What both ranks have seen alike."""
-    ours, theirs = (json.dumps(rank[name]) for rank in ranks)  # as text: nan is nan
-    assert ours == theirs
+    first, second = (json.dumps(rank[name]) for rank in ranks)  # as text: nan is nan
+    assert first == second
     return ranks[0][name]
 
 
@@ -63,9 +63,9 @@ def test_alone_each_rank_makes_a_choice_of_its_own(ranks: list[dict[str, Any]]) 
 
 @pytest.mark.parametrize("name", ["together", "max", "seeds"])
 def test_together_all_ranks_make_one_choice(ranks: list[dict[str, Any]], name: str) -> None:
-    found = same(ranks, name)
-    assert found["raised"] is None
-    assert len(found["chosen"]) == 3
+    run = same(ranks, name)
+    assert run["raised"] is None
+    assert len(run["chosen"]) == 3
 
 
 def test_metrics_are_reduced(ranks: list[dict[str, Any]]) -> None:
@@ -78,25 +78,25 @@ def test_metrics_are_reduced(ranks: list[dict[str, Any]]) -> None:
 def test_what_raises_on_one_rank_fails_on_all_and_the_run_goes_on(
     ranks: list[dict[str, Any]],
 ) -> None:
-    found = same(ranks, "raises")
-    errors = [error for _, error, _ in found["tries"] if error]
+    run = same(ranks, "raises")
+    errors = [error for _, error, _ in run["tries"] if error]
     assert errors == ["RankFailed: rank 1: RuntimeError: cannot bear lr=0.1"] * 3
-    assert found["raised"] is None
-    assert 0.1 not in found["chosen"]
+    assert run["raised"] is None
+    assert 0.1 not in run["chosen"]
 
 
 def test_what_diverges_on_one_rank_fails_on_all(ranks: list[dict[str, Any]]) -> None:
-    found = same(ranks, "nan")
-    errors = [error for _, error, _ in found["tries"] if error]
+    run = same(ranks, "nan")
+    errors = [error for _, error, _ in run["tries"] if error]
     assert errors == ["loss is nan after epoch 1"] * 3
-    assert found["raised"] is None
+    assert run["raised"] is None
 
 
 def test_a_parallel_model_stays_one_model(ranks: list[dict[str, Any]]) -> None:
-    found = same(ranks, "model")
-    errors = {error for _, error, _ in found["tries"]}
+    run = same(ranks, "model")
+    errors = {error for _, error, _ in run["tries"]}
     assert errors == {None, "RankFailed: rank 1: ValueError: a bad batch"}
-    assert found["raised"] is None
+    assert run["raised"] is None
     assert same(ranks, "weights") == [[pytest.approx(w, abs=0.5) for w in (1.0, -2.0, 3.0)]]
 
 
@@ -128,8 +128,8 @@ def test_a_rank_that_is_gone_ends_the_run(ranks: list[dict[str, Any]]) -> None:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What two ranks end with that nobody kills."""
-    return [out for out, _ in two("killed_ranks.py", tmp_path_factory.mktemp("calm"), 0)]
+    """What two ranks end with that are not killed."""
+    return [out for out, _ in two("killed_ranks.py", tmp_path_factory.mktemp("undisturbed"), 0)]
 
 
 @pytest.mark.parametrize("step", [1, 3, 6])  # the first checkpoint, a try, the second checkpoint

@@ -42,7 +42,7 @@ def steps(optimizer: Any) -> Any:
 
 
 @dataclass(kw_only=True)
-class Case:
+class LoopCase:
     """A way to train; everything random, stateful and awkward that a real loop has."""
 
     optimizer: Callable[[Any], Any] = sgd
@@ -52,14 +52,14 @@ class Case:
     numpy_noise: bool = False
     accumulate: bool = False
 
-    def build(self) -> World:
-        return World(self)
+    def build(self) -> OrdinaryLoop:
+        return OrdinaryLoop(self)
 
 
-class World:
+class OrdinaryLoop:
     """Model, data and one epoch of an ordinary loop."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: LoopCase) -> None:
         torch.manual_seed(0)
         np.random.seed(0)
         random.seed(0)
@@ -120,88 +120,88 @@ def plain(value: Any) -> Any:
 
 
 CASES = {
-    "plain": Case(),
-    "own generator": Case(own_generator=True),
-    "adam, tensor lr": Case(optimizer=adam, scheduler=None),
-    "adam, cosine": Case(optimizer=adam),
-    "adamw, steps": Case(optimizer=adamw, scheduler=steps),
-    "scaler": Case(scaler=True),
-    "numpy and random": Case(numpy_noise=True, own_generator=True),
-    "gradients kept": Case(accumulate=True, scheduler=None),
+    "plain": LoopCase(),
+    "own generator": LoopCase(own_generator=True),
+    "adam, tensor lr": LoopCase(optimizer=adam, scheduler=None),
+    "adam, cosine": LoopCase(optimizer=adam),
+    "adamw, steps": LoopCase(optimizer=adamw, scheduler=steps),
+    "scaler": LoopCase(scaler=True),
+    "numpy and random": LoopCase(numpy_noise=True, own_generator=True),
+    "gradients kept": LoopCase(accumulate=True, scheduler=None),
 }
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 @pytest.mark.parametrize("others", [[], [0.1, 10.0]], ids=["alone", "with others"])
 @pytest.mark.parametrize("try_for", [1, 3])
-def test_bit_identical_to_the_plain_loop(case: Case, others: list[float], try_for: int) -> None:
-    world = case.build()
+def test_bit_identical_to_the_plain_loop(case: LoopCase, others: list[float], try_for: int) -> None:
+    training = case.build()
     for _ in range(EPOCHS):
-        world.train_epoch()
-        world.measure()
-    wanted = world.seen()
+        training.train_epoch()
+        training.measure()
+    wanted = training.seen()
 
-    world = case.build()
+    training = case.build()
     loop = adapt(
         EPOCHS,
-        state=world.state,
+        state=training.state,
         space={"scale": [1.0, *others]},
         initial={"scale": 1.0},
         criterion=highest("nothing"),  # ties: the value in force wins
         adapt_every=3,
         try_for=try_for,
-        bind={"scale": schedule_scale(world.optimizer)},
+        bind={"scale": schedule_scale(training.optimizer)},
     )
     for epoch in loop:
-        world.train_epoch()
-        epoch.report(nothing=0.0, **world.measure())
+        training.train_epoch()
+        epoch.report(nothing=0.0, **training.measure())
     assert {round_.candidate["scale"] for round_ in loop.history} == {1.0}
-    assert world.seen() == wanted
+    assert training.seen() == wanted
 
 
 def test_bit_identical_with_values_bound_to_the_optimiser_and_the_model() -> None:
-    case = Case(scheduler=None)
-    world = case.build()
+    case = LoopCase(scheduler=None)
+    training = case.build()
     for _ in range(EPOCHS):
-        world.train_epoch()
-    wanted = world.seen()
-    world = case.build()
+        training.train_epoch()
+    wanted = training.seen()
+    training = case.build()
     loop = adapt(
         EPOCHS,
-        state=world.state,
+        state=training.state,
         space={"lr": [0.01, 0.1, 1.0], "p": [0.0, 0.3, 0.6]},
         criterion=highest("nothing"),
         adapt_every=3,
         try_for=1,
         bind={
-            "lr": optimizer_param(world.optimizer, "lr"),
-            "p": attribute(world.model, "3.p"),
+            "lr": optimizer_param(training.optimizer, "lr"),
+            "p": attribute(training.model, "3.p"),
         },
     )
     for epoch in loop:
-        world.train_epoch()
+        training.train_epoch()
         epoch.report(nothing=0.0)
-    assert world.seen() == wanted
+    assert training.seen() == wanted
 
 
 @dataclass
 class Snapshot:
     """Copies by the book: state_dict, deepcopy, load_state_dict."""
 
-    world: World
+    training: OrdinaryLoop
     saved: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        things = [thing.state_dict() for thing in self.world.state[:4]]
-        things.append(self.world.average.average.state_dict())
+        things = [thing.state_dict() for thing in self.training.state[:4]]
+        things.append(self.training.average.average.state_dict())
         self.saved = copy.deepcopy(things)
         self.random = torch.get_rng_state(), np.random.get_state(), random.getstate()
 
     def restore(self) -> None:
         saved = copy.deepcopy(self.saved)
-        for thing, state in zip(self.world.state[:4], saved, strict=False):
+        for thing, state in zip(self.training.state[:4], saved, strict=False):
             thing.load_state_dict(state)
-        self.world.average.average.load_state_dict(saved[4])
+        self.training.average.average.load_state_dict(saved[4])
         torch.set_rng_state(self.random[0])
         np.random.set_state(self.random[1])
         random.setstate(self.random[2])
@@ -210,41 +210,41 @@ class Snapshot:
 @pytest.mark.parametrize("name", ["plain", "adam, cosine", "scaler"])
 def test_several_candidates_against_a_reference_by_hand(name: str) -> None:
     case, values = CASES[name], [1.0, 0.1, 3.0]
-    world = case.build()
-    scale = schedule_scale(world.optimizer)
+    training = case.build()
+    scale = schedule_scale(training.optimizer)
     chosen: list[float] = []
     current = 1.0
     for _ in range(3):  # rounds of 3 epochs, 2 of them tries
-        origin, best = Snapshot(world), None
+        origin, best = Snapshot(training), None
         for value in [current, *(other for other in values if other != current)]:
             origin.restore()
             scale.set(value)
             for _ in range(2):
-                world.train_epoch()
-                loss = world.measure()["loss"]
+                training.train_epoch()
+                loss = training.measure()["loss"]
             if best is None or loss < best[0]:
-                best = loss, value, Snapshot(world)
+                best = loss, value, Snapshot(training)
         assert best is not None
         current = best[1]
         best[2].restore()
         scale.set(current)
-        world.train_epoch()
-        world.measure()
+        training.train_epoch()
+        training.measure()
         chosen.append(current)
-    wanted = world.seen()
+    wanted = training.seen()
 
-    world = case.build()
+    training = case.build()
     loop = adapt(
         9,
-        state=world.state,
+        state=training.state,
         space={"scale": [0.1, 1.0, 3.0]},
         criterion=lowest("loss"),
         adapt_every=3,
         try_for=2,
-        bind={"scale": schedule_scale(world.optimizer)},
+        bind={"scale": schedule_scale(training.optimizer)},
     )
     for epoch in loop:
-        world.train_epoch()
-        epoch.report(**world.measure())
+        training.train_epoch()
+        epoch.report(**training.measure())
     assert [round_.candidate["scale"] for round_ in loop.history] == chosen
-    assert world.seen() == wanted
+    assert training.seen() == wanted

@@ -12,8 +12,9 @@ from dynhp import DynamicGridAdapter, OneAxis, lowest
 from dynhp.planning.schedule import Schedule, replay
 from dynhp.storage.codecs import decode, encode
 from dynhp_torch.example import example
+from tests.support.killing import MortalTrainer
 from tests.support.old_files import OLD, digest, end_after, end_of, gone_on_with
-from tests.support.old_runs import EPOCHS, Mortal
+from tests.support.old_runs import EPOCHS
 
 ARCHIVES = sorted((OLD / "torch").rglob("*.zip"))
 
@@ -26,7 +27,7 @@ def _global_generator() -> None:
 def made() -> DynamicGridAdapter:
     make, space = example()
     return DynamicGridAdapter(
-        Mortal(make()),
+        MortalTrainer(make()),
         space,
         criterion=lowest("val_loss"),
         adapt_every=4,

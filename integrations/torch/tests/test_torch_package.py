@@ -16,13 +16,13 @@ README = Path(__file__).parent.parent / "README.md"
 
 
 def test_adapt_has_the_signature_of_the_core() -> None:
-    ours, theirs = (inspect.signature(module.adapt) for module in (dynhp_torch, dynhp))
-    assert list(ours.parameters) == list(theirs.parameters)
-    for name, parameter in ours.parameters.items():
-        assert parameter.kind is theirs.parameters[name].kind
+    torch_side, core = (inspect.signature(module.adapt) for module in (dynhp_torch, dynhp))
+    assert list(torch_side.parameters) == list(core.parameters)
+    for name, parameter in torch_side.parameters.items():
+        assert parameter.kind is core.parameters[name].kind
         if name != "as_part":
-            assert parameter.default == theirs.parameters[name].default
-            assert parameter.annotation == theirs.parameters[name].annotation
+            assert parameter.default == core.parameters[name].default
+            assert parameter.annotation == core.parameters[name].annotation
 
 
 def test_without_torch_the_import_says_what_to_install() -> None:

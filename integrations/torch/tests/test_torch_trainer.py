@@ -36,7 +36,7 @@ def test_the_example_adapts_and_its_schedule_replays() -> None:
     assert trainer.metrics() == wanted
 
 
-class World:
+class ImpureEvaluation:
     """A trainer whose evaluation does everything it should not."""
 
     def __init__(self, **arguments: Any) -> None:
@@ -64,43 +64,43 @@ class World:
 
 
 def test_evaluation_is_pure() -> None:
-    world = World()
-    first = world.trainer.metrics()
-    assert world.trainer.metrics() == first
+    impure = ImpureEvaluation()
+    first = impure.trainer.metrics()
+    assert impure.trainer.metrics() == first
     assert type(first["loss"]) is float
-    assert world.model.training
-    assert world.model[1].training
+    assert impure.model.training
+    assert impure.model[1].training
 
 
 def test_values_are_bound_or_read() -> None:
-    world = World(reads=["ratio"])
-    world.trainer.train_k(2, {"lr": 0.5, "ratio": 0.3})
-    assert world.values == [{"lr": 0.5, "ratio": 0.3}] * 2
-    assert world.trainer.hyperparameters() == {"lr": 0.5}
-    world.trainer.train_k(1, {"ratio": 0.3})  # the others stay as they are
-    assert world.optimizer.param_groups[0]["lr"] == 0.5
+    impure = ImpureEvaluation(reads=["ratio"])
+    impure.trainer.train_k(2, {"lr": 0.5, "ratio": 0.3})
+    assert impure.values == [{"lr": 0.5, "ratio": 0.3}] * 2
+    assert impure.trainer.hyperparameters() == {"lr": 0.5}
+    impure.trainer.train_k(1, {"ratio": 0.3})  # the others stay as they are
+    assert impure.optimizer.param_groups[0]["lr"] == 0.5
     with pytest.raises(SettingsError, match="unknown hyperparameter 'ratoi'; did you mean 'ratio'"):
-        world.trainer.train_k(1, {"ratoi": 0.3})
-    assert not hasattr(World(bind=None, reads=["lr"]).trainer, "hyperparameters")
+        impure.trainer.train_k(1, {"ratoi": 0.3})
+    assert not hasattr(ImpureEvaluation(bind=None, reads=["lr"]).trainer, "hyperparameters")
 
 
 def test_a_value_overwritten_while_training_is_caught() -> None:
-    world = World()
-    overwriting = World(
-        state=[world.model, world.optimizer],
-        bind={"lr": optimizer_param(world.optimizer, "lr")},
-        train_epoch=lambda values: world.optimizer.param_groups[0].update(lr=9.0),
+    impure = ImpureEvaluation()
+    overwriting = ImpureEvaluation(
+        state=[impure.model, impure.optimizer],
+        bind={"lr": optimizer_param(impure.optimizer, "lr")},
+        train_epoch=lambda values: impure.optimizer.param_groups[0].update(lr=9.0),
     )
     with pytest.raises(ValueNotInForce, match=r"lr should be 0\.5 but is 9\.0 after the epoch"):
         overwriting.trainer.train_k(1, {"lr": 0.5})
 
 
 def test_bound_values_go_with_the_state() -> None:
-    world = World()
-    state = world.trainer.get_state()
-    world.trainer.train_k(1, {"lr": 0.5})
-    world.trainer.set_state(state)
-    assert world.trainer.hyperparameters() == {"lr": 0.1}
+    impure = ImpureEvaluation()
+    state = impure.trainer.get_state()
+    impure.trainer.train_k(1, {"lr": 0.5})
+    impure.trainer.set_state(state)
+    assert impure.trainer.hyperparameters() == {"lr": 0.1}
 
 
 @pytest.mark.parametrize(
@@ -115,11 +115,11 @@ def test_bound_values_go_with_the_state() -> None:
 )
 def test_bad_input(arguments: Any, error: Any, pattern: str) -> None:
     with pytest.raises(error, match=pattern):
-        World(**arguments)
+        ImpureEvaluation(**arguments)
 
 
 def test_metrics_must_be_numbers() -> None:
     with pytest.raises(MetricError, match="metric 'loss' must be a number, got 'low'"):
-        World(evaluate=lambda: {"loss": "low"}).trainer.metrics()
+        ImpureEvaluation(evaluate=lambda: {"loss": "low"}).trainer.metrics()
     with pytest.raises(MetricError, match="a mapping of names to floats, got 3"):
-        World(evaluate=lambda: 3).trainer.metrics()
+        ImpureEvaluation(evaluate=lambda: 3).trainer.metrics()

@@ -53,8 +53,8 @@ def noisy() -> NoisyQuadratic:
     return NoisyQuadratic(seed=rank, noise=2.0, dimensions=2)
 
 
-def fragile(how: Any) -> Fragile:  # on rank 1 only
-    return Fragile(noisy, bad=[0.1] if rank else [], how=how)
+def fragile(failure: Any) -> Fragile:  # on rank 1 only
+    return Fragile(noisy, bad=[0.1] if rank else [], failure=failure)
 
 
 def model() -> tuple[Any, Any]:
@@ -88,28 +88,28 @@ def model() -> tuple[Any, Any]:
     return trainer, linear
 
 
-found = {"alone": run(noisy())}
-found["together"] = run(Distributed(noisy()))
-found["max"] = run(Distributed(noisy(), reduce="max"))
-found["seeds"] = run(Distributed(noisy()), randomness="independent")
-found["raises"] = run(Distributed(fragile("raise")))
-found["nan"] = run(Distributed(fragile("nan"), reduce="min"))
-found["disagree"] = run(Distributed(noisy()), rates=RATES[rank:])
+results = {"alone": run(noisy())}
+results["together"] = run(Distributed(noisy()))
+results["max"] = run(Distributed(noisy(), reduce="max"))
+results["seeds"] = run(Distributed(noisy()), randomness="independent")
+results["raises"] = run(Distributed(fragile("raise")))
+results["nan"] = run(Distributed(fragile("nan"), reduce="min"))
+results["disagree"] = run(Distributed(noisy()), rates=RATES[rank:])
 trainer, linear = model()
-found["model"] = run(Distributed(trainer))
-found["weights"] = linear.weight.tolist()
+results["model"] = run(Distributed(trainer))
+results["weights"] = linear.weight.tolist()
 
 
-class Lies(NoisyQuadratic):
+class LiesOnRankOne(NoisyQuadratic):
     def hyperparameters(self) -> dict[str, Any]:
         return {"lr": 7.0} if rank and self.steps else super().hyperparameters()
 
 
-found["lies"] = run(Distributed(Lies()))
+results["lies"] = run(Distributed(LiesOnRankOne()))
 trainer = noisy()
 state = Distributed(trainer)
 state.reseed(5)
-found["drawn"] = trainer.rng.random()
+results["drawn"] = trainer.rng.random()
 unequal = trainer_from(
     get_state=lambda: 0,
     set_state=print,
@@ -123,13 +123,13 @@ for name, call in {
     try:
         call()
     except Exception as error:
-        found[name] = f"{type(error).__name__}: {error}"
+        results[name] = f"{type(error).__name__}: {error}"
 dist.barrier()
 if rank == 0:
-    print(json.dumps(found), flush=True)
-    os._exit(0)  # without a word to the other
+    print(json.dumps(results), flush=True)
+    os._exit(0)  # without notice to the other
 try:
     state.metrics()
 except ContractError as error:
-    found["lost"] = str(error)
-print(json.dumps(found))
+    results["lost"] = str(error)
+print(json.dumps(results))

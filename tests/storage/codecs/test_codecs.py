@@ -182,10 +182,10 @@ def test_what_is_one_thing_comes_back_as_one() -> None:
     assert second is first
     assert third is first
     assert apart.tolist() == [1.0, 1.0]
-    one, two, three, four, five, six, seven = back["others"]
-    assert one is two is back["keys"][(1,)]
+    shared, two, three, four, five, six, seven = back["others"]
+    assert shared is two is back["keys"][(1,)]
     assert (three is four, five is six) == (True, True)
-    assert seven is not one
+    assert seven is not shared
     left, right, own = back["generators"]
     assert left.bit_generator is right.bit_generator is own
     assert encode(back) != encode(state)  # it was added to
@@ -194,12 +194,12 @@ def test_what_is_one_thing_comes_back_as_one() -> None:
 
 
 def test_things_that_come_and_go_are_not_taken_for_one() -> None:
-    state = [{index, "a"} for index in range(200)]  # each is told by a list that lives shortly
+    state = [{index, "a"} for index in range(200)]  # each is encoded by a short-lived list
     assert decode(encode(state)) == state
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         (np.s_[:], np.s_[1:]),
         (np.s_[:4], np.s_[3:]),
@@ -207,11 +207,11 @@ def test_things_that_come_and_go_are_not_taken_for_one() -> None:
         (np.s_[2:3], np.s_[::2]),
     ],
 )
-def test_different_views_of_one_memory_are_refused_with_both_paths(one: Any, other: Any) -> None:
+def test_different_views_of_one_memory_are_refused_with_both_paths(first: Any, second: Any) -> None:
     base = np.arange(6.0)
     message = r"(?=.*state\['a'\])(?=.*state\['b'\]\[0\]).*are different views of one memory"
     with pytest.raises(CodecError, match=message):
-        encode({"a": base[one], "b": [base[other]], "c": np.ones(2)})
+        encode({"a": base[first], "b": [base[second]], "c": np.ones(2)})
 
 
 def test_views_that_do_not_meet_are_two_arrays() -> None:
@@ -363,8 +363,8 @@ def test_a_type_registered_again_is_no_other_type() -> None:
         (dict, "x", "a type not stored already is needed, got <class 'dict'>"),
         (np.float64, "x", "a type not stored already"),
         (3, "x", "a type not stored already is needed, got 3"),
-        (Hook, "", "name must be a word"),
-        (Hook, 3, "name must be a word"),
+        (Hook, "", "must be a non-empty string"),
+        (Hook, 3, "must be a non-empty string"),
         (Hook, "tests.celsius", "'tests.celsius' stands for .*Celsius.* choose another name"),
     ],
 )

@@ -1,1 +1,1 @@
-"""The command ``dynhp linkpred``, a file for each sub-command."""
+"""The command ``dynhp linkpred``, a file for each sub-command; imports all other folders."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dynhp.errors import SettingsError
+from dynhp.storage.files import write_texts
 
 __all__ = ["check_writable", "write_files"]
 
@@ -19,11 +20,11 @@ def check_writable(folder: str | os.PathLike[str]) -> None:
     Traceback (most recent call last):
     dynhp.errors.SettingsError: results need a folder that can be written to, got ...
     """
-    there = Path(folder).absolute()
-    while not there.exists() and there != there.parent:
-        there = there.parent
+    existing = Path(folder).absolute()
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
     try:
-        with tempfile.TemporaryFile(dir=there):
+        with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
         raise _refused(folder, error) from None
@@ -32,7 +33,7 @@ def check_writable(folder: str | os.PathLike[str]) -> None:
 def write_files(
     folder: str | os.PathLike[str], files: Mapping[str, str], *, replaces: Sequence[str] = ()
 ) -> None:
-    """Write the files, each beside its place first; all are put in place after the last is whole.
+    """Write the files; they appear when the last one is whole.
 
     Older files that match a pattern of `replaces` and are not written again are removed.
 
@@ -42,36 +43,13 @@ def write_files(
     'one'
     """
     target = Path(folder)
-    stale = {path.name for pattern in replaces for path in target.glob(pattern)}
-    waiting: list[tuple[str, Path]] = []
+    older = {path.name for pattern in replaces for path in target.glob(pattern)}
     try:
-        target.mkdir(parents=True, exist_ok=True)
-        try:
-            for name, text in files.items():
-                waiting.append((_beside(target, text), target / name))
-            while waiting:
-                os.replace(*waiting[0])
-                del waiting[0]
-            for name in stale:
-                if name not in files:  # of an earlier run with more seeds
-                    (target / name).unlink(missing_ok=True)
-        finally:
-            for temporary, _ in waiting:
-                os.unlink(temporary)
+        write_texts(target, files)
+        for name in older - files.keys():  # of an earlier run with more seeds
+            (target / name).unlink(missing_ok=True)
     except OSError as error:
         raise _refused(folder, error) from None
-
-
-def _beside(folder: Path, text: str) -> str:
-    handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)  # mkstemp's own mode lets nobody else read it
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    return temporary
 
 
 def _refused(folder: str | os.PathLike[str], error: OSError) -> SettingsError:

@@ -6,40 +6,41 @@ import argparse
 from typing import Any, NoReturn
 
 from dynhp.errors import SettingsError, nearest
+from dynhp_pyg.checks import whole
 from dynhp_pyg.graphs.bundled import DATASETS, load_dataset
 from dynhp_pyg.graphs.files import load_graph
 from dynhp_pyg.graphs.graph import Graph
 from dynhp_pyg.graphs.planetoid import load_planetoid
-from dynhp_pyg.model.hyperparameters import whole
 from dynhp_pyg.runs.spec import ADAPTABLE, LinkRun, space_of
 from dynhp_pyg.splits.ratios import parse_ratios
 
-__all__ = ["OneLineParser", "add_data", "add_training", "graph_of", "one_line", "settings_of"]
+__all__ = ["OneLineParser", "add_audit", "add_data", "add_training", "graph_of", "one_line"]
+__all__ += ["settings_of"]
 
 
 def one_line(message: str) -> NoReturn:
-    """Turn a complaint of argparse into an error, which the command shows in one line."""
+    """Turn a message of argparse into an error, which the command shows in one line."""
     raise SettingsError(f"{message}; --help shows all options")
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """A parser whose complaints are errors, with the nearest option for one that is not known."""
+    """A parser that raises errors, with the nearest option for an unknown one."""
 
     def error(self, message: str) -> NoReturn:
-        """Complain without a page of usage."""
+        """Raise the message without a page of usage."""
         one_line(message)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Leave nothing for the parsers above, which do not know this one's options."""
-        found, left = super().parse_known_args(args, namespace)
+        """Refuse unknown options here: the parsers above do not know the options of this one."""
+        parsed, left = super().parse_known_args(args, namespace)
         if left:
             known = [name for name in self._option_string_actions if name.startswith("--")]
             raise SettingsError(f"unknown argument {left[0]!r}{nearest(left[0], known)}")
-        return found, left
+        return parsed, left
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
-    """Add what says which graph, and how it is split."""
+    """Add the options of the graph and its split."""
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--dataset", metavar="NAME", help=f"bundled: {' or '.join(DATASETS)}")
     source.add_argument("--graph", metavar="FILE", help="an .npz archive or an edge list")
@@ -53,8 +54,13 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     add("--communities", default="auto", help="auto (default), igraph, networkx or leiden")
 
 
+def add_audit(parser: argparse.ArgumentParser) -> None:
+    """Add the option that only an audit has."""
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the split (0)")
+
+
 def add_training(parser: argparse.ArgumentParser) -> None:
-    """Add what says how the model is trained and adapted."""
+    """Add the options of training and adaptation."""
     add = parser.add_argument
     add(
         "--method",
@@ -99,7 +105,11 @@ def graph_of(parsed: argparse.Namespace) -> Graph:
 
 
 MOST_SEEDS = 10_000
-"""More is a slip of the keyboard."""
+"""More is a typing error."""
+
+# The options that are named like the fields of LinkRun and mean the same.
+_AS_GIVEN = ["protocol", "negatives", "communities", "method", "adapt_every", "try_for"]
+_AS_GIVEN += ["criterion", "epochs", "layers", "width", "schedule", "ratio", "device"]
 
 
 def settings_of(parsed: argparse.Namespace, *, graph: str) -> list[LinkRun]:
@@ -111,21 +121,9 @@ def settings_of(parsed: argparse.Namespace, *, graph: str) -> list[LinkRun]:
         LinkRun(
             graph=graph,
             split=parse_ratios(parsed.split),
-            protocol=parsed.protocol,
-            negatives=parsed.negatives,
-            communities=parsed.communities,
-            method=parsed.method,
-            adapt_every=parsed.adapt_every,
-            try_for=parsed.try_for,
-            criterion=parsed.criterion,
-            epochs=parsed.epochs,
-            layers=parsed.layers,
-            width=parsed.width,
-            schedule=parsed.schedule,
-            ratio=parsed.ratio,
             space=space_of(parsed.adapt or ["edge_message_ratio"]),
             seed=seed,
-            device=parsed.device,
+            **{name: getattr(parsed, name) for name in _AS_GIVEN},
         )
         for seed in range(seeds)
     ]

@@ -1,4 +1,4 @@
-"""``dynhp linkpred reproduce``: the paper's runs carried out, its tables written beside ours."""
+"""``dynhp linkpred reproduce``: the paper's runs carried out, and compared with its tables."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dynhp.campaign import CampaignResults, campaign_so_far, run_campaign, shown
 from dynhp.campaign.progress import duration
 from dynhp.errors import SettingsError, nearest
+from dynhp_pyg.checks import whole
 from dynhp_pyg.cli.files import check_writable, write_files
-from dynhp_pyg.model.hyperparameters import whole
-from dynhp_pyg.paper.protocol import Part, cost, runs_of
-from dynhp_pyg.paper.report import report, summary
-from dynhp_pyg.paper.setting import most_epochs
+
+if TYPE_CHECKING:
+    from dynhp_pyg.paper.protocol import Part
 
 __all__ = ["add_reproduction", "reproduce_command"]
 
@@ -45,7 +46,9 @@ def add_reproduction(parser: argparse.ArgumentParser) -> None:
 
 def reproduce_command(parsed: argparse.Namespace) -> int:
     """Carry out what is missing, write the report, print what matters; 1 where runs failed."""
-    from dynhp_pyg.paper.task import one  # torch is slow to import: not for --help
+    # Not at the top: other commands and --help need nothing of the reproduction.
+    from dynhp_pyg.paper.protocol import TASK_NAME, cost, most_epochs, runs_of, train_run
+    from dynhp_pyg.paper.report import report, summary
 
     part = _part(parsed)
     seeds = _SEEDS[part] if parsed.seeds is None else whole("--seeds", parsed.seeds, least=1)
@@ -67,12 +70,13 @@ def reproduce_command(parsed: argparse.Namespace) -> int:
     _lean_workers()
     try:
         results = (
-            campaign_so_far(one, runs, folder=folder)
+            campaign_so_far(train_run, runs, folder=folder, name=TASK_NAME)
             if parsed.report
             else run_campaign(
-                one,
+                train_run,
                 runs,
                 folder=folder,
+                name=TASK_NAME,
                 workers=parsed.workers,
                 cost=cost,
                 progress=None if parsed.quiet else shown(),
@@ -82,7 +86,7 @@ def reproduce_command(parsed: argparse.Namespace) -> int:
         print(f"\nstopped; the same command goes on with what is in {folder}", file=sys.stderr)
         raise
     files = report(results, part=part, runs=runs, command=_command(parsed))
-    files["runs.csv"] = results.csv()  # of this part alone, also where some are missing
+    files["runs.csv"] = results.csv()  # of this part only, even where some are missing
     where = Path(folder) / _report_folder(parsed, part)
     write_files(where, files, replaces=_COME_AND_GO)
     print(summary(results, part=part, runs=runs))
@@ -98,13 +102,13 @@ def _part(parsed: argparse.Namespace) -> Part:
         if value not in known:
             raise SettingsError(f"{name} must be a known one, got {value!r}{nearest(value, known)}")
     if parsed.quick and parsed.part != "tables":
-        raise SettingsError(f"--quick is a part of its own, got --part {parsed.part} beside it")
-    found: Part = "quick" if parsed.quick else parsed.part
-    return found
+        raise SettingsError(f"--quick is a part of its own, got --part {parsed.part} as well")
+    part: Part = "quick" if parsed.quick else parsed.part
+    return part
 
 
 def _report_folder(parsed: argparse.Namespace, part: Part) -> str:
-    """One for each thing that can be reported, so that none replaces another."""
+    """A folder for each part, protocol and model, so that no report replaces another."""
     model = (parsed.layers, parsed.width, parsed.epochs)
     unusual = "" if model == (2, 64, 500) else "-K{}-o{}-{}-epochs".format(*model)
     return f"{parsed.protocol}-{part}{unusual}"
@@ -126,7 +130,7 @@ def _command(parsed: argparse.Namespace) -> str:
 def _lean_workers() -> None:
     """Let workers keep the memory of large blocks (a tenth of the time) and use one thread each."""
     for name in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"):
-        os.environ.setdefault(name, str(1 << 30))  # of glibc; others do not care
+        os.environ.setdefault(name, str(1 << 30))  # of glibc; elsewhere without effect
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 

@@ -1,1 +1,1 @@
-"""Graphs: the one form every graph takes, and the files it is read from."""
+"""Graphs: the form every graph takes, and the files it is read from; imports no other folder."""

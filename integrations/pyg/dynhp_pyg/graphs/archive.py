@@ -1,4 +1,4 @@
-"""Arrays out of an `.npz` file that nobody vouches for: no pickle, no lying shapes."""
+"""Bytes and arrays out of untrusted files: no pickle, and every size is checked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BROKEN = (
 def read_arrays(
     path: Path, names: Iterable[str], *, max_bytes: int = MAX_BYTES
 ) -> dict[str, NDArray[Any]]:
-    """Those of the named arrays that an `.npz` file holds, sizes checked before memory is taken."""
+    """Those of the named arrays that an `.npz` file holds, sizes checked before memory is used."""
     arrays: dict[str, NDArray[Any]] = {}
     left = max_bytes
     try:
@@ -54,8 +54,24 @@ def read_arrays(
     return arrays
 
 
+def read_bytes(path: Path, *, max_bytes: int | None = None) -> bytes:
+    """All bytes of a file, if there are not too many."""
+    try:
+        size = path.stat().st_size
+        if max_bytes is not None and size > max_bytes:
+            raise DataError(
+                f"{path.name} must not be larger than {max_bytes} bytes, got {size}; "
+                f"pass a larger max_bytes="
+            )
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise missing(path) from None
+    except OSError as error:
+        raise DataError(f"{path.name} must be a readable file, got {error.strerror!r}") from None
+
+
 def missing(path: Path) -> DataError:
-    """The error for a file that is not there."""
+    """The error for a file that does not exist."""
     return DataError(f"the file must exist, got {str(path)!r}; check the name and the folder")
 
 

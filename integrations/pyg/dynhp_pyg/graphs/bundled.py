@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib.resources import as_file, files
 
-from dynhp_pyg.graphs.errors import unknown_name
+from dynhp_pyg.checks import one_of
+from dynhp_pyg.graphs.errors import DataError
 from dynhp_pyg.graphs.files import load_npz
 from dynhp_pyg.graphs.graph import Graph
 
@@ -20,7 +21,6 @@ def load_dataset(name: str) -> Graph:
     (2708, 5278, 1433)
     """
     key = str(name).lower()
-    if key not in DATASETS:
-        raise unknown_name("dataset", name, DATASETS)
+    one_of("dataset", key, DATASETS, error=DataError)
     with as_file(files("dynhp_pyg") / "data" / f"{key}.npz") as path:
         return replace(load_npz(path), name=key)

@@ -1,4 +1,4 @@
-"""Edge lists as text: two ids a line, apart by blanks or a comma, `#` begins a comment."""
+"""Edge lists as text: two ids a line, separated by blanks or a comma; `#` begins a comment."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynhp_pyg.graphs.archive import MAX_BYTES, missing
-from dynhp_pyg.graphs.cleaning import Directed
+from dynhp_pyg.graphs.archive import MAX_BYTES, read_bytes
 from dynhp_pyg.graphs.errors import DataError
-from dynhp_pyg.graphs.graph import Graph, graph_from_edges
+from dynhp_pyg.graphs.graph import Directed, Graph, graph_from_edges
 
 
 def load_edge_list(
@@ -25,8 +24,8 @@ def load_edge_list(
 ) -> Graph:
     """A graph from a text file; its nodes are the ids that occur, numbered in rising order.
 
-    Numbering keeps sparse ids (account numbers, say) from becoming millions of isolated nodes.
-    With `num_nodes` the ids are taken as they are.
+    The numbering keeps sparse ids, such as account numbers, from becoming millions of isolated
+    nodes. With `num_nodes` the ids are used as they are.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -48,19 +47,9 @@ def load_edge_list(
 
 def _text(path: Path, max_bytes: int) -> str:
     try:
-        size = path.stat().st_size
-        if size > max_bytes:
-            raise DataError(
-                f"{path.name} must not be larger than {max_bytes} bytes, got {size}; "
-                f"pass a larger max_bytes="
-            )
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise missing(path) from None
+        return read_bytes(path, max_bytes=max_bytes).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise DataError(f"{path.name} must be text, got bytes that are not UTF-8") from None
-    except OSError as error:
-        raise DataError(f"{path.name} must be a readable file, got {error.strerror!r}") from None
 
 
 def _parsed(text: str, name: str) -> NDArray[Any]:
@@ -68,16 +57,17 @@ def _parsed(text: str, name: str) -> NDArray[Any]:
         with warnings.catch_warnings():
             # numpy only warns about an empty file, or about 1.5 read as an integer.
             warnings.simplefilter("error")
-            table = np.loadtxt(StringIO(text.replace(",", " ")), dtype=np.int64, ndmin=2)
+            lines = StringIO(text.replace(",", " "), newline=None)  # lines may end in any way
+            table = np.loadtxt(lines, dtype=np.int64, ndmin=2)
         if table.shape[1] == 2:
             return table.T
     except (ValueError, OverflowError, Warning):
         pass
-    raise _what_is_wrong(text, name)
+    raise _first_mistake(text, name)
 
 
-def _what_is_wrong(text: str, name: str) -> DataError:
-    """Only a file that failed is read line by line, to name the first bad line."""
+def _first_mistake(text: str, name: str) -> DataError:
+    """The error that names the first bad line; only a file that failed is read line by line."""
     for number, line in enumerate(text.splitlines(), start=1):
         fields = line.partition("#")[0].replace(",", " ").split()
         if fields and (len(fields) != 2 or not all(_is_id(field) for field in fields)):

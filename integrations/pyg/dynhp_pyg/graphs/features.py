@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from dynhp_pyg.graphs.arrays import MAX_SIDE, Ints, check_in_range, read_only
 from dynhp_pyg.graphs.errors import DataError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from torch import Tensor
-
-MAX_SIDE = 2**31 - 1
 
 
 class SparseMatrix(Protocol):
@@ -34,15 +33,13 @@ class SparseFeatures:
     """
 
     data: NDArray[np.float32]
-    indices: NDArray[np.int64]
-    indptr: NDArray[np.int64]
+    indices: Ints
+    indptr: Ints
     shape: tuple[int, int]
 
     def __post_init__(self) -> None:
         for name in ("data", "indices", "indptr"):
-            view = getattr(self, name).view()
-            view.setflags(write=False)
-            object.__setattr__(self, name, view)
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     @property
     def nonzeros(self) -> int:
@@ -58,7 +55,7 @@ def features_from(values: ArrayLike | Tensor | SparseFeatures | SparseMatrix) ->
     """
     if isinstance(values, SparseFeatures):
         return values
-    if hasattr(values, "detach"):  # a tensor, told without importing torch
+    if hasattr(values, "detach"):  # a tensor, recognised without importing torch
         return _from_tensor(cast("Tensor", values))
     if hasattr(values, "tocoo"):
         coo = cast("SparseMatrix", values).tocoo()
@@ -67,11 +64,7 @@ def features_from(values: ArrayLike | Tensor | SparseFeatures | SparseMatrix) ->
 
 
 def features_from_csr(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    data: NDArray[Any],
-    *,
-    shape: tuple[int, int],
+    indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], *, shape: tuple[int, int]
 ) -> SparseFeatures:
     """Sparse features from the three arrays of a CSR matrix, in any order inside a row.
 
@@ -110,8 +103,8 @@ def features_from_coo(
     [3.0]
     """
     height, width = _checked_shape(shape)
-    _check_range("row", rows, height)
-    _check_range("column", columns, width)
+    for name, places, side in (("row", rows, height), ("column", columns, width)):
+        check_in_range(f"a feature's {name}", places, side, "correct it or the matrix's shape")
     keys = rows.astype(np.int64) * width + columns.astype(np.int64)
     kept, where = np.unique(keys, return_inverse=True)
     sums = np.zeros(len(kept), np.float64)
@@ -159,16 +152,7 @@ def _checked_values(values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def _check_range(what: str, ids: NDArray[Any], size: int) -> None:
-    if len(ids) and (ids.min() < 0 or ids.max() >= size):
-        wrong = ids[(ids < 0) | (ids >= size)][0]
-        raise DataError(
-            f"a feature's {what} must lie in 0..{size - 1}, got {int(wrong)!r}; "
-            f"correct it or the matrix's shape"
-        )
-
-
-def _check_finite(data: NDArray[np.float32], keys: NDArray[np.int64], width: int) -> None:
+def _check_finite(data: NDArray[np.float32], keys: Ints, width: int) -> None:
     bad = np.flatnonzero(~np.isfinite(data))
     if len(bad):
         node, column = divmod(int(keys[bad[0]]), width)

@@ -1,4 +1,4 @@
-"""Graphs from files: `.npz` archives and edge lists, with every surprise turned into an error."""
+"""Graphs from files: `.npz` archives and edge lists; whatever is wrong with one is an error."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynhp_pyg.graphs.archive import MAX_BYTES, read_arrays
-from dynhp_pyg.graphs.cleaning import Directed
 from dynhp_pyg.graphs.edge_list import load_edge_list
 from dynhp_pyg.graphs.errors import DataError
 from dynhp_pyg.graphs.features import SparseFeatures, features_from_csr
-from dynhp_pyg.graphs.graph import Graph, graph_from_edges
+from dynhp_pyg.graphs.graph import Directed, Graph, graph_from_edges
 
 _FEATURES = ("x_indices", "x_indptr", "x_shape")
 _NAMES = ("edge_index", "num_nodes", "y", "x_data", *_FEATURES)
 _TEXT = (".txt", ".csv", ".tsv", ".edges", ".edgelist", ".el")
-# A row of a model of width 64: what one node, or one feature, costs as soon as training starts.
+# A row of a model of width 64: what a node, or a feature, costs as soon as training starts.
 _BYTES_PER_ROW = 256
 
 
 def load_graph(path: str | Path, *, directed: Directed | None = None) -> Graph:
-    """A graph from an `.npz` file or an edge list, told apart by the file's suffix.
+    """A graph from an `.npz` file or an edge list; the file's suffix says which of them it is.
+
+    Args:
+        path: the file; see `load_npz` and `load_edge_list` for what it must hold.
+        directed: what to do with a directed graph; see `graph_from_edges`.
 
     >>> load_graph("graph.pt")
     Traceback (most recent call last):
@@ -47,8 +50,8 @@ def load_npz(
     """A graph from the arrays `edge_index` (2, E), and where present `num_nodes`, `y`, features.
 
     Features are a CSR matrix: `x_indices`, `x_indptr`, `x_shape` and `x_data` (all ones where it
-    is left out). `max_bytes` bounds what the file may claim, and 256 bytes for each node and each
-    feature it claims, so that a few bytes cannot ask for all the memory.
+    is left out). `max_bytes` limits the size of the unpacked arrays, and 256 bytes for each node
+    and each feature they claim, so that a small file cannot ask for all the memory.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -62,7 +65,7 @@ def load_npz(
     if "edge_index" not in arrays:
         raise DataError(f"{path.name} must hold the array 'edge_index', got {sorted(arrays)!r}")
     try:
-        num_nodes = _whole(arrays["num_nodes"], "num_nodes") if "num_nodes" in arrays else None
+        num_nodes = _count(arrays["num_nodes"], "num_nodes") if "num_nodes" in arrays else None
         graph = graph_from_edges(
             arrays["edge_index"],
             num_nodes,
@@ -78,15 +81,15 @@ def load_npz(
 
 
 def _features(arrays: dict[str, NDArray[Any]], max_bytes: int) -> SparseFeatures | None:
-    found = [name for name in (*_FEATURES, "x_data") if name in arrays]
-    if not found:
+    present = [name for name in (*_FEATURES, "x_data") if name in arrays]
+    if not present:
         return None
     if lacking := [name for name in _FEATURES if name not in arrays]:
-        raise DataError(f"features need {_FEATURES!r}, got only {found!r}; add {lacking!r}")
+        raise DataError(f"features need {_FEATURES!r}, got only {present!r}; add {lacking!r}")
     indices, indptr, sides = (arrays[name] for name in _FEATURES)
     if sides.shape != (2,):
         raise DataError(f"x_shape must be (nodes, features), got shape {sides.shape!r}")
-    shape = (_whole(sides[0], "x_shape[0]"), _whole(sides[1], "x_shape[1]"))
+    shape = (_count(sides[0], "x_shape[0]"), _count(sides[1], "x_shape[1]"))
     _check_affordable(sum(shape), "nodes and features", max_bytes)
     data = arrays.get("x_data", np.ones(len(np.atleast_1d(indices)), np.float32))
     if data.ndim != 1:
@@ -94,7 +97,7 @@ def _features(arrays: dict[str, NDArray[Any]], max_bytes: int) -> SparseFeatures
     return features_from_csr(indptr, indices, data, shape=shape)
 
 
-def _whole(value: ArrayLike, name: str) -> int:
+def _count(value: ArrayLike, name: str) -> int:
     array = np.asarray(value)
     if array.shape != () or array.dtype.kind not in "iu" or array < 0:
         raise DataError(f"{name} must be one integer of at least 0, got {array.tolist()!r}")

@@ -1,4 +1,4 @@
-"""From PyTorch Geometric's `Data` to a graph of ours."""
+"""From PyTorch Geometric's `Data` to a `Graph`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from dynhp_pyg.graphs.cleaning import Directed, to_numpy
+from dynhp_pyg.graphs.arrays import to_numpy
 from dynhp_pyg.graphs.errors import DataError
-from dynhp_pyg.graphs.graph import Graph, graph_from_edges, log
+from dynhp_pyg.graphs.graph import Directed, Graph, graph_from_edges, log
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def graph_from_data(data: Data, *, name: str = "graph", directed: Directed | None = None) -> Graph:
     """A clean graph from any homogeneous PyG `Data`, with dense, sparse or no features.
 
-    In PyG an undirected graph holds both arcs of an edge; one that does not is directed, and
+    In PyG an undirected graph holds both arcs of each edge; any other graph is directed, and
     needs `directed="symmetrize"`.
 
     >>> import torch

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynhp_pyg.graphs.cleaning import (
-    Directed,
+from dynhp_pyg.graphs.arrays import (
+    Ints,
     check_in_range,
     checked_count,
     checked_ids,
     checked_labels,
-    cleaned,
     read_only,
     to_numpy,
 )
@@ -25,6 +24,8 @@ from dynhp_pyg.graphs.features import SparseFeatures, features_from
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from torch import Tensor
+
+Directed = Literal["symmetrize", "refuse"]
 
 log = logging.getLogger("dynhp.pyg")
 
@@ -39,9 +40,9 @@ class Graph:
 
     name: str
     num_nodes: int
-    edges: NDArray[np.int64]
+    edges: Ints
     features: SparseFeatures | None = None
-    labels: NDArray[np.int64] | None = None
+    labels: Ints | None = None
     notices: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -71,11 +72,11 @@ class Graph:
         """The number of features of a node, 0 where there are none."""
         return 0 if self.features is None else self.features.shape[1]
 
-    def arcs(self) -> NDArray[np.int64]:
+    def arcs(self) -> Ints:
         """Both directions of every edge, shape (2, 2E): first all u -> v, then all v -> u."""
         return np.concatenate([self.edges, self.edges[::-1]], axis=1)
 
-    def degrees(self) -> NDArray[np.int64]:
+    def degrees(self) -> Ints:
         """The number of edges at each node."""
         return np.bincount(self.edges.ravel(), minlength=self.num_nodes)
 
@@ -89,16 +90,23 @@ def graph_from_edges(
     name: str = "graph",
     directed: Directed | None = None,
 ) -> Graph:
-    """A clean graph from an edge list of shape (2, E); what was removed stands in `notices`.
+    """A clean graph from an edge list of shape (2, E); `notices` lists what was removed.
 
     How the list is read, after self loops and repeated arcs are removed:
 
     - every arc has its reverse: undirected, each pair is one edge;
     - no arc has its reverse: undirected too, each pair was written once;
-    - some have it and some do not: the graph is *directed*. That is refused, with counts,
-      unless `directed="symmetrize"` says that the direction may be dropped.
+    - some have it and some do not: the graph is *directed*, which is refused, with counts.
 
-    `directed="refuse"` is stricter: it takes only lists in which every arc has its reverse.
+    Args:
+        edge_index: the two ends of each arc, as an array or a tensor of integers.
+        num_nodes: the number of nodes; by default that of the features, of the labels, or the
+            largest id + 1.
+        features: a dense or sparse matrix with a row for each node.
+        labels: an integer for each node; training does not read them.
+        name: what results and messages call the graph.
+        directed: `"symmetrize"` drops the direction of a directed graph; `"refuse"` accepts only
+            lists in which every arc has its reverse.
 
     >>> graph_from_edges([[0, 1, 2, 2], [1, 0, 2, 1]], directed="symmetrize").notices
     ('removed 1 self loops', 'made 1 one-way arcs undirected')
@@ -112,8 +120,8 @@ def graph_from_edges(
     ids = checked_ids(to_numpy(edge_index))
     if num_nodes is None:
         num_nodes = _number_of_nodes(ids, matrix, classes)
-    check_in_range(ids, checked_count(num_nodes))
-    edges, notices = cleaned(ids.astype(np.int64), int(num_nodes), directed)
+    _check_ids(ids, num_nodes)
+    edges, notices = _cleaned(ids.astype(np.int64), int(num_nodes), directed)
     for notice in notices:
         log.info("%s: %s", name, notice)
     return Graph(
@@ -127,7 +135,7 @@ def graph_from_edges(
 
 
 def _number_of_nodes(
-    ids: NDArray[Any], features: SparseFeatures | None, labels: NDArray[np.int64] | None
+    ids: NDArray[Any], features: SparseFeatures | None, labels: Ints | None
 ) -> int:
     if features is not None:
         return features.shape[0]
@@ -136,9 +144,46 @@ def _number_of_nodes(
     return int(ids.max()) + 1 if ids.size else 0
 
 
-def _check_canonical(edges: NDArray[np.int64], num_nodes: int) -> None:
+def _check_ids(ids: NDArray[Any], num_nodes: int) -> None:
     checked_count(num_nodes)
-    check_in_range(checked_ids(edges), num_nodes)
+    check_in_range("node ids", checked_ids(ids), num_nodes, "correct them or pass num_nodes=")
+
+
+def _cleaned(ids: Ints, num_nodes: int, directed: Directed | None) -> tuple[Ints, tuple[str, ...]]:
+    """Unique sorted pairs u < v of a list of arcs, and notices of what was dropped."""
+    notices = []
+    tails, heads = ids[:, ids[0] != ids[1]]
+    # Distinct loops: adjacency lists name each loop twice.
+    if loops := len(np.unique(ids[0, ids[0] == ids[1]])):
+        notices.append(f"removed {loops} self loops")
+    arcs = np.unique(tails * num_nodes + heads)
+    if repeats := len(tails) - len(arcs):
+        notices.append(f"removed {repeats} repeated edges")
+    tails, heads = np.divmod(arcs, num_nodes)
+    pairs = np.unique(np.minimum(tails, heads) * num_nodes + np.maximum(tails, heads))
+    one_way = 2 * len(pairs) - len(arcs)  # pairs that were written in one direction only
+    if one_way:
+        rising = bool((tails < heads).all())
+        notices.extend(_one_way_notice(one_way, len(arcs), directed, rising=rising))
+    return np.stack(np.divmod(pairs, num_nodes)), tuple(notices)
+
+
+def _one_way_notice(
+    one_way: int, arcs: int, directed: Directed | None, *, rising: bool
+) -> list[str]:
+    if directed == "symmetrize":
+        return [f"made {one_way} one-way arcs undirected"]
+    if directed == "refuse" or one_way < arcs:
+        raise DataError(
+            f"the graph must be undirected, got {one_way} of {arcs} arcs without their reverse; "
+            f"pass directed='symmetrize' to drop the direction"
+        )
+    # Undirected lists are usually written with u < v; any other order is worth a notice.
+    return [] if rising else [f"read {one_way} one-way pairs as undirected edges"]
+
+
+def _check_canonical(edges: Ints, num_nodes: int) -> None:
+    _check_ids(edges, num_nodes)
     tails, heads = edges
     if (tails >= heads).any() or (np.diff(tails * num_nodes + heads) <= 0).any():
         raise DataError(

@@ -1,4 +1,4 @@
-"""The raw Planetoid files of Cora, CiteSeer and PubMed, read without running what is in them."""
+"""The raw Planetoid files of Cora, CiteSeer and PubMed, read without running code in them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dynhp_pyg.graphs.archive import missing
-from dynhp_pyg.graphs.errors import DataError, unknown_name
+from dynhp_pyg.checks import one_of
+from dynhp_pyg.graphs.archive import missing, read_bytes
+from dynhp_pyg.graphs.arrays import Ints
+from dynhp_pyg.graphs.errors import DataError
 from dynhp_pyg.graphs.features import SparseFeatures, features_from_coo
 from dynhp_pyg.graphs.graph import Graph, graph_from_edges
 from dynhp_pyg.graphs.unpickle import read_pickle
@@ -20,22 +22,21 @@ T = TypeVar("T")
 
 
 def load_planetoid(name: str, root: str | Path) -> Graph:
-    """A Planetoid graph from the folder that PyG's `Planetoid(root, name)` keeps it in.
+    """A Planetoid graph from the folder in which PyG's `Planetoid(root, name)` stores it.
 
-    Nothing is downloaded or written. The raw files `ind.*` may lie in `root/NAME/raw`,
-    `root/raw` or `root`; nodes are numbered as PyG numbers them.
+    Nothing is downloaded or written. The raw files `ind.*` may be in `root/NAME/raw`,
+    `root/raw` or `root`; nodes are numbered as in PyG.
 
     >>> load_planetoid("Corra", ".")
     Traceback (most recent call last):
-    dynhp_pyg.graphs.errors.DataError: unknown Planetoid graph 'Corra'; did you mean 'Cora'? \
-(known: 'Cora', 'CiteSeer', 'PubMed')
+    dynhp_pyg.graphs.errors.DataError: Planetoid graph must be one of the known ones, got \
+'Corra'; did you mean 'Cora'? Known: 'CiteSeer', 'Cora', 'PubMed'
     """
     known = {each.lower(): each for each in _NAMES}
-    if str(name).lower() not in known:
-        raise unknown_name("Planetoid graph", name, _NAMES)
-    prefix = name.lower()
+    prefix = str(name).lower()
+    one_of("Planetoid graph", known.get(prefix, name), _NAMES, error=DataError)
     folder = _folder(Path(root), known[prefix], prefix)
-    return read_planetoid(prefix, lambda part: _bytes(folder / f"ind.{prefix}.{part}"))
+    return read_planetoid(prefix, lambda part: read_bytes(folder / f"ind.{prefix}.{part}"))
 
 
 def read_planetoid(name: str, read: Callable[[str], bytes]) -> Graph:
@@ -64,15 +65,6 @@ def _folder(root: Path, name: str, prefix: str) -> Path:
     raise missing(places[0] / f"ind.{prefix}.graph")
 
 
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise missing(path) from None
-    except OSError as error:
-        raise DataError(f"{path.name} must be a readable file, got {error.strerror!r}") from None
-
-
 def _part(read: Callable[[str], bytes], part: str, kind: type[T]) -> T:
     try:
         value = read_pickle(read(part))
@@ -83,9 +75,7 @@ def _part(read: Callable[[str], bytes], part: str, kind: type[T]) -> T:
     return value
 
 
-def _test_places(
-    text: bytes, allx: SparseFeatures, tx: SparseFeatures, num_nodes: int
-) -> NDArray[np.int64]:
+def _test_places(text: bytes, allx: SparseFeatures, tx: SparseFeatures, num_nodes: int) -> Ints:
     """Where each row of `tx` belongs; CiteSeer has gaps here: nodes without features."""
     try:
         places = np.array(text.split(), dtype=np.int64)
@@ -100,14 +90,14 @@ def _test_places(
     return places
 
 
-def _arcs(adjacency: dict[Any, Any]) -> NDArray[np.int64]:
+def _arcs(adjacency: dict[Any, Any]) -> Ints:
     tails = np.repeat(list(adjacency), [len(heads) for heads in adjacency.values()])
     heads = [head for row in adjacency.values() for head in row]
     return np.array([tails, heads], dtype=np.int64)
 
 
 def _features(
-    allx: SparseFeatures, tx: SparseFeatures, places: NDArray[np.int64], num_nodes: int
+    allx: SparseFeatures, tx: SparseFeatures, places: Ints, num_nodes: int
 ) -> SparseFeatures:
     early = np.repeat(np.arange(allx.shape[0]), np.diff(allx.indptr))
     late = np.repeat(places, np.diff(tx.indptr))
@@ -119,10 +109,8 @@ def _features(
     )
 
 
-def _labels(
-    ally: NDArray[Any], ty: NDArray[Any], places: NDArray[np.int64], num_nodes: int
-) -> NDArray[np.int64]:
-    labels = np.zeros(num_nodes, np.int64)  # nodes without a label count as class 0, as in PyG
+def _labels(ally: NDArray[Any], ty: NDArray[Any], places: Ints, num_nodes: int) -> Ints:
+    labels = np.zeros(num_nodes, np.int64)  # nodes without a label get class 0, as in PyG
     labels[: len(ally)] = ally.argmax(axis=1)
     labels[places] = ty.argmax(axis=1)
     return labels

@@ -17,7 +17,7 @@ from dynhp_pyg.graphs.features import SparseFeatures, features_from_csr
 
 
 class _Dtype:
-    """Stands for numpy.dtype: keeps the two letters that matter."""
+    """Stands for numpy.dtype: keeps the type code and the byte order."""
 
     def __init__(self, code: str, *_: object) -> None:
         self.code, self.little = code, True
@@ -33,7 +33,7 @@ class _Dtype:
 
 
 class _Array:
-    """Stands for numpy.ndarray: takes shape and bytes, and takes nothing on trust."""
+    """Stands for numpy.ndarray: takes shape and bytes, and checks that they agree."""
 
     value: NDArray[Any]
 
@@ -59,7 +59,7 @@ def _reconstruct(*_: object) -> _Array:
     return _Array()
 
 
-# The only names a file may mention, and what stands for them here.
+# The only names that a file may mention, and what stands for each of them here.
 _KNOWN: dict[tuple[str, str], Any] = {
     ("numpy", "dtype"): _Dtype,
     ("numpy", "ndarray"): _Array,
@@ -70,7 +70,7 @@ _KNOWN: dict[tuple[str, str], Any] = {
 }
 
 
-class _Reader(pickle.Unpickler):
+class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         try:
             return _KNOWN[(module, name)]
@@ -87,10 +87,10 @@ def read_pickle(raw: bytes) -> SparseFeatures | NDArray[Any] | dict[Any, Any]:
     """
     try:
         for opcode, argument, _ in pickletools.genops(raw):
-            # The reader's memo is an array: a huge index in the file would take huge memory.
+            # The unpickler's memo is an array: a huge index in the file would take huge memory.
             if opcode.name == "LONG_BINPUT" and int(argument or 0) > len(raw):
                 raise DataError(f"must be an intact pickle, got memo index {argument!r}")
-        value = _Reader(io.BytesIO(raw), encoding="latin1").load()
+        value = _PlainUnpickler(io.BytesIO(raw), encoding="latin1").load()
     except DataError:
         raise
     except Exception as error:  # a broken pickle can raise anything at all

@@ -1,1 +1,1 @@
-"""The model as a dynhp trainer: state, epochs, metrics, hyperparameters."""
+"""The model as a dynhp trainer: state, epochs, metrics; imports graphs and splits."""

@@ -1,4 +1,4 @@
-"""What one training epoch works on, drawn from nothing but the seed, the epoch and the settings."""
+"""What one training epoch works on, decided by the seed, the epoch and the hyperparameters."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from enum import IntEnum
 
 import numpy as np
 
-from dynhp_pyg.model.dropout import Dropout, RecentNoise
-from dynhp_pyg.model.engines.kernels import Integers
+from dynhp_pyg.graphs.arrays import Ints
+from dynhp_pyg.model.dropout import DropoutNoise, RecentNoise
 from dynhp_pyg.model.engines.sparse import Mask
-from dynhp_pyg.model.hyperparameters import Settings
+from dynhp_pyg.model.hyperparameters import HyperparameterValues
 from dynhp_pyg.splits.make import Split
 
 __all__ = ["Batch", "Stream", "draw", "entropy", "torch_seed"]
 
 
 class Stream(IntEnum):
-    """The independent random streams of an epoch: changing one setting leaves the others' alone."""
+    """The independent random streams of an epoch: what changes one leaves the others alone."""
 
     WEIGHTS = 0
     MESSAGES = 1
@@ -31,16 +31,16 @@ class Batch:
     """One epoch's message edges, objective pairs and noise."""
 
     message: Mask
-    objective: Integers
-    positives: Integers
-    negatives: Integers
-    dropout: Dropout
+    objective: Ints
+    positives: Ints
+    negatives: Ints
+    dropout: DropoutNoise
     rate: float
     seed: int
     epoch: int
 
     def noise_seed(self) -> int:
-        """Give a seed for layers that draw noise of their own."""
+        """Give a seed for layers that draw their own noise."""
         return torch_seed(entropy(self.seed, self.epoch, Stream.ENCODER))
 
 
@@ -64,7 +64,7 @@ def torch_seed(root: np.random.SeedSequence) -> int:
 
 def draw(
     split: Split,
-    settings: Settings,
+    values: HyperparameterValues,
     *,
     seed: int,
     epoch: int,
@@ -74,19 +74,19 @@ def draw(
 ) -> Batch:
     """Draw one epoch's batch; equal arguments give equal batches, whatever is remembered.
 
-    Its noise is good until the same epoch is drawn again.
+    Its noise is valid until the same epoch is drawn again.
     """
-    # Within a period the same draw is made again rather than carried along: so the mask needs
-    # no place in the state, and a changed ratio is in force at once.
+    # Within a period the same draw is repeated rather than stored: so the mask is no part of the
+    # state, and a changed ratio is in force at once.
     period = epoch - epoch % resample_every
     message = split.message_mask(
-        settings.edge_message_ratio, np.random.default_rng(entropy(seed, period, Stream.MESSAGES))
+        values.edge_message_ratio, np.random.default_rng(entropy(seed, period, Stream.MESSAGES))
     )
     objective = np.flatnonzero(~message)
-    count = max(1, round(settings.negatives_per_positive * objective.size))
+    count = max(1, round(values.negatives_per_positive * objective.size))
     generator = np.random.default_rng(entropy(seed, epoch, Stream.NEGATIVES))
     noise = recent.of(
-        settings.dropout,
+        values.dropout,
         seed=seed,
         epoch=epoch,
         bits=lambda: np.random.SFC64(entropy(seed, epoch, Stream.DROPOUT)),
@@ -98,7 +98,7 @@ def draw(
         positives=split.train.take(objective, axis=1),
         negatives=split.negatives.sample(count, generator),
         dropout=noise,
-        rate=settings.dropout,
+        rate=values.dropout,
         seed=seed,
         epoch=epoch,
     )

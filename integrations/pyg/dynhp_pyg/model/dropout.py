@@ -1,4 +1,4 @@
-"""Dropout noise: drawn once for an epoch, shared by all tries that train through it."""
+"""Dropout noise: drawn once for an epoch, shared by all tries that train this epoch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["Dropout", "RecentNoise"]
+__all__ = ["DropoutNoise", "RecentNoise"]
 
 T = TypeVar("T")
 
@@ -19,13 +19,13 @@ _MOST_NUMBERS = 1 << 25  # of 2 to 8 bytes each
 _MOST_EPOCHS = 1000
 
 
-class Dropout:
-    """One epoch's dropout noise: a rate, and random numbers drawn in the order they are asked for.
+class DropoutNoise:
+    """One epoch's dropout noise: a rate, and random numbers in the order they are asked for.
 
     The rate is rounded to a multiple of 2**-16, and the scale is that of the rounded rate, so
     that expectations are exact.
 
-    >>> noise = Dropout(0.5, np.random.SFC64(0), torch.device("cpu"))
+    >>> noise = DropoutNoise(0.5, np.random.SFC64(0), torch.device("cpu"))
     >>> noise.scale, noise.keep(torch.ones(4)).shape
     (2.0, torch.Size([4]))
     """
@@ -39,26 +39,26 @@ class Dropout:
         self._made: list[Any] = []
         self._place = 0
         self.numbers = 0  # drawn so far
-        self.whole = True  # False once numbers were drawn and what they were for was not made
+        self.whole = True  # False after numbers were drawn and an error lost what they were for
         self.scale = _LEVELS / (_LEVELS - self._dropped)
 
     def keep(self, values: Tensor) -> Tensor:
-        """Give the values with each one set to 0 at the rate, *not* scaled; they are not changed.
+        """Give a copy of the values, each set to 0 with the rate's probability, *not* scaled.
 
-        The scale is left to the caller, who can put it where it costs less.
+        The caller multiplies by the scale where that costs least.
         """
         if self._dropped == 0:
             return values
         return self._masked(values, self.once(lambda: self._draw(values.numel())))
 
     def keep_anew(self, values: Tensor) -> Tensor:
-        """Do as ``keep`` with numbers that are not remembered: for what ``once`` makes."""
+        """Do as ``keep`` with numbers that are not remembered: for use inside ``once``."""
         return values if self._dropped == 0 else self._masked(values, self._draw(values.numel()))
 
     def once(self, make: Callable[[], T]) -> T:
         """Give what ``make`` makes of the next numbers; after ``rewind`` it is not made again.
 
-        What it makes must not ask ``once`` or ``keep`` itself.
+        ``make`` must not call ``once`` or ``keep`` itself.
         """
         if self._place == len(self._made):
             assert self.whole, "once within once, or after an error"
@@ -69,8 +69,8 @@ class Dropout:
         self._place += 1
         return made
 
-    def rewind(self) -> Dropout:
-        """Go back to the first number: what was made is given out again, in the same order."""
+    def rewind(self) -> DropoutNoise:
+        """Go back to the first number: what was made is given again, in the same order."""
         self._place = 0
         return self
 
@@ -80,18 +80,18 @@ class Dropout:
 
     def _masked(self, values: Tensor, words: Tensor) -> Tensor:
         noise = words.to(self._device, torch.float32).view_as(values)
-        # A random int16 is one of 2**16 levels; the lowest `dropped` of them mean 0.  This is
-        # the backward of a threshold: where noise <= limit 0, else the value; one vector pass.
+        # A random int16 has one of 2**16 levels; the lowest `dropped` of them mean 0. This is
+        # the backward pass of a threshold: 0 where noise <= limit, else the value; one vector pass.
         limit = self._dropped - 1 - _LEVELS // 2
         kept: Tensor = torch.ops.aten.threshold_backward(values, noise, limit)
         return kept
 
 
 class RecentNoise:
-    """The noise of the epochs since the last state that was set, for whoever sets it again.
+    """A memory of the noise of the epochs since the state that was set last.
 
-    Tries of a round start from one state and share their random numbers, so that all but the
-    first find them drawn. A run that never goes back remembers nothing. Noise follows from the
+    Tries of a round start from one state and share their random numbers, so all but the first
+    find them here. A run that never goes back to a state remembers nothing. Noise depends on the
     seed, the epoch and the rate alone: what is forgotten is drawn again, and a trainer gives the
     same numbers with and without this memory.
 
@@ -109,10 +109,10 @@ class RecentNoise:
         self._most = most
         self._open = False
         self._furthest = -1  # the last epoch that was drawn
-        self._kept: dict[tuple[float, int, int, str], Dropout] = {}
+        self._kept: dict[tuple[float, int, int, str], DropoutNoise] = {}
 
     def since(self, epoch: int) -> None:
-        """Forget what lies before this epoch; whoever goes back once may do so again: remember."""
+        """Forget the noise before this epoch; a run that has gone back once may do so again."""
         self._open = self._open or epoch <= self._furthest
         self._kept = {key: noise for key, noise in self._kept.items() if key[2] >= epoch}
 
@@ -124,16 +124,16 @@ class RecentNoise:
         epoch: int,
         bits: Callable[[], np.random.BitGenerator],
         device: str,
-    ) -> Dropout:
-        """Give an epoch's noise, at its first number; it is good until it is given out again."""
+    ) -> DropoutNoise:
+        """Give an epoch's noise, at its first number; it is valid until it is given again."""
         key = (rate, seed, epoch, device)
         self._furthest = max(self._furthest, epoch)
-        found = self._kept.get(key)
-        if found is not None and found.whole:
-            return found.rewind()
-        self._kept.pop(key, None)  # an epoch that was broken off is drawn anew
-        noise = Dropout(rate, bits(), torch.device(device))
-        # Without dropout there is nothing to remember, and nothing that would fill the memory.
+        known = self._kept.get(key)
+        if known is not None and known.whole:
+            return known.rewind()
+        self._kept.pop(key, None)  # an epoch that was interrupted is drawn again
+        noise = DropoutNoise(rate, bits(), torch.device(device))
+        # Without dropout there is nothing to remember, and nothing would ever fill the memory.
         if self._open and noise.scale > 1 and self._has_room():
             self._kept[key] = noise
         return noise
@@ -144,4 +144,4 @@ class RecentNoise:
         return sum(noise.numbers for noise in self._kept.values()) < self._most
 
     def __reduce__(self) -> tuple[Callable[[], RecentNoise], tuple[()]]:
-        return partial(RecentNoise, most=self._most), ()  # a copy elsewhere draws for itself
+        return partial(RecentNoise, most=self._most), ()  # a copy draws its own noise

@@ -6,16 +6,17 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 
-from dynhp.errors import SettingsError, nearest
+from dynhp.errors import SettingsError
+from dynhp_pyg.checks import one_of
 
-__all__ = ["Settings", "changed", "whole"]
+__all__ = ["HyperparameterValues", "changed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """The values in force for one stretch of training.
+class HyperparameterValues:
+    """The values in force while some epochs are trained.
 
-    >>> Settings(dropout=0.1).dropout
+    >>> HyperparameterValues(dropout=0.1).dropout
     0.1
     """
 
@@ -30,30 +31,26 @@ class Settings:
             _check(field.name, getattr(self, field.name))
 
     def named(self, adaptable: Collection[str]) -> dict[str, float]:
-        """Give the adaptable ones by name."""
-        # After every epoch: dataclasses.asdict, which copies deeply, took ten times as long.
+        """Give the values of the adaptable hyperparameters by name."""
+        # Called after every epoch: dataclasses.asdict, which copies deeply, took ten times as long.
         return {name: getattr(self, name) for name in _RULES if name in adaptable}
 
 
 def changed(
-    settings: Settings, changes: Mapping[str, object], adaptable: Collection[str]
-) -> Settings:
-    """Give the settings with some values changed; an unknown name or a bad value is refused.
+    values: HyperparameterValues, changes: Mapping[str, object], adaptable: Collection[str]
+) -> HyperparameterValues:
+    """Give the values with some of them changed; an unknown name or a bad value is refused.
 
-    >>> changed(Settings(), {"dropout": 0.5}, {"dropout"}).dropout
+    >>> changed(HyperparameterValues(), {"dropout": 0.5}, {"dropout"}).dropout
     0.5
     """
     for name in changes:
-        if name not in adaptable:
-            raise SettingsError(
-                f"a hyperparameter must be one this trainer can adapt, got {name!r}"
-                + nearest(name, adaptable)
-            )
-    values = {name: _number(name, value) for name, value in changes.items()}
-    return replace(settings, **values) if values else settings
+        one_of("a hyperparameter of this trainer", name, adaptable)
+    numbers = {name: _number(name, value) for name, value in changes.items()}
+    return replace(values, **numbers) if numbers else values
 
 
-# What holds for each value: the test, and the rule in words with the way out.
+# For each value: the test, and the rule in words with the way out.
 _RULES: dict[str, tuple[Callable[[float], bool], str]] = {
     "edge_message_ratio": (
         lambda value: 0 < value < 1,
@@ -82,20 +79,6 @@ def _number(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise SettingsError(
             f"{name} must be a number, got {value!r}; pass a float such as "
-            f"{getattr(Settings(), name)!r}"
+            f"{getattr(HyperparameterValues(), name)!r}"
         )
     return float(value)
-
-
-def whole(name: str, value: object, *, least: int) -> int:
-    """Give a whole number that is large enough, or say what is wrong with it.
-
-    >>> whole("seed", 3, least=0)
-    3
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise SettingsError(
-            f"{name} must be a whole number, {least} or above, got {value!r}; pass one such as "
-            f"{max(least, 1)}"
-        )
-    return value

@@ -1,4 +1,4 @@
-"""How well scores tell edges from non-edges: AUC, average precision and cross-entropy."""
+"""How well scores separate edges from non-edges: AUC, average precision and cross-entropy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-__all__ = ["average_precision", "binary_cross_entropy", "roc_auc"]
+__all__ = ["average_precision", "binary_cross_entropy", "finite_or_nan", "roc_auc"]
 
 Scores = NDArray[np.floating]
 
@@ -21,15 +21,15 @@ def roc_auc(positives: Scores, negatives: Scores) -> float:
     """
     if not _comparable(positives, negatives):
         return math.nan
-    # Sorted runs merge in linear time, and the counts are whole numbers: the result is exact but
-    # for one division. Of equals, those that are named first come first.
-    wanted, below = np.sort(positives), np.sort(negatives)
-    order = np.argsort(np.concatenate([wanted, below]), kind="stable")
-    wins = int(np.flatnonzero(order < wanted.size).sum())
-    order = np.argsort(np.concatenate([below, wanted]), kind="stable")
-    wins_or_ties = int(np.flatnonzero(order >= below.size).sum())
-    # Places count the positives before them, too.
-    among_positives = wanted.size * (wanted.size - 1)
+    # Sorted runs merge in linear time, and the counts are whole numbers: only the division
+    # rounds. Of equal scores, those of the first array come first.
+    high, low = np.sort(positives), np.sort(negatives)
+    order = np.argsort(np.concatenate([high, low]), kind="stable")
+    wins = int(np.flatnonzero(order < high.size).sum())
+    order = np.argsort(np.concatenate([low, high]), kind="stable")
+    wins_or_ties = int(np.flatnonzero(order >= low.size).sum())
+    # A positive's place also counts the positives before it.
+    among_positives = high.size * (high.size - 1)
     return (wins + wins_or_ties - among_positives) / (2 * positives.size * negatives.size)
 
 
@@ -41,10 +41,10 @@ def average_precision(positives: Scores, negatives: Scores) -> float:
     """
     if not _comparable(positives, negatives):
         return math.nan
-    thresholds, found = np.unique(positives, return_counts=True)
+    thresholds, reached = np.unique(positives, return_counts=True)
     true = positives.size - np.searchsorted(np.sort(positives), thresholds, side="left")
     false = negatives.size - np.searchsorted(np.sort(negatives), thresholds, side="left")
-    return float((found * (true / (true + false))).sum() / positives.size)
+    return float((reached * (true / (true + false))).sum() / positives.size)
 
 
 def binary_cross_entropy(positives: Scores, negatives: Scores) -> float:
@@ -57,14 +57,23 @@ def binary_cross_entropy(positives: Scores, negatives: Scores) -> float:
     if count == 0:
         return math.nan
     # log(1 + exp(-s)) for edges, log(1 + exp(s)) for non-edges, without overflow; by torch, which
-    # does four at a time, but summed by numpy, whose sum does not depend on threads.
+    # does four at once, but summed by numpy, whose sum does not depend on the number of threads.
     logits = torch.from_numpy(np.concatenate([-positives, negatives])).double()
     losses = torch.logaddexp(logits, torch.zeros((), dtype=torch.float64))
     return float(losses.numpy().sum() / count)
 
 
+def finite_or_nan(value: float) -> float:
+    """Give a plain float, nan for infinity.
+
+    >>> finite_or_nan(math.inf)
+    nan
+    """
+    return float(value) if math.isfinite(value) else math.nan
+
+
 def _comparable(positives: Scores, negatives: Scores) -> bool:
-    """Tell whether both sides have scores and none is nan (whose rank has no meaning)."""
+    """Say whether both sides have scores and no score is nan, which has no rank."""
     if not (positives.size and negatives.size):
         return False
     return not (np.isnan(positives).any() or np.isnan(negatives).any())

@@ -1,26 +1,26 @@
-"""How the learning rate falls while the model trains."""
+"""The learning rate of each epoch, which falls while the model trains."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from dynhp.errors import SettingsError
-from dynhp_pyg.model.hyperparameters import whole
+from dynhp_pyg.checks import one_of, whole
 
-__all__ = ["Schedule", "ScheduleName"]
+__all__ = ["RateSchedule", "ScheduleName"]
 
 ScheduleName = Literal["cosine", "constant"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
+class RateSchedule:
     """The learning rate by epoch: constant, or half a cosine from the first value to 0.
 
     As with ``torch.optim.lr_scheduler.CosineAnnealingLR`` it rises again after ``epochs``.
 
-    >>> schedule = Schedule(name="cosine", learning_rate=0.1, epochs=500)
+    >>> schedule = RateSchedule(name="cosine", learning_rate=0.1, epochs=500)
     >>> schedule.at(0), schedule.at(250), schedule.at(500)
     (0.1, 0.05, 0.0)
     """
@@ -31,12 +31,11 @@ class Schedule:
 
     def __post_init__(self) -> None:
         whole("epochs", self.epochs, least=1)
-        if self.name not in ("cosine", "constant"):
-            raise SettingsError(f"schedule must be 'cosine' or 'constant', got {self.name!r}")
+        one_of("schedule", self.name, get_args(ScheduleName))
         if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
             raise SettingsError(
                 f"learning_rate must be finite and above 0, got {self.learning_rate!r}; "
-                "the paper has 0.1"
+                "the paper uses 0.1"
             )
 
     def at(self, epoch: int) -> float:

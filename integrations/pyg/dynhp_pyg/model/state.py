@@ -1,4 +1,4 @@
-"""Tensors to and from arrays that nobody can write into."""
+"""What a trainer's state is made of: tensors copied to and from read-only arrays."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dynhp.errors import SettingsError
+from dynhp_pyg.model.engines.factory import Engine
 
-__all__ = ["frozen", "frozen_model", "load", "sides", "snapshot"]
+__all__ = ["frozen", "frozen_model", "load", "load_model", "model_of", "sides", "snapshot"]
 
 
 def snapshot(tensor: Tensor) -> NDArray[Any]:
@@ -27,13 +28,13 @@ def snapshot(tensor: Tensor) -> NDArray[Any]:
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Give an array that nobody else can change: itself where that is so already, else a copy.
+    """Give an array that nothing can change: itself where that is so already, else a copy.
 
     >>> array = frozen(np.zeros(2))
     >>> array.flags.writeable, frozen(array) is array
     (False, True)
     """
-    # A read-only view is not enough: whoever owns the memory may still write into it.
+    # A read-only view is not enough: the array that owns the memory may still be written into.
     if array.flags.owndata and not array.flags.writeable:
         return array
     copy = np.array(array, copy=True)
@@ -65,8 +66,23 @@ def sides(scores: Tensor, positives: int) -> tuple[NDArray[Any], NDArray[Any]]:
     return array[:positives], array[positives:]
 
 
+def model_of(engine: Engine) -> dict[str, Any]:
+    """Copy an engine's parameters and buffers into read-only arrays."""
+    return {
+        "parameters": snapshot(engine.parameters),
+        "buffers": tuple(snapshot(buffer) for buffer in engine.buffers),
+    }
+
+
+def load_model(engine: Engine, model: Mapping[str, Any]) -> None:
+    """Copy what ``model_of`` gave back into an engine."""
+    load(engine.parameters, model["parameters"])
+    for buffer, array in zip(engine.buffers, model["buffers"], strict=True):
+        load(buffer, array)
+
+
 def frozen_model(model: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Give a stored model whose arrays nobody else can change."""
+    """Give a stored model whose arrays nothing can change."""
     if model is None:
         return None
     return {

@@ -1,1 +1,1 @@
-"""The AdaGrid paper, reproduced: its runs, its tables beside ours, and what they are worth."""
+"""The AdaGrid paper, reproduced: its runs, its tables compared with ours, its gains tested."""

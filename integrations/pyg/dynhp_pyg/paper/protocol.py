@@ -1,20 +1,32 @@
-"""Which runs make up the paper's tables, the leak-free headline and the variants."""
+"""Which runs make up the paper's tables, headline and variants, and how one is carried out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import product
 from typing import Any, Literal, get_args
 
-from dynhp.errors import SettingsError
-from dynhp_pyg.model.hyperparameters import whole
-from dynhp_pyg.paper.setting import most_epochs
-from dynhp_pyg.runs.spec import RATIOS
+import torch
 
-__all__ = ["GRAPHS", "NEGATIVES", "PAIRS", "SPLITS", "Part", "cost", "runs_of"]
+from dynhp import plan_for
+from dynhp.errors import SettingsError
+from dynhp_pyg.checks import whole
+from dynhp_pyg.paper.compared import RATIO, Pair
+from dynhp_pyg.runs.methods import adapter_for
+from dynhp_pyg.runs.run import run
+from dynhp_pyg.runs.spec import RATIOS, LinkRun, space_of
+from dynhp_pyg.splits.ratios import parse_ratios
+
+__all__ = ["CRITERIA", "GRAPHS", "NEGATIVES", "PAIRS", "SPLITS", "TASK_NAME", "Part", "cost"]
+__all__ += ["link_run", "most_epochs", "runs_of", "train_run"]
 
 Part = Literal["tables", "headline", "variants", "quick"]
-Settings = dict[str, Any]
+RunSettings = dict[str, Any]
+
+TASK_NAME = "dynhp_pyg.reproduction.one:one"
+"""What ledgers call `train_run`, also those written before it moved here: never change it."""
 
 GRAPHS = ("cora", "citeseer")
 SPLITS = ("20/40/40", "50/25/25", "80/10/10")
@@ -23,18 +35,13 @@ CRITERIA = ("validation", "gap")
 PAIRS = ((100, 1), (100, 5), (100, 100), (50, 1), (50, 5), (50, 50), (10, 1), (10, 5), (10, 10))
 """The paper's pairs of adapt epochs and try epochs, in the order of its tables."""
 
+_OF_THE_DATA = ("graph", "split", "negatives", "protocol", "seed")  # without effect on the cost
 _REGULAR = ("learning_rate_scale", "weight_decay", "dropout")
 
 
 def runs_of(
-    part: Part,
-    *,
-    protocol: str,
-    seeds: int,
-    layers: int = 2,
-    width: int = 64,
-    epochs: int = 500,
-) -> list[Settings]:
+    part: Part, *, protocol: str, seeds: int, layers: int = 2, width: int = 64, epochs: int = 500
+) -> list[RunSettings]:
     """Give the settings of every run of a part, the seed changing slowest.
 
     - tables: both graphs, three splits, two samplers; complete and random search, AdaGrid with
@@ -43,8 +50,8 @@ def runs_of(
     - variants: 80/10/10, uniform negatives; other proposers and other hyperparameters;
     - quick: Cora 80/10/10, uniform negatives; complete search, random search and AdaGrid 10/1.
 
-    Complete search is nine runs with a fixed ratio each: whoever wants its result takes the one
-    that validates best, and nothing is trained twice.
+    Complete search is nine runs with a fixed ratio each: its result is the one that validates
+    best, and nothing is trained twice.
 
     >>> len(runs_of("tables", protocol="paper", seeds=3)), len(runs_of("quick", protocol="paper",
     ...                                                                seeds=1))
@@ -62,17 +69,80 @@ def runs_of(
     ]
 
 
-def cost(run: Mapping[str, Any]) -> float:
-    """How long a run takes, in epochs on Cora.
+def cost(settings: Mapping[str, Any]) -> float:
+    """Estimate how long a run takes, in epochs on Cora.
 
     >>> cost({"graph": "cora", "method": "adagrid", "adapt_every": 10, "try_for": 1, "epochs": 500})
     900.0
     """
-    slower = 1.4 if run["graph"] == "citeseer" else 1.0
-    return most_epochs(run) * slower
+    slower = 1.4 if settings["graph"] == "citeseer" else 1.0
+    return most_epochs(settings) * slower
 
 
-def _columns(part: Part) -> list[Settings]:
+def link_run(settings: Mapping[str, Any]) -> LinkRun:
+    """Read the settings of a run.
+
+    Communities are igraph's wherever it runs: other packages detect slightly different ones.
+
+    >>> link_run({"graph": "cora", "split": "80/10/10", "method": "random"}).split
+    (0.8, 0.1, 0.1)
+    """
+    given = {"communities": "igraph", **settings}
+    split, space = parse_ratios(given.pop("split")), space_of(given.pop("adapts", [RATIO]))
+    return LinkRun(split=split, space=space, **given)
+
+
+def most_epochs(settings: Mapping[str, Any]) -> int:
+    """Give the epochs that a run trains: exactly, or at most where they depend on its choices.
+
+    >>> most_epochs({"method": "adagrid", "adapt_every": 10, "try_for": 1, "epochs": 500})
+    900
+    """
+    method = {name: value for name, value in settings.items() if name not in _OF_THE_DATA}
+    return _most_epochs(json.dumps(method, sort_keys=True))
+
+
+@lru_cache(maxsize=1000)
+def _most_epochs(method: str) -> int:
+    settings = link_run({"split": "80/10/10", **json.loads(method)})
+    return plan_for(adapter_for(settings, _Idle()), settings.epochs).most.total
+
+
+def train_run(**settings: Any) -> dict[str, Any]:
+    """Train, as a campaign asks for it, and give what the tables and figures need.
+
+    >>> result = train_run(graph="cora", split="80/10/10", method="fixed", epochs=2, width=4)
+    >>> result["epochs_trained"], result["schedule"]
+    (2, [(2, {'edge_message_ratio': 0.5})])
+    """
+    torch.set_num_threads(1)  # runs are side by side already
+    result = run(link_run(settings), lean=True)
+    return {
+        "test_auc": result.test_auc,
+        "test_ap": result.test_ap,
+        "val_auc": result.val_auc,
+        "best_epoch": result.epoch,
+        "epochs_trained": result.cost.total,
+        "planned": result.plan.most.total,
+        "leaks": result.audit.leaks,
+        "reverse_test_share": result.audit.reverse_test_share,
+        "community_ratio": result.community_ratio,
+        "schedule": [] if result.settings.method == "random" else result.schedule.as_list(),
+    }
+
+
+class _Idle:
+    """A trainer that is never asked to train: a plan needs no other."""
+
+    def get_state(self) -> None: ...
+    def set_state(self, state: object) -> None: ...
+    def train_k(self, k: int, hyperparameters: Mapping[str, object]) -> None: ...
+    def reseed(self, seed: int) -> None: ...
+    def metrics(self) -> dict[str, float]:
+        return {}
+
+
+def _columns(part: Part) -> list[RunSettings]:
     splits = SPLITS if part == "tables" else SPLITS[-1:]
     graphs = GRAPHS[:1] if part == "quick" else GRAPHS
     negatives = NEGATIVES[:1] if part in ("quick", "variants") else NEGATIVES
@@ -82,7 +152,7 @@ def _columns(part: Part) -> list[Settings]:
     ]
 
 
-def _methods(part: Part) -> list[Settings]:
+def _methods(part: Part) -> list[RunSettings]:
     if part == "variants":
         return list(_variants())
     pairs, criteria, placebos = {
@@ -91,7 +161,7 @@ def _methods(part: Part) -> list[Settings]:
         "quick": (((10, 1),), CRITERIA[:1], ()),
     }[part]
     return [
-        *_complete(),
+        *({"method": "fixed", "ratio": ratio} for ratio in RATIOS),
         {"method": "random"},
         *(
             {"method": "adagrid", **_pair(pair), "criterion": criterion}
@@ -102,15 +172,11 @@ def _methods(part: Part) -> list[Settings]:
     ]
 
 
-def _complete() -> Iterable[Settings]:
-    return ({"method": "fixed", "ratio": ratio} for ratio in RATIOS)
-
-
-def _pair(pair: tuple[int, int]) -> Settings:
+def _pair(pair: Pair) -> RunSettings:
     return {"adapt_every": pair[0], "try_for": pair[1]}
 
 
-def _variants() -> Iterator[Settings]:
+def _variants() -> Iterator[RunSettings]:
     """The full grid and its rivals at equal main line; other hyperparameters, alone and jointly."""
     yield {"method": "fixed", "ratio": 0.5}
     judged = {**_pair((10, 1)), "criterion": "validation"}
@@ -122,8 +188,8 @@ def _variants() -> Iterator[Settings]:
         if name != "dropout":
             yield {"method": "placebo", **judged, "adapts": [name]}
         for method in ("one_axis", "neighbors"):
-            yield {"method": method, **judged, "adapts": ["edge_message_ratio", name]}
+            yield {"method": method, **judged, "adapts": [RATIO, name]}
     for method in ("one_axis", "neighbors"):
-        yield {"method": method, **judged, "adapts": ["edge_message_ratio", *_REGULAR]}
+        yield {"method": method, **judged, "adapts": [RATIO, *_REGULAR]}
     yield {"method": "recommended", "adapts": ["learning_rate_scale"], "schedule": "constant"}
     yield {"method": "fixed", "ratio": 0.5, "schedule": "constant"}

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
 from dynhp.campaign import Finished
-from dynhp.campaign.ledger import canonical
+from dynhp.campaign.data import canonical
 from dynhp.errors import SettingsError
-from dynhp_pyg.paper.arms import COMPLETE, Arm, Column, fixed
+from dynhp_pyg.paper.compared import COMPLETE, RANDOM, Column, ComparedMethod, Pair, adagrid, fixed
+from dynhp_pyg.paper.protocol import CRITERIA, NEGATIVES
+from dynhp_pyg.paper.published import Row, is_published_model
 from dynhp_pyg.runs.intervals import Mean, mean_of
 from dynhp_pyg.runs.spec import RATIOS
 
-__all__ = ["Found", "Outcome", "Series", "average", "collect", "common", "mean"]
+__all__ = ["BySeed", "Results", "ScheduleSteps", "SeedResult", "adagrid_pairs", "gain"]
+__all__ += ["gather_results", "mean_auc", "mean_or_none", "methods_in_row", "result_in_row"]
+__all__ += ["shared_seeds"]
 
-Schedule = Sequence[tuple[int, Mapping[str, float]]]
+ScheduleSteps = Sequence[tuple[int, Mapping[str, float]]]
+"""How many epochs, with which values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class SeedResult:
     """What one run, or one complete search, gave and cost; AUC in percent."""
 
     auc: float
@@ -29,118 +34,179 @@ class Outcome:
     relative: float
     seconds: float
     reverse_share: float
-    schedule: Schedule
+    schedule: ScheduleSteps
 
 
-Series = Mapping[int, Outcome]
-"""The outcomes of a method in a column, by seed."""
+BySeed = Mapping[int, SeedResult]
+"""The results of a method in a column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """All outcomes, and which of the runs asked for are missing or failed.
+class Results:
+    """All results, and which of the runs asked for are missing or failed.
 
-    ``about`` has the settings that all runs share.
+    ``shared`` has the settings that all runs have in common; ``wanted`` counts the runs.
     """
 
-    runs: Mapping[tuple[Column, Arm], Series]
+    runs: Mapping[tuple[Column, ComparedMethod], BySeed]
     columns: tuple[Column, ...]
-    arms: tuple[Arm, ...]
-    about: Mapping[str, Any]
+    methods: tuple[ComparedMethod, ...]
+    shared: Mapping[str, Any]
     seeds: int
     wanted: int
     missing: tuple[Mapping[str, Any], ...]
     failed: tuple[Finished, ...]
 
-    def of(self, column: Column, arm: Arm) -> Series:
-        """The outcomes of a method in a column, as far as there are any."""
-        return self.runs.get((column, arm), {})
+    @property
+    def all_done(self) -> bool:
+        """Whether every run is there and none failed."""
+        return not self.missing and not self.failed
 
-    def mean(self, column: Column, arm: Arm) -> Mean | None:
-        """The mean AUC over the seeds that are there, None where there are none."""
-        return mean(outcome.auc for outcome in self.of(column, arm).values())
+    @property
+    def of_published_model(self) -> bool:
+        """Whether the paper prints values that these can be compared with."""
+        return is_published_model(self.shared)
 
-    def all_of(self, arm: Arm) -> list[Outcome]:
-        """The outcomes of a method in every column."""
-        return [each for column in self.columns for each in self.of(column, arm).values()]
+    @property
+    def samplers(self) -> list[str]:
+        """The samplers of negatives that there are columns of."""
+        return [negatives for negatives in NEGATIVES if self.columns_with(negatives)]
 
-    def with_sampler(self, negatives: str) -> tuple[Column, ...]:
+    def columns_with(self, negatives: str) -> tuple[Column, ...]:
         """The columns with this sampler of negatives."""
         return tuple(column for column in self.columns if column.negatives == negatives)
 
-    def every_run(self) -> Iterator[Outcome]:
-        """The runs that were carried out, each once: complete search is no run."""
-        for (_, arm), series in self.runs.items():
-            if arm != COMPLETE:
-                yield from series.values()
+    def by_seed(self, column: Column, method: ComparedMethod) -> BySeed:
+        """The results of a method in a column, as far as there are any."""
+        return self.runs.get((column, method), {})
+
+    def mean(self, column: Column, method: ComparedMethod) -> Mean | None:
+        """The mean AUC over the seeds that are there, None where there are none."""
+        return mean_or_none(each.auc for each in self.by_seed(column, method).values())
+
+    def in_all_columns(self, method: ComparedMethod, graph: str | None = None) -> list[SeedResult]:
+        """The results of a method in every column, or in every one of a graph."""
+        columns = (column for column in self.columns if graph in (None, column.graph))
+        return [each for column in columns for each in self.by_seed(column, method).values()]
+
+    def trained_runs(self) -> Iterator[SeedResult]:
+        """The runs that were carried out, each once: complete search is not one of them."""
+        for (_, method), by_seed in self.runs.items():
+            if method != COMPLETE:
+                yield from by_seed.values()
 
 
-def collect(results: Iterable[Finished], wanted: Sequence[Mapping[str, Any]]) -> Found:
-    """Find the runs that were asked for among the results, which may be fewer or more.
+def gather_results(ended: Iterable[Finished], wanted: Sequence[Mapping[str, Any]]) -> Results:
+    """Look up the runs that were asked for among those that ended, which may be fewer or more.
 
     >>> asked = {"graph": "cora", "split": "80/10/10", "negatives": "uniform", "epochs": 10,
     ...          "method": "random", "seed": 0}
-    >>> len(collect([], [asked]).missing)
+    >>> len(gather_results([], [asked]).missing)
     1
     """
     if not wanted:
         raise SettingsError(f"a report needs runs to report on, got runs={wanted!r}")
-    ended = {canonical(run.settings): run for run in results}
-    found = {canonical(run): ended[canonical(run)] for run in wanted if canonical(run) in ended}
-    runs: dict[tuple[Column, Arm], dict[int, Outcome]] = {}
-    for run in found.values():
+    by_key = {canonical(run.settings): run for run in ended}
+    keys = [canonical(run) for run in wanted]
+    there = {key: by_key[key] for key in keys if key in by_key}.values()
+    runs: dict[tuple[Column, ComparedMethod], dict[int, SeedResult]] = {}
+    for run in there:
         if run.result is not None:
-            key = (Column.of(run.settings), Arm.of(run.settings))
-            runs.setdefault(key, {})[run.settings["seed"]] = _outcome(run, run.result)
-    columns = tuple(dict.fromkeys(Column.of(run) for run in wanted))
-    arms = dict.fromkeys(Arm.of(run) for run in wanted)
-    if all(fixed(ratio) in arms for ratio in RATIOS):
-        arms = {COMPLETE: None, **arms}
+            place = (Column.of(run.settings), ComparedMethod.of(run.settings))
+            runs.setdefault(place, {})[run.settings["seed"]] = _seed_result(run, run.result)
+    columns = tuple(dict.fromkeys(map(Column.of, wanted)))
+    methods = dict.fromkeys(map(ComparedMethod.of, wanted))
+    if all(fixed(ratio) in methods for ratio in RATIOS):
+        methods = {COMPLETE: None, **methods}
         for column in columns:
-            runs[column, COMPLETE] = _complete(runs, column)
-    return Found(
+            runs[column, COMPLETE] = _complete_search(runs, column)
+    return Results(
         runs=runs,
         columns=columns,
-        arms=tuple(arms),
-        about={name: value for name, value in wanted[0].items() if _shared(wanted, name, value)},
+        methods=tuple(methods),
+        shared=dict(
+            item for item in wanted[0].items() if all(item in run.items() for run in wanted)
+        ),
         seeds=len({run["seed"] for run in wanted}),
         wanted=len(wanted),
-        missing=tuple(run for run in wanted if canonical(run) not in found),
-        failed=tuple(run for run in found.values() if run.result is None),
+        missing=tuple(run for run, key in zip(wanted, keys, strict=True) if key not in by_key),
+        failed=tuple(run for run in there if run.result is None),
     )
 
 
-def mean(values: Iterable[float]) -> Mean | None:
+def mean_or_none(values: Iterable[float]) -> Mean | None:
     """The mean with its interval, None where there is nothing.
 
-    >>> mean([]), mean([1.0]).mean
+    >>> mean_or_none([]), mean_or_none([1.0]).mean
     (None, 1.0)
     """
     there = list(values)
     return mean_of(there) if there else None
 
 
-def common(series: Iterable[Series]) -> list[int]:
+def shared_seeds(each: Iterable[Mapping[int, object]]) -> list[int]:
     """The seeds that all of them have.
 
-    >>> common([{}, {}])
-    []
+    >>> shared_seeds([{0: "a", 1: "b"}, {1: "c"}]), shared_seeds([{}, {}]), shared_seeds([])
+    ([1], [], [])
     """
-    each = [set(one) for one in series]
-    return sorted(set.intersection(*each)) if each else []
+    seeds = list(map(set, each))
+    return sorted(set.intersection(*seeds)) if seeds else []
 
 
-def average(series: Series, seeds: Iterable[int]) -> float:
+def mean_auc(by_seed: BySeed, seeds: Iterable[int]) -> float:
     """The mean AUC over these seeds."""
-    return fmean(series[seed].auc for seed in seeds)
+    return fmean(by_seed[seed].auc for seed in seeds)
 
 
-def _shared(runs: Sequence[Mapping[str, Any]], name: str, value: object) -> bool:
-    return all(name in run and run[name] == value for run in runs)
+def methods_in_row(row: Row) -> dict[str, ComparedMethod]:
+    """The methods that a row of the paper's tables stands for, by criterion where there are two.
+
+    >>> print(*methods_in_row((10, 1)).values(), *methods_in_row("random").values(), sep=", ")
+    AdaGrid 10/1 (validation), AdaGrid 10/1 (gap), Random search
+    """
+    if isinstance(row, str):
+        return {"": ComparedMethod(name=row)}
+    return {criterion: adagrid(row, criterion) for criterion in CRITERIA}
 
 
-def _outcome(run: Finished, result: Mapping[str, Any]) -> Outcome:
-    return Outcome(
+def result_in_row(results: Results, column: Column, row: Row) -> tuple[str, Mean | None]:
+    """What stands in a row of the paper's tables, and the criterion where one was chosen.
+
+    For AdaGrid it is the criterion with the higher mean AUC, the first of equals. They are
+    compared over the seeds that both have; where there are none the one with more seeds is
+    taken, so that none wins by a seed that the other lacks.
+    """
+    methods = methods_in_row(row)
+    each = {name: results.by_seed(column, method) for name, method in methods.items()}
+    there = {name: by_seed for name, by_seed in each.items() if by_seed}
+    if not there:
+        return "", None
+    seeds = shared_seeds(there.values())
+    best = max(there, key=lambda name: mean_auc(there[name], seeds) if seeds else len(there[name]))
+    return best, results.mean(column, methods[best])
+
+
+def adagrid_pairs(results: Results) -> list[Pair]:
+    """The pairs of epochs that the campaign has AdaGrid with."""
+    pairs = (method.pair for method in results.methods if method.name == "adagrid")
+    return list(dict.fromkeys(pair for pair in pairs if pair is not None))
+
+
+def gain(results: Results, column: Column, pairs: Sequence[Pair]) -> Mean | None:
+    """The best of these AdaGrids less the better search, over the seeds that all have, if any."""
+    chosen = [adagrid(pair, result_in_row(results, column, pair)[0]) for pair in pairs]
+    adapted = [results.by_seed(column, method) for method in chosen]
+    searches = [results.by_seed(column, method) for method in (COMPLETE, RANDOM)]
+    seeds = shared_seeds([*searches, *adapted])
+    if not seeds or not adapted:
+        return None
+    best, rival = (max(mean_auc(each, seeds) for each in group) for group in (adapted, searches))
+    return Mean(mean=best - rival, half_width=None, count=len(seeds))
+
+
+def _seed_result(run: Finished, result: Mapping[str, Any]) -> SeedResult:
+    return SeedResult(
         auc=100 * result["test_auc"],
         val_auc=100 * result["val_auc"],
         trained=result["epochs_trained"],
@@ -151,26 +217,21 @@ def _outcome(run: Finished, result: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _complete(
-    runs: Mapping[tuple[Column, Arm], Mapping[int, Outcome]], column: Column
-) -> dict[int, Outcome]:
+def _complete_search(
+    runs: Mapping[tuple[Column, ComparedMethod], BySeed], column: Column
+) -> dict[int, SeedResult]:
     """Of nine runs the one that validates best, the first of equals; it costs all nine.
 
     A seed of which a run is missing has no complete search: the best of eight is something else.
     """
     nine = [runs.get((column, fixed(ratio)), {}) for ratio in RATIOS]
-    seeds = [seed for seed in nine[0] if all(seed in series for series in nine)]
-    return {seed: _best([series[seed] for series in nine]) for seed in sorted(seeds)}
+    return {seed: _best([each[seed] for each in nine]) for seed in shared_seeds(nine)}
 
 
-def _best(searched: Sequence[Outcome]) -> Outcome:
-    best = max(searched, key=lambda outcome: outcome.val_auc)
-    return Outcome(
-        auc=best.auc,
-        val_auc=best.val_auc,
-        trained=sum(outcome.trained for outcome in searched),
-        relative=sum(outcome.relative for outcome in searched),
-        seconds=sum(outcome.seconds for outcome in searched),
-        reverse_share=best.reverse_share,
-        schedule=best.schedule,
+def _best(searched: Sequence[SeedResult]) -> SeedResult:
+    return replace(
+        max(searched, key=lambda result: result.val_auc),
+        trained=sum(result.trained for result in searched),
+        relative=sum(result.relative for result in searched),
+        seconds=sum(result.seconds for result in searched),
     )

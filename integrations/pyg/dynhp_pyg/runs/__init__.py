@@ -1,1 +1,1 @@
-"""Whole runs of link prediction: what one is, how it is carried out, its results."""
+"""Whole runs: what a run is, how it is carried out, its results; imports model and below."""

@@ -1,4 +1,4 @@
-"""A tiny ready trainer on a random graph, for ``dynhp check`` and for first steps."""
+"""A tiny trainer on a random graph, for ``dynhp check`` and for first steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["example", "tiny_graph", "tiny_split"]
 
 
 def tiny_graph(seed: int = 0) -> Graph:
-    """Make a random graph of 60 nodes in three groups, whose features tell the groups apart.
+    """Make a random graph of 60 nodes in three groups, whose features show the groups.
 
     >>> tiny_graph().num_nodes
     60

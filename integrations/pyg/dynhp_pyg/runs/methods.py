@@ -1,12 +1,9 @@
-"""The ways to choose hyperparameters, each of them one set of arguments of the same adapter."""
+"""The ways to choose hyperparameters: each is one set of arguments of the same adapter."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from dynhp import (
     DynamicGridAdapter,
@@ -24,31 +21,12 @@ from dynhp import (
     recommended,
 )
 from dynhp.adapter import Callback
-from dynhp.proposers import Known, Proposer, Waves
-from dynhp.records import Candidate
+from dynhp.proposers import Drawn, Proposer
 from dynhp_pyg.runs.spec import LinkRun
 
-__all__ = ["Drawn", "adapter_for"]
+__all__ = ["adapter_for"]
 
 _BY_FACTORS = {"learning_rate_scale"}  # drawn evenly on a scale of factors, not of differences
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """One candidate drawn at random: with rounds of one epoch this is random search.
-
-    >>> known = Known(space=Space({"ratio": Float(0.1, 0.9)}), current=Candidate({"ratio": 0.5}))
-    >>> [round(each["ratio"], 3) for each in Drawn().propose(known, np.random.default_rng(0))]
-    [0.61]
-    """
-
-    def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
-        """One draw."""
-        return [] if known.tries else [known.space.draw(rng)]
-
-    def waves(self, space: Space, current: Candidate) -> Waves:
-        """One wave of one."""
-        return Waves((1,), (1,))
 
 
 def adapter_for(
@@ -56,12 +34,12 @@ def adapter_for(
 ) -> DynamicGridAdapter:
     """Make the adapter that carries out ``settings.method``.
 
-    - adagrid: the paper, the whole grid; neighbors, interpolation: its future work;
+    - adagrid: the paper's method, the whole grid; neighbors, interpolation: its future work;
     - one_axis: the whole grid of one hyperparameter after the other, where there are several;
     - recommended: what research recommends for a learning rate: racing, by averaged weights;
-    - complete: one run per value from one start; the one whose best checkpoint validates best;
+    - complete: a run for each value from one start; the run whose checkpoint validates best;
     - random: a new value each epoch, uniform between the smallest and the largest of the grid;
-    - fixed: the initial values all along; placebo: as many tries as the grid, all of one value.
+    - fixed: always the initial values; placebo: as many tries as the grid, all of one value.
 
     >>> from dynhp_pyg.runs.example import tiny_split
     >>> from dynhp_pyg.model.trainer import LinkPredictionTrainer
@@ -86,7 +64,7 @@ def adapter_for(
 
 
 def _changes(settings: LinkRun, grid: Space) -> dict[str, Any]:
-    """What a method changes in the paper's arguments."""
+    """The arguments of a method that differ from the paper's."""
     if settings.method == "complete":
         best = highest("best_val_auc")
         return {"adapt_every": settings.epochs, "try_for": settings.epochs, "criterion": best}
@@ -99,7 +77,7 @@ def _changes(settings: LinkRun, grid: Space) -> dict[str, Any]:
     if settings.method == "recommended":
         name = "learning_rate_scale"
         advice = recommended("learning_rate", epochs=settings.epochs, default=1.0, name=name)
-        return {**advice, "space": grid}  # the values are the settings'; the way is the advice's
+        return {**advice, "space": grid}  # the settings' values instead of the recommended ones
     proposers: dict[str, Proposer] = {
         "adagrid": FullGrid(),
         "one_axis": OneAxis(),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from dynhp.report.table import text_table
 from dynhp_pyg.runs.intervals import Mean, mean_of
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ __all__ = ["MEASURED", "csv_text", "json_text", "means", "seconds_text", "table"
 
 MEASURED = ("test_auc", "test_ap", "val_auc")
 _FORMAT = "dynhp-linkpred"
-_HEADS = ("seed", "test AUC", "test AP", "val AUC", "best epoch", "epochs trained", "planned")
+_HEADINGS = ("seed", "test AUC", "test AP", "val AUC", "best epoch", "epochs trained", "planned")
 
 
 def means(results: Sequence[LinkResult]) -> dict[str, Mean]:
@@ -32,16 +33,14 @@ def table(results: Sequence[LinkResult]) -> str:
 
     A split that leaks says so in the last line, always.
     """
-    rows = [_HEADS, *(_row(each) for each in results)]
-    found = means(results)
-    rows.append(("mean", *(f"{100 * found[name].mean:.2f}" for name in MEASURED), "", "", ""))
-    rows.append(("95 %", *(_half_width(found[name]) for name in MEASURED), "", "", ""))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
-    lines = [str(results[0].settings)]
-    lines += [
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
+    columns = means(results).values()
+    rows = [
+        _HEADINGS,
+        *(_row(each) for each in results),
+        ("mean", *(f"{100 * mean.mean:.2f}" for mean in columns), "", "", ""),
+        ("95 %", *(_half_width(mean) for mean in columns), "", "", ""),
     ]
+    lines = [str(results[0].settings), text_table(rows, right=True)]
     if len(results) == 1:
         lines.append("one seed tells nothing about luck: the 95 % interval needs two or more")
     if results[0].warning:
@@ -68,7 +67,7 @@ def json_text(results: Sequence[LinkResult]) -> str:
 
 
 def csv_text(results: Sequence[LinkResult]) -> str:
-    """Write a row for each seed, with the settings beside the results."""
+    """Write a row for each seed: its settings, then its results."""
     rows = [_flat(each) for each in results]
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
@@ -78,13 +77,13 @@ def csv_text(results: Sequence[LinkResult]) -> str:
 
 
 def seconds_text(results: Sequence[LinkResult]) -> str:
-    """Write the time taken, which no two runs share, apart from the rest."""
+    """Write the time taken, which differs from run to run, as a file of its own."""
     seconds = [{"seed": each.settings.seed, "seconds": each.seconds} for each in results]
     return json.dumps({"format": f"{_FORMAT}-seconds", "version": 1, "runs": seconds}) + "\n"
 
 
 def planned(result: LinkResult) -> str:
-    """The planned epochs: a number, or from least to most where it depends on the way."""
+    """The planned epochs: a number, or from least to most where it depends on the tries."""
     least, most = result.plan.least.total, result.plan.most.total
     return str(most) if least == most else f"{least} to {most}"
 

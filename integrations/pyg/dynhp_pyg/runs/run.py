@@ -1,4 +1,4 @@
-"""One run of link prediction from its settings to its result, for the command and for campaigns."""
+"""A run of link prediction from its settings to its result, for the command and for campaigns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dynhp_pyg.splits.make import Split, make_split, message_count
 __all__ = ["ADAPTABLE", "RATIOS", "LinkJob", "LinkResult", "LinkRun", "Method", "prepare", "run"]
 __all__ += ["space_of", "train"]
 
-AVERAGED_OVER = 10  # epochs: each is one step, so an average over one would be no average
+AVERAGED_OVER = 10  # epochs: each is one step, so an average over one epoch would be none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,10 +43,33 @@ class LinkJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkResult:
-    """What a run gave: the metrics of its best-validation checkpoint, its records, its cost.
+    """The result of a run: metrics of its best-validation checkpoint, its records, its cost.
 
-    The checkpoint is the best of the main line, the tries that were kept included. ``val_auc``
-    is its validation AUC and ``epoch`` when it was; all metrics are shares, not percent.
+    The checkpoint is the best of the main line, which includes the tries that were kept.
+    Metrics are shares, not percent.
+
+    Attributes:
+        settings: all that decided the run.
+        graph: the name of the graph.
+        nodes: the number of its nodes.
+        edges: the number of its edges.
+        test_auc: the area under the ROC curve on the test edges.
+        test_ap: the average precision on the test edges.
+        val_auc: the validation AUC of the checkpoint.
+        epoch: the epoch of the checkpoint.
+        history: the rounds of the run.
+        plan: what it was planned to cost.
+        audit: the leaks of its split.
+        warning: what must be shown with the result, such as that the split leaks, or None.
+        communities: how communities were detected, None where they were not.
+        community_ratio: the share of negatives within a community, None where not used.
+        hints: sentences of advice on the settings.
+        seconds: how long training took; not compared.
+
+    >>> from dynhp_pyg.runs.example import tiny_graph
+    >>> result = run(LinkRun(method="fixed", epochs=5, width=8), graph=tiny_graph())
+    >>> result.graph, result.nodes, result.cost.total, result.final
+    ('tiny', 60, 5, {'edge_message_ratio': 0.5})
     """
 
     settings: LinkRun
@@ -88,9 +111,9 @@ class LinkResult:
 
 
 def prepare(settings: LinkRun, *, graph: Graph | None = None, lean: bool = False) -> LinkJob:
-    """Load, split and check; without a graph, ``settings.graph`` names a bundled one.
+    """Load, split and check; without a graph, ``settings.graph`` names a bundled graph.
 
-    A ``lean`` run measures only what its criterion reads, and its history has no more.
+    A ``lean`` run measures only what its criterion reads; its history has no other metrics.
 
     >>> str(prepare(LinkRun(epochs=20)).plan)
     '20 epochs on the main line + 16 overhead = 36: 1.80 runs, 20% of a complete search of 9'
@@ -132,7 +155,7 @@ def prepare(settings: LinkRun, *, graph: Graph | None = None, lean: bool = False
 
 
 def train(job: LinkJob, *, callbacks: Sequence[Callback] = ()) -> LinkResult:
-    """Carry out a job from its start; again gives the same result again."""
+    """Carry out a job from its start; a repetition gives the same result."""
     settings, split = job.settings, job.split
     began = time.perf_counter()
     job.trainer.set_state(job.start)
@@ -168,7 +191,12 @@ def run(
 ) -> LinkResult:
     """Carry out one run; equal settings and graphs give equal results.
 
-    A ``lean`` run is equal but for its history's metrics: it has only those its criterion reads.
+    Args:
+        settings: all that decides the run.
+        graph: the graph to use instead of the bundled graph that the settings name.
+        callbacks: functions that are called with each event of the run.
+        lean: measure only what the criterion reads: the result is equal, except that its history
+            has no other metrics.
 
     >>> from dynhp_pyg.runs.example import tiny_graph
     >>> result = run(LinkRun(method="neighbors", epochs=20, width=8), graph=tiny_graph())

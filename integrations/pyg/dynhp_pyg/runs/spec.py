@@ -1,4 +1,4 @@
-"""What one run of link prediction is: all that decides its result, checked and frozen."""
+"""What a run of link prediction is: all that decides its result, checked and frozen."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 from dynhp.errors import SettingsError, nearest
-from dynhp_pyg.model.hyperparameters import Settings, whole
+from dynhp_pyg.checks import one_of, whole
+from dynhp_pyg.model.hyperparameters import HyperparameterValues
 from dynhp_pyg.model.schedule import ScheduleName
-from dynhp_pyg.splits.communities import Method as CommunityMethod
+from dynhp_pyg.splits.communities import CommunityMethod
 from dynhp_pyg.splits.ratios import Ratios, checked_ratios
 from dynhp_pyg.splits.split import SplitProtocol
 
@@ -38,7 +39,7 @@ ADAPTABLE: Mapping[str, tuple[float, ...]] = {
     "dropout": (0.0, 0.2, 0.4, 0.6),
     "negatives_per_positive": (0.5, 1.0, 2.0, 4.0),
 }
-"""What can be adapted, and the values that are tried where nobody says otherwise."""
+"""What can be adapted, and the values that are tried by default."""
 
 
 def space_of(names: Sequence[str]) -> dict[str, tuple[float, ...]]:
@@ -48,8 +49,7 @@ def space_of(names: Sequence[str]) -> dict[str, tuple[float, ...]]:
     {'dropout': (0.0, 0.2, 0.4, 0.6)}
     """
     for name in names:
-        if name not in ADAPTABLE:
-            raise SettingsError(f"cannot adapt {name!r}{nearest(name, ADAPTABLE)}")
+        _check_adaptable(name)
     if len(set(names)) < len(names):
         raise SettingsError(f"each hyperparameter is named once, got {list(names)!r}")
     return {name: ADAPTABLE[name] for name in names}
@@ -59,11 +59,27 @@ def space_of(names: Sequence[str]) -> dict[str, tuple[float, ...]]:
 class LinkRun:
     """One run: the data and its split, the model, and how its hyperparameters are chosen.
 
-    ``ratio`` is the edge message ratio at the start, and all along under ``method="fixed"``.
-    ``space`` has the values to try of each hyperparameter under adaptation; the others keep the
-    trainer's defaults; ``schedule`` is the learning rate's. ``seed`` decides the split, the
-    weights, the noise and the choices.
     Equal settings give equal results (communities="auto" is igraph only where it is installed).
+
+    Args:
+        graph: the name of a bundled graph, "cora" or "citeseer".
+        split: the shares of training, validation and test edges.
+        protocol: "undirected", or "paper", which leaks; see ``make_split``.
+        negatives: "uniform" or "community"; see ``make_split``.
+        communities: how communities are detected; see ``detect_communities``.
+        method: how hyperparameters are chosen; see ``adapter_for``.
+        adapt_every: the epochs of a round.
+        try_for: the epochs of a try.
+        criterion: what tries are judged by: the "validation" AUC, or the "gap" to training.
+        epochs: the epochs of the main line.
+        layers: the number of graph convolutions.
+        width: the channels of each layer.
+        schedule: of the learning rate, "cosine" or "constant".
+        ratio: the edge message ratio at the start, and always under ``method="fixed"``.
+        space: the values to try of each hyperparameter under adaptation; the others keep the
+            trainer's defaults.
+        seed: decides the split, the weights, the noise and the choices.
+        device: a device of torch.
 
     >>> LinkRun(method="fixed", epochs=20).initial
     {'edge_message_ratio': 0.5}
@@ -90,17 +106,17 @@ class LinkRun:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        _one_of("protocol", self.protocol, get_args(SplitProtocol))
-        _one_of("negatives", self.negatives, ("uniform", "community"))
-        _one_of("communities", self.communities, get_args(CommunityMethod))
-        _one_of("method", self.method, get_args(Method))
-        _one_of("criterion", self.criterion, get_args(Criterion))
+        one_of("protocol", self.protocol, get_args(SplitProtocol))
+        one_of("negatives", self.negatives, ("uniform", "community"))
+        one_of("communities", self.communities, get_args(CommunityMethod))
+        one_of("method", self.method, get_args(Method))
+        one_of("criterion", self.criterion, get_args(Criterion))
         checked_ratios(self.split)
         for name in ("adapt_every", "try_for", "epochs", "layers", "width"):
             whole(name, getattr(self, name), least=1)
         whole("seed", self.seed, least=0)
-        Settings(edge_message_ratio=self.ratio)
-        _one_of("schedule", self.schedule, get_args(ScheduleName))
+        HyperparameterValues(edge_message_ratio=self.ratio)
+        one_of("schedule", self.schedule, get_args(ScheduleName))
         _check_space(self.space)
         if self.method == "recommended" and list(self.space) != ["learning_rate_scale"]:
             raise SettingsError(
@@ -111,7 +127,7 @@ class LinkRun:
     @property
     def initial(self) -> dict[str, float]:
         """The values in force at the start, of the hyperparameters under adaptation."""
-        usual = asdict(Settings(edge_message_ratio=self.ratio))
+        usual = asdict(HyperparameterValues(edge_message_ratio=self.ratio))
         return {name: usual[name] for name in self.space}
 
     @property
@@ -120,7 +136,7 @@ class LinkRun:
         return self.method not in ("complete", "random", "fixed", "placebo")
 
     def to_plain(self) -> dict[str, Any]:
-        """Give the settings as plain data that JSON can carry.
+        """Give the settings as plain data for JSON.
 
         >>> LinkRun().to_plain()["split"]
         [0.8, 0.1, 0.1]
@@ -131,7 +147,7 @@ class LinkRun:
         return plain
 
     def __str__(self) -> str:
-        how = {
+        way = {
             "random": "random, anew each epoch",
             "fixed": "fixed at "
             + ", ".join(f"{name}={value:g}" for name, value in self.initial.items()),
@@ -146,15 +162,13 @@ class LinkRun:
         return (
             f"{self.graph} {split}, {self.protocol}, {self.negatives} negatives, "
             f"{self.layers} layers of {self.width}, {self.epochs} epochs"
-            f"{'' if self.schedule == 'cosine' else f', {self.schedule} learning rate'}; {how}"
+            f"{'' if self.schedule == 'cosine' else f', {self.schedule} learning rate'}; {way}"
         )
 
 
-def _one_of(name: str, value: object, known: Sequence[str]) -> None:
-    if value not in known:
-        raise SettingsError(
-            f"{name} must be one of the known ones, got {value!r}{nearest(value, known)}"
-        )
+def _check_adaptable(name: str) -> None:
+    if name not in ADAPTABLE:
+        raise SettingsError(f"cannot adapt {name!r}{nearest(name, ADAPTABLE)}")
 
 
 def _check_space(space: Mapping[str, Sequence[float]]) -> None:
@@ -163,7 +177,6 @@ def _check_space(space: Mapping[str, Sequence[float]]) -> None:
             "space must name a hyperparameter, got none; known are: " + ", ".join(ADAPTABLE)
         )
     for name, values in space.items():
-        if name not in ADAPTABLE:
-            raise SettingsError(f"cannot adapt {name!r}{nearest(name, ADAPTABLE)}")
+        _check_adaptable(name)
         for value in values:
-            Settings(**{name: value})
+            HyperparameterValues(**{name: value})

@@ -1,1 +1,1 @@
-"""Splits: training, validation and test edges, their negatives, and an audit of leaks."""
+"""Splits: training, validation and test edges, negatives, an audit of leaks; imports graphs."""

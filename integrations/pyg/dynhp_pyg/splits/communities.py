@@ -10,18 +10,18 @@ from types import ModuleType
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynhp_pyg.graphs.errors import DataError, unknown_name
+from dynhp_pyg.checks import one_of
+from dynhp_pyg.graphs.arrays import Ints
+from dynhp_pyg.graphs.errors import DataError
 
-Ints = NDArray[np.int64]
-Method = Literal["auto", "igraph", "networkx", "leiden"]
+CommunityMethod = Literal["auto", "igraph", "networkx", "leiden"]
 _INSTALL = {"igraph": "'dynhp[igraph]'", "networkx": "'dynhp[pyg]'"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Communities:
-    """A community 0..C-1 for each node, which method found them, and their modularity.
+    """A community 0..C-1 for each node, the method that detected them, and their modularity.
 
     >>> Communities(membership=np.array([0, 1, 1]), method="networkx", modularity=0.0).count
     2
@@ -36,24 +36,33 @@ class Communities:
         """The number of communities."""
         return int(self.membership.max()) + 1
 
+    def share_within(self, edges: Ints) -> float:
+        """The share of edges whose two nodes are in one community."""
+        return _share_within(self.membership[edges])
 
-def detect_communities(num_nodes: int, edges: Ints, *, method: Method = "auto") -> Communities:
-    """Communities of an undirected graph given by pairs, shape (2, E).
 
-    "networkx" is the reference and "igraph" the same algorithm, over a hundred times faster;
-    ties make their partitions differ, so the result says which one it is. "auto" takes igraph
-    where it is installed. "leiden" is another, better algorithm: never the paper's.
+def detect_communities(
+    num_nodes: int, edges: Ints, *, method: CommunityMethod = "auto"
+) -> Communities:
+    """Communities of an undirected graph.
+
+    Args:
+        num_nodes: the number of nodes; a node without edges is a community of its own.
+        edges: pairs of nodes, shape (2, E).
+        method: "networkx" is the reference; "igraph" is the same algorithm, over a hundred times
+            faster, but breaks ties in another way, so the result names the method. "auto" is
+            igraph where it is installed. "leiden" is another, better algorithm, which the paper
+            does not use.
 
     >>> two_triangles = np.array([[0, 0, 1, 3, 3, 4, 2], [1, 2, 2, 4, 5, 5, 3]])
     >>> detect_communities(6, two_triangles).membership.tolist()
     [0, 0, 0, 1, 1, 1]
     """
-    if method not in get_args(Method):
-        raise unknown_name("community method", method, get_args(Method))
+    one_of("community method", method, get_args(CommunityMethod), error=DataError)
     if not edges.shape[1]:
         raise DataError("communities need at least one edge, got 0; take negatives='uniform'")
     name = _installed() if method == "auto" else method
-    membership = _numbered(_FINDERS[name](num_nodes, edges))
+    membership = _numbered(_DETECTORS[name](num_nodes, edges))
     return Communities(membership=membership, method=name, modularity=modularity(membership, edges))
 
 
@@ -64,9 +73,12 @@ def modularity(membership: Ints, edges: Ints) -> float:
     0.5
     """
     ends = membership[edges]
-    inside = float(np.mean(ends[0] == ends[1]))
     shares = np.bincount(ends.ravel()) / ends.size
-    return inside - float(np.sum(shares**2))
+    return _share_within(ends) - float(np.sum(shares**2))
+
+
+def _share_within(ends: Ints) -> float:
+    return float(np.mean(ends[0] == ends[1]))
 
 
 def _installed() -> str:
@@ -88,7 +100,7 @@ def _require(package: str, method: str) -> ModuleType:
 
 
 def _igraph(num_nodes: int, edges: Ints, method: str) -> Any:
-    # igraph is under the GPL: an option for those who install it, never a requirement.
+    # igraph is under the GPL: an option for users who install it, never a requirement.
     return _require("igraph", method).Graph(n=num_nodes, edges=edges.T.tolist())
 
 
@@ -100,13 +112,13 @@ def _by_igraph(num_nodes: int, edges: Ints) -> Ints:
 def _by_leiden(num_nodes: int, edges: Ints) -> Ints:
     graph = _igraph(num_nodes, edges, "leiden")
     igraph = import_module("igraph")
-    # igraph draws from Python's global generator: lend it one of our own, then put that back.
+    # igraph draws from Python's global generator: give it a generator of its own meanwhile.
     igraph.set_random_number_generator(random.Random(0))
     try:
-        found = graph.community_leiden(objective_function="modularity", n_iterations=-1)
+        clustering = graph.community_leiden(objective_function="modularity", n_iterations=-1)
     finally:
         igraph.set_random_number_generator(random)
-    return np.array(found.membership)
+    return np.array(clustering.membership)
 
 
 def _by_networkx(num_nodes: int, edges: Ints) -> Ints:
@@ -125,7 +137,7 @@ def _numbered(membership: Ints) -> Ints:
     return np.argsort(np.argsort(first))[inverse]
 
 
-_FINDERS: dict[str, Callable[[int, Ints], Ints]] = {
+_DETECTORS: dict[str, Callable[[int, Ints], Ints]] = {
     "igraph": _by_igraph,
     "leiden": _by_leiden,
     "networkx": _by_networkx,

@@ -1,10 +1,4 @@
-"""Non-edges by number: every free pair of nodes has a rank, so drawing one needs no rejection.
-
-All node pairs of a kind are laid out in *slots*; known edges take some of them; what is left is
-numbered 0..count-1. A rank turns into a slot by adding the known edges that lie before it (one
-binary search), and a slot into a pair by arithmetic. Exact counts, exact uniformity, no loops
-that may not end on dense graphs, and memory linear in the edges.
-"""
+"""Non-edges by number: every free pair of nodes has a rank, so a draw needs no rejection."""
 
 from __future__ import annotations
 
@@ -12,11 +6,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynhp_pyg.graphs.arrays import Ints, starts_of
 from dynhp_pyg.splits.ranks import Ranks, ranks_of
 
-Ints = NDArray[np.int64]
+# All node pairs of a kind have *slots*; known edges take some of them; the others are numbered
+# 0..count-1. A rank becomes a slot by adding the known edges before it (one binary search), and
+# a slot becomes a pair by arithmetic. Counts and uniformity are exact, no loop can run forever
+# on a dense graph, and memory is linear in the edges.
 
 
 class PairSpace(Protocol):
@@ -38,7 +35,7 @@ class PairSpace(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Groups:
-    """Nodes in a row, group after group: `order[first[g]:first[g] + size[g]]` is group g."""
+    """Nodes ordered by group: `order[first[g]:first[g] + size[g]]` is group g."""
 
     membership: Ints
     order: Ints
@@ -92,7 +89,7 @@ class Inside:
         group = self.groups.membership[pairs[0]]
         size = self.groups.size[group]
         low, high = np.sort(self.groups.place[pairs] - self.groups.first[group], axis=0)
-        wraps = 2 * (high - low) > size  # shorter the other way round
+        wraps = 2 * (high - low) > size  # the way round the end is shorter
         step = np.where(wraps, size - high + low, high - low)
         slots: Ints = self.start[group] + (step - 1) * size + np.where(wraps, high, low)
         return slots
@@ -134,14 +131,14 @@ class Between:
 
 def inside(groups: Groups) -> Inside:
     """The numbering of all pairs within groups."""
-    start = _starts(groups.size * (groups.size - 1) // 2)
+    start = starts_of(groups.size * (groups.size - 1) // 2)
     return Inside(groups=groups, start=start, search=_search(start))
 
 
 def between(groups: Groups) -> Between:
     """The numbering of all pairs across groups."""
     later = len(groups.order) - groups.first - groups.size
-    start = _starts(groups.size * later)
+    start = starts_of(groups.size * later)
     return Between(groups=groups, start=start, search=_search(start), later=later)
 
 
@@ -160,8 +157,8 @@ class FreePairs:
 
     def pairs(self, ranks: Ints) -> Ints:
         """The free pairs of these ranks, shape (2, n), with u < v."""
-        found = self.space.pairs(ranks + self.search.at_most(ranks))
-        return np.stack([np.minimum(found[0], found[1]), np.maximum(found[0], found[1])])
+        ends = self.space.pairs(ranks + self.search.at_most(ranks))
+        return np.stack([np.minimum(ends[0], ends[1]), np.maximum(ends[0], ends[1])])
 
 
 def free_pairs(space: PairSpace, known: Ints) -> FreePairs:
@@ -185,9 +182,5 @@ def _cyclic(slots: Ints, size: Ints) -> Ints:
 
 
 def _search(start: Ints) -> Ranks:
-    # Without the leading 0, a count of boundaries is a group's number.
+    # Without the leading 0, the count of boundaries is the number of the group.
     return ranks_of(start[1:], int(start[-1]))
-
-
-def _starts(counts: Ints) -> Ints:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])

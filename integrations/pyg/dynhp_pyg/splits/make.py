@@ -8,12 +8,13 @@ from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynhp_pyg.graphs.errors import DataError, unknown_name
+from dynhp_pyg.checks import one_of
+from dynhp_pyg.graphs.arrays import Ints, distinct_pairs
+from dynhp_pyg.graphs.errors import DataError
 from dynhp_pyg.graphs.features import features_from_csr
 from dynhp_pyg.graphs.graph import Graph, log
-from dynhp_pyg.splits.communities import Communities, Method, detect_communities
+from dynhp_pyg.splits.communities import Communities, CommunityMethod, detect_communities
 from dynhp_pyg.splits.negatives import (
     CommunityNegatives,
     UniformNegatives,
@@ -34,7 +35,6 @@ __all__ = [
     "with_degree_features",
 ]
 
-Ints = NDArray[np.int64]
 Sampler = UniformNegatives | CommunityNegatives
 Negatives = Literal["uniform", "community"]
 
@@ -46,35 +46,45 @@ def make_split(
     protocol: SplitProtocol = "undirected",
     negatives: Negatives = "uniform",
     seed: int = 0,
-    communities: Method = "auto",
+    communities: CommunityMethod = "auto",
 ) -> Split:
     """Split a graph's edges into training, validation and test, with as many negatives as edges.
 
     Validation and test get round(ratio * n) edges each, training the rest. Their negatives are
-    fixed here, without repeats and without a pair in common (but for community negatives under
-    the `paper` protocol, drawn as its code does). Communities are found on the training graph,
-    and their ratio measured on the validation edges.
+    fixed here, without repeats and without a pair in common (except community negatives under
+    the `paper` protocol, which are drawn as in its code).
+
+    Args:
+        graph: the graph whose edges are split.
+        ratios: the shares of training, validation and test edges.
+        protocol: "undirected" keeps both directions of an edge in one part; "paper" splits arcs
+            one by one, as the published code does, which leaks.
+        negatives: "uniform", or "community" for negatives of which as many are within
+            communities of the training graph as validation edges are.
+        seed: decides the parts and the negatives.
+        communities: how communities are detected; see `detect_communities`.
 
     >>> from dynhp_pyg.graphs.bundled import load_dataset
     >>> split = make_split(load_dataset("cora"), seed=1)
     >>> split.train.shape, split.validation.shape, split.test_negatives.shape
     ((2, 4222), (2, 528), (2, 528))
     """
-    _check_names(protocol, negatives)
+    one_of("protocol", protocol, get_args(SplitProtocol), error=DataError)
+    one_of("negatives", negatives, get_args(Negatives), error=DataError)
     for_edges, for_negatives = _generators(seed)
     train, validation, test = _cut(_units(graph, protocol), checked_ratios(ratios), for_edges)
     ordered = protocol == "paper"
-    found, ratio = None, None
+    detected, ratio = None, None
     if negatives == "community":
-        found = detect_communities(graph.num_nodes, _pairs(train), method=communities)
-        ratio = _share_within(found, validation)
-    sampler = _sampler(graph, found, ratio, ordered)
+        detected = detect_communities(graph.num_nodes, distinct_pairs(train), method=communities)
+        ratio = detected.share_within(validation)
+    sampler = _sampler(graph, detected, ratio, ordered)
     sizes = validation.shape[1], test.shape[1]
-    if protocol == "paper" and found is not None and ratio is not None:
+    if protocol == "paper" and detected is not None and ratio is not None:
         _check_enough(sampler(graph.edges), max(sizes))
         validation_negatives, test_negatives = (
             published_negatives(
-                found.membership, graph.edges, ratio=ratio, count=size, rng=for_negatives
+                detected.membership, graph.edges, ratio=ratio, count=size, rng=for_negatives
             )
             for size in sizes
         )
@@ -82,7 +92,7 @@ def make_split(
         validation_negatives, test_negatives = _without_repeats(
             sampler, graph.edges, sizes, for_negatives
         )
-    if protocol == "paper":  # its code trains on uniform negatives whatever it evaluates on
+    if protocol == "paper":  # its code always trains on uniform negatives
         sampler = _sampler(graph, None, None, ordered)
     split = Split(
         graph=graph,
@@ -95,7 +105,7 @@ def make_split(
         validation_negatives=validation_negatives,
         test_negatives=test_negatives,
         negatives=sampler(graph.edges),
-        communities=found,
+        communities=detected,
         community_ratio=ratio,
     )
     if split.warning:
@@ -104,9 +114,9 @@ def make_split(
 
 
 def with_degree_features(split: Split, *, highest: int = 63) -> Split:
-    """The same split with one-hot degrees as the features, degrees above `highest` as one.
+    """The same split with one-hot degrees as features; degrees above `highest` share a feature.
 
-    Degrees are those of the *training* edges: the whole graph's would tell of test edges.
+    Degrees are those of the *training* edges: those of the whole graph would reveal test edges.
 
     >>> from dynhp_pyg.graphs.graph import graph_from_edges
     >>> path = graph_from_edges([[0, 1, 2, 3], [1, 2, 3, 4]])
@@ -124,15 +134,6 @@ def with_degree_features(split: Split, *, highest: int = 63) -> Split:
     return replace(split, graph=replace(split.graph, features=features))
 
 
-def _check_names(protocol: str, negatives: str) -> None:
-    for kind, value, known in (
-        ("protocol", protocol, get_args(SplitProtocol)),
-        ("kind of negatives", negatives, get_args(Negatives)),
-    ):
-        if value not in known:
-            raise unknown_name(kind, value, known)
-
-
 def _generators(seed: int) -> list[np.random.Generator]:
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise DataError(f"a seed must be an integer of at least 0, got {seed!r}")
@@ -140,7 +141,7 @@ def _generators(seed: int) -> list[np.random.Generator]:
 
 
 def _units(graph: Graph, protocol: SplitProtocol) -> Ints:
-    """What is split: edges, or, as in the paper's code, their two arcs one by one."""
+    """What is split: edges, or, as in the paper's code, all arcs one by one."""
     return graph.edges if protocol == "undirected" else graph.arcs()
 
 
@@ -155,7 +156,7 @@ def _cut(units: Ints, ratios: Ratios, rng: np.random.Generator) -> list[Ints]:
         )
     shuffled = rng.permutation(count)
     parts = np.split(shuffled, [train, train + validation])
-    # In the graph's own order: it carries no information, and memory is walked in one direction.
+    # In the graph's order: it carries no information, and memory is read in one direction.
     return [units[:, np.sort(part)] for part in parts]
 
 
@@ -166,29 +167,20 @@ def _without_repeats(
     rng: np.random.Generator,
 ) -> tuple[Ints, Ints]:
     validation = sampler(edges).distinct(sizes[0], rng)
-    # Known from here on, so that the test shares none of them.
+    # From here on they are known, so that the test shares none of them.
     known = np.concatenate([edges, validation], axis=1)
     return validation, sampler(known).distinct(sizes[1], rng)
 
 
 def _check_enough(sampler: Sampler, count: int) -> None:
-    """Refuse what the clean sampler could not give either: rejection would go on for ever."""
+    """Refuse what the clean sampler could not give either: rejection would never end."""
     sampler.distinct(count, np.random.default_rng(0))
 
 
-def _pairs(edges: Ints) -> Ints:
-    return np.unique(np.sort(edges, axis=0), axis=1)
-
-
-def _share_within(found: Communities, edges: Ints) -> float:
-    ends = found.membership[edges]
-    return float(np.mean(ends[0] == ends[1]))
-
-
 def _sampler(
-    graph: Graph, found: Communities | None, ratio: float | None, ordered: bool
+    graph: Graph, detected: Communities | None, ratio: float | None, ordered: bool
 ) -> Callable[[Ints], Sampler]:
-    """How to build the sampler for a set of known pairs."""
-    if found is None or ratio is None:
+    """The function that builds the sampler for a set of known pairs."""
+    if detected is None or ratio is None:
         return partial(uniform_negatives, graph.num_nodes, ordered=ordered)
-    return partial(community_negatives, found.membership, ratio=ratio, ordered=ordered)
+    return partial(community_negatives, detected.membership, ratio=ratio, ordered=ordered)

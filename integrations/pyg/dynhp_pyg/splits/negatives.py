@@ -1,4 +1,4 @@
-"""Negative samplers: node pairs that are no edge, uniform or with the communities' share."""
+"""Negative samplers: node pairs that are not edges, uniform or with a share within communities."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dynhp_pyg.graphs.arrays import Ints, distinct_pairs, starts_of
 from dynhp_pyg.graphs.errors import DataError
-from dynhp_pyg.splits.free_pairs import (
-    FreePairs,
-    Groups,
-    between,
-    free_pairs,
-    groups_of,
-    inside,
-)
-
-Ints = NDArray[np.int64]
+from dynhp_pyg.splits.free_pairs import FreePairs, Groups, between, free_pairs, groups_of, inside
 
 
 class NegativeSampler(Protocol):
-    """Draws node pairs that are known edges of no split, in neither direction, and no self pairs.
+    """Draws pairs of different nodes that are not known edges, in either direction.
 
-    `sample` may repeat a pair (training draws anew every epoch); `distinct` never does
-    (evaluation). Both give exactly `count` pairs, shape (2, count), in an order that means
-    nothing. `distinct` refuses to draw more than there are, `sample` only where there are none.
+    `sample` may repeat a pair (training draws again every epoch); `distinct` never does
+    (evaluation). Both give exactly `count` pairs, shape (2, count), in an order without meaning.
+    `distinct` refuses to draw more pairs than there are, `sample` only where there are none.
+
+    >>> from dataclasses import replace
+    >>> from dynhp_pyg.runs.example import tiny_split
+    >>> class HardNegatives:  # from a list of your own
+    ...     pairs = np.array([[0, 0, 1], [3, 6, 4]])
+    ...     def sample(self, count, rng): return self.pairs[:, rng.integers(0, 3, count)]
+    ...     def distinct(self, count, rng): return rng.permutation(self.pairs, axis=1)[:, :count]
+    >>> split = replace(tiny_split(), negatives=HardNegatives())
+    >>> split.negatives.sample(5, np.random.default_rng(0)).shape
+    (2, 5)
     """
 
     def sample(self, count: int, rng: np.random.Generator) -> Ints:
@@ -69,7 +71,7 @@ class CommunityNegatives:
 
     A within-pair is a uniform node and a uniform node of its community, so a pair in a community
     of n nodes has weight 1/n; a between-pair is two uniform nodes of different communities; edges
-    and self pairs are out. Of `count` pairs, `round(ratio * count)` are within.
+    and self pairs are excluded. Of `count` pairs, `round(ratio * count)` are within.
 
     >>> sampler = community_negatives(np.array([0, 0, 0, 1, 1]), np.array([[0], [1]]), ratio=0.5)
     >>> sampler.within(4)
@@ -114,8 +116,8 @@ class CommunityNegatives:
     def _within_ranks(self, count: int, rng: np.random.Generator) -> Ints:
         if not count:
             return np.zeros(0, np.int64)
-        # How many pairs fall to each community, then uniform ones inside it: the same law as
-        # one pair after the other, in one pass.
+        # First the number of pairs in each community, then uniform pairs inside it: the same
+        # distribution as drawing one pair after the other, in one pass.
         community = np.repeat(np.arange(len(self.size)), rng.multinomial(count, self.weights))
         free = np.diff(self.first_rank)[community]
         offset = (rng.random(count) * free).astype(np.int64)
@@ -123,25 +125,28 @@ class CommunityNegatives:
         return ranks
 
     def _distinct_within_ranks(self, count: int, rng: np.random.Generator) -> Ints:
-        """Weighted draws in turn, each pair at most once."""
+        """Weighted draws one after the other, each pair at most once."""
         if 4 * count > self.inside.count:
-            # Exponential clocks (Efraimidis and Spirakis): the first `count` to ring, weight
-            # 1 / size each, are such draws, and here the list of all pairs is short.
+            # Exponential waiting times (Efraimidis and Spirakis): the `count` shortest, with
+            # weight 1 / size each, are such draws, and here the list of all pairs is short.
             wait = rng.exponential(np.repeat(self.size, np.diff(self.first_rank)))
             return np.argsort(wait)[:count]
-        found = np.zeros(0, np.int64)
-        while len(found) < count:
+        ranks = np.zeros(0, np.int64)
+        while len(ranks) < count:
             more = rng.permutation(self._within_ranks(2 * count, rng))
-            drawn = np.concatenate([found, more])
+            drawn = np.concatenate([ranks, more])
             _, earliest = np.unique(drawn, return_index=True)
-            found = drawn[np.sort(earliest)]
-        return found[:count]
+            ranks = drawn[np.sort(earliest)]
+        return ranks[:count]
 
 
 def uniform_negatives(num_nodes: int, known: Ints, *, ordered: bool = False) -> UniformNegatives:
-    """A uniform sampler that never gives a `known` edge, shape (2, E), in either direction.
+    """A sampler of non-edges, all equally likely.
 
-    Pairs come as u < v, or with `ordered` in a random order, as single arcs.
+    Args:
+        num_nodes: the number of nodes.
+        known: the edges that are never given, in either direction, shape (2, E).
+        ordered: give arcs, each in a random direction, instead of pairs u < v.
 
     >>> uniform_negatives(4, np.array([[0], [1]])).free.count
     5
@@ -153,7 +158,13 @@ def uniform_negatives(num_nodes: int, known: Ints, *, ordered: bool = False) -> 
 def community_negatives(
     membership: Ints, known: Ints, *, ratio: float, ordered: bool = False
 ) -> CommunityNegatives:
-    """The paper's sampler for communities 0..C-1 by node and a share of pairs within them.
+    """The paper's sampler, of which a fixed share of pairs is within communities.
+
+    Args:
+        membership: the community 0..C-1 of each node.
+        known: the edges that are never given, in either direction, shape (2, E).
+        ratio: the share of pairs within a community; the others are between two communities.
+        ordered: give arcs, each in a random direction, instead of pairs u < v.
 
     >>> community_negatives(np.array([0, 0, 1, 1]), np.array([[0], [1]]), ratio=0.5).inside.count
     1
@@ -178,14 +189,14 @@ def community_negatives(
         inside=free_inside,
         between=free_between,
         weights=weights / max(weights.sum(), 1e-300),
-        first_rank=np.concatenate([np.zeros(1, np.int64), np.cumsum(free)]),
+        first_rank=starts_of(free),
         size=groups.size,
         ordered=ordered,
     )
 
 
 def _free_by_group(groups: Groups, known: Ints) -> Ints:
-    pairs = np.unique(np.sort(known, axis=0), axis=1)
+    pairs = distinct_pairs(known)
     edges = np.bincount(groups.membership[pairs[0]], minlength=len(groups.size))
     free: Ints = groups.size * (groups.size - 1) // 2 - edges
     return free
@@ -200,7 +211,7 @@ def _check_possible(share: float, count: int, where: str) -> None:
 
 
 def _check_some(count: int, available: int, what: str) -> None:
-    # With repeats a few pairs serve for any number of draws.
+    # With repeats, a few pairs are enough for any number of draws.
     _check_count(count, count if available else 0, what)
 
 

@@ -1,17 +1,15 @@
-"""Community negatives as the paper's own code draws them, self pairs and all; only to compare."""
+"""Community negatives as the paper's code draws them, self pairs included; only to compare."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynhp_pyg.graphs.arrays import Ints
 from dynhp_pyg.splits.free_pairs import groups_of
 
 __all__ = ["published_negatives"]
-
-Ints = NDArray[np.int64]
 
 
 def published_negatives(
@@ -20,9 +18,10 @@ def published_negatives(
     """Draw `count` arcs for evaluation under the `paper` protocol, shape (2, count).
 
     A within-pair is a uniform node and a uniform node of its community, *which may be the node
-    itself*: a self pair scores high whatever the model has learnt, and about one negative in
-    twenty is one on Cora. A pair may come twice. Known edges are rejected. `round(ratio * count)`
-    pairs are within. Everywhere else `community_negatives` is used, which has neither.
+    itself*: a self pair scores high whatever the model has learnt, and on Cora about one negative
+    in twenty is a self pair. A pair may come twice. Known edges are rejected.
+    `round(ratio * count)` pairs are within. Everywhere else `community_negatives` is used, which
+    gives neither self pairs nor, for evaluation, repeats.
 
     >>> pairs = published_negatives(np.array([0, 0, 1]), np.array([[0], [1]]), ratio=1.0, count=4,
     ...                             rng=np.random.default_rng(0))
@@ -30,14 +29,12 @@ def published_negatives(
     True
     """
     groups = groups_of(membership)
-    members = np.argsort(membership, kind="stable")
-    first = np.concatenate([np.zeros(1, np.int64), np.cumsum(groups.size)])
     nodes = len(membership)
 
     def within(size: int) -> Ints:
         node = rng.integers(0, nodes, size)
         home = membership[node]
-        other = members[first[home] + rng.integers(0, groups.size[home])]
+        other = groups.order[groups.first[home] + rng.integers(0, groups.size[home])]
         return np.stack([node, other])
 
     def between(size: int) -> Ints:
@@ -51,10 +48,10 @@ def published_negatives(
 
 
 def _free(draw: Callable[[int], Ints], keys: Ints, nodes: int, count: int) -> Ints:
-    """Draw until `count` pairs are no edge; the caller has made sure that there are enough."""
-    found = np.zeros((2, 0), np.int64)
-    while found.shape[1] < count:
+    """Draw until `count` pairs are not edges; the caller has checked that there are enough."""
+    pairs = np.zeros((2, 0), np.int64)
+    while pairs.shape[1] < count:
         drawn = draw(2 * count)
         free = ~np.isin(drawn[0] * nodes + drawn[1], keys)
-        found = np.concatenate([found, drawn[:, free]], axis=1)
-    return found[:, :count]
+        pairs = np.concatenate([pairs, drawn[:, free]], axis=1)
+    return pairs[:, :count]

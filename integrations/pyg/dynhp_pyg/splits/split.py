@@ -8,13 +8,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dynhp_pyg.graphs.errors import DataError, unknown_name
+from dynhp_pyg.checks import one_of
+from dynhp_pyg.graphs.arrays import Ints
+from dynhp_pyg.graphs.errors import DataError
 from dynhp_pyg.graphs.graph import Graph
 from dynhp_pyg.splits.communities import Communities
 from dynhp_pyg.splits.negatives import NegativeSampler
 from dynhp_pyg.splits.ratios import Ratios
 
-Ints = NDArray[np.int64]
 SplitProtocol = Literal["undirected", "paper"]
 
 LEAK_WARNING = (
@@ -28,7 +29,26 @@ class Split:
     """The edges of a graph in three parts, with negatives: made by `make_split`.
 
     Under "undirected" a column is a pair u < v that stands for both directions; under "paper"
-    it is a single arc. `negatives` draws the training negatives, anew for every epoch.
+    it is a single arc.
+
+    Attributes:
+        graph: the graph that was split.
+        protocol: "undirected", or "paper", which leaks.
+        ratios: the shares of the three parts.
+        seed: what decided the split.
+        train: the training edges, shape (2, number of edges).
+        validation: the validation edges.
+        test: the test edges.
+        validation_negatives: as many pairs that are not edges.
+        test_negatives: as many pairs that are not edges.
+        negatives: draws the training negatives, again for every epoch.
+        communities: those that the negatives were drawn by, if any.
+        community_ratio: the share of negatives within a community, if communities were used.
+
+    >>> from dynhp_pyg import load_dataset, make_split
+    >>> split = make_split(load_dataset("cora"), (0.8, 0.1, 0.1))
+    >>> split.train.shape, split.test.shape, split.test_negatives.shape
+    ((2, 4222), (2, 528), (2, 528))
     """
 
     graph: Graph
@@ -50,9 +70,8 @@ class Split:
         return LEAK_WARNING if self.protocol == "paper" else None
 
     def message_edges(self, stage: Literal["validation", "test"]) -> Ints:
-        """The edges that pass messages: training ones, at the test with the validation ones."""
-        if stage not in ("validation", "test"):
-            raise unknown_name("stage", stage, ("validation", "test"))
+        """The edges that pass messages: those of training, at the test also those of validation."""
+        one_of("stage", stage, ("validation", "test"), error=DataError)
         if stage == "validation":
             return self.train
         return np.concatenate([self.train, self.validation], axis=1)

@@ -18,7 +18,7 @@ __all__ = ["ModuleState", "module_part", "modes_part"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleState:
-    """All that a module's future depends on; plain attributes of its own making are not in it."""
+    """All that a module's future depends on, except plain attributes that it adds itself."""
 
     parameters: dict[str, Tensor]
     gradients: dict[str, Tensor | None]
@@ -51,7 +51,13 @@ def module_part(module: nn.Module) -> Part:
 
 
 def modes_part(module: nn.Module) -> Part:
-    """The train/eval modes alone."""
+    """The train/eval modes alone.
+
+    >>> dropout = nn.Dropout()
+    >>> part = modes_part(dropout); modes = part.get()
+    >>> _ = dropout.eval(); part.set(modes); dropout.training
+    True
+    """
     return Part(get=lambda: _modes(module), set=lambda state: _set_modes(module, state))
 
 
@@ -116,11 +122,13 @@ def _with_extra(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
 
 
 def _require_same(here: dict[str, nn.Parameter], saved: dict[str, Tensor]) -> None:
-    ours = {name: tuple(parameter.shape) for name, parameter in here.items()}
-    theirs = {name: tuple(parameter.shape) for name, parameter in saved.items()}
-    if ours != theirs:
-        other = dict(ours.items() ^ theirs.items())
+    shapes, saved_shapes = (
+        {name: tuple(parameter.shape) for name, parameter in parameters.items()}
+        for parameters in (here, saved)
+    )
+    if shapes != saved_shapes:
+        changed = dict(shapes.items() ^ saved_shapes.items())
         raise ContractError(
             "a module must keep its parameters and their shapes while a run goes on; changed: "
-            f"{', '.join(sorted(other))}. Freeze layers with requires_grad instead"
+            f"{', '.join(sorted(changed))}. Freeze layers with requires_grad instead"
         )

@@ -31,8 +31,8 @@ def optimizer_part(optimizer: Optimizer) -> Part:
     """An optimiser's settings and memory; memory that appeared since is dropped again.
 
     ``Optimizer.load_state_dict`` would keep references to the tensors it is given and would
-    replace the groups, which detaches whoever holds one; both are avoided here. An optimiser with
-    a ``state_dict`` of its own is asked for that instead.
+    replace the groups, so that references to the old groups have no effect; both are avoided here.
+    For an optimiser with a ``state_dict`` of its own that is used instead.
 
     >>> weight = torch.nn.Parameter(torch.ones(1)); weight.grad = torch.ones(1)
     >>> optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9)

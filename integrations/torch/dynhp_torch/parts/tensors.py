@@ -35,6 +35,10 @@ def filled(current: Any, saved: Any, avoid: Tensor | None = None) -> Any:
     """The saved value: in the tensor that is there, where it fits, else in a new one.
 
     A tensor that lies in the memory of ``avoid`` is not written into.
+
+    >>> current = torch.zeros(2)
+    >>> filled(current, torch.ones(2)) is current, current
+    (True, tensor([1., 1.]))
     """
     if fits(current, saved) and not _same_memory(current, avoid):
         current.detach().copy_(saved)
@@ -60,7 +64,13 @@ def set_grad(tensor: Tensor, saved: Tensor | None) -> None:
 
 
 def tensor_part(tensor: Tensor) -> Part:
-    """A lone tensor, such as a parameter without a module, with its gradient."""
+    """A tensor by itself, such as a parameter without a module, with its gradient.
+
+    >>> weight = torch.ones(2)
+    >>> part = tensor_part(weight); state = part.get()
+    >>> _ = weight.zero_(); part.set(state); weight
+    tensor([1., 1.])
+    """
 
     def set_state(state: tuple[Tensor, Tensor | None]) -> None:
         with torch.no_grad():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,15 @@ from dynhp_torch.parts.tensors import tensor_part
 
 __all__ = ["require_whole", "torch_part"]
 
+_PARTS: tuple[tuple[tuple[type, ...], Callable[[Any], Part]], ...] = (
+    ((AveragedWeights,), lambda averaged: module_part(averaged.average)),
+    ((nn.Module,), module_part),
+    ((Optimizer,), optimizer_part),
+    ((torch.Generator,), generator_part),
+    ((Tensor,), tensor_part),
+    ((DataLoader, Sampler), data_part),
+)
+
 _CLEAR: tuple[type, ...] = (
     *(AveragedWeights, nn.Module, Tensor, Optimizer, LRScheduler, torch.amp.GradScaler),
     *(DataLoader, Sampler, torch.Generator, np.random.Generator, random.Random),
@@ -32,30 +41,28 @@ _CLEAR: tuple[type, ...] = (
 
 
 def torch_part(thing: Any) -> Part:
-    """Find out how this object's state is taken and set; what is not torch's is left to dynhp.
+    """Find out how this object's state is taken and set; others than torch's as in ``dynhp.adapt``.
 
     >>> dropout = nn.Dropout()
     >>> part = torch_part(dropout); state = part.get()
     >>> _ = dropout.eval(); part.set(state); dropout.training
     True
     """
-    if isinstance(thing, AveragedWeights):
-        return module_part(thing.average)
-    if isinstance(thing, nn.Module):
-        return module_part(thing)
-    if isinstance(thing, Optimizer):
-        return optimizer_part(thing)
-    if isinstance(thing, torch.Generator):
-        return generator_part(thing)
-    if isinstance(thing, Tensor):
-        return tensor_part(thing)
-    if isinstance(thing, DataLoader | Sampler):
-        return data_part(thing)
+    for kinds, part in _PARTS:
+        if isinstance(thing, kinds):
+            return part(thing)
     return stateful_part(thing)
 
 
 def require_whole(state: Any, bind: Mapping[str, Any] | None) -> None:
-    """Refuse a state in which an optimiser's parameters, or an optimiser in use, are missing."""
+    """Refuse a state in which an optimiser's parameters, or an optimiser in use, are missing.
+
+    >>> model = nn.Linear(2, 1)
+    >>> require_whole([torch.optim.SGD(model.parameters(), lr=0.1)], None)
+    Traceback (most recent call last):
+    dynhp.errors.SettingsError: state: 2 of 2 parameters of SGD are in no module of the state, so \
+no try could be undone; list the module too
+    """
     if not isinstance(state, Sequence):
         return  # the core says what is wrong with it
     for name, binding in (bind or {}).items() if isinstance(bind, Mapping) else ():

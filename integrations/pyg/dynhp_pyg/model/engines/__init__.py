@@ -1,1 +1,1 @@
-"""Engines: how one epoch is computed, fast or as the plain reference."""
+"""Engines: how one epoch is computed, fast or as the plain reference; a part of model."""

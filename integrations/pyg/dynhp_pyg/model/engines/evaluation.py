@@ -1,4 +1,4 @@
-"""Validation and test: which edges carry messages, which pairs are scored, prepared once."""
+"""Validation and test: which edges pass messages and which pairs are scored, prepared once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dynhp_pyg.model.engines.kernels import Csr, Integers
+from dynhp_pyg.graphs.arrays import Ints
+from dynhp_pyg.model.engines.kernels import Csr
 from dynhp_pyg.model.engines.sparse import with_self_loops
 from dynhp_pyg.splits.make import Split
 
@@ -20,14 +21,14 @@ StageName = Literal["validation", "test"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationStage:
-    """The normalised adjacency, its rows that are asked for, and the pairs numbered by them."""
+    """The normalised adjacency, its rows that pairs need, and the pairs numbered by these rows."""
 
     adjacency: Csr
-    asked_rows: Csr
+    needed_rows: Csr
     pairs: Tensor
 
 
-def stage_pairs(split: Split, name: StageName) -> Integers:
+def stage_pairs(split: Split, name: StageName) -> Ints:
     """Give the pairs of a stage, positives first."""
     if name == "validation":
         return np.concatenate([split.validation, split.validation_negatives], axis=1)
@@ -41,19 +42,18 @@ def positives_of(split: Split, name: StageName) -> int:
 
 
 def evaluation_stage(split: Split, name: StageName, device: torch.device) -> EvaluationStage:
-    """Prepare a stage; messages pass on training edges, for the test on validation edges too."""
+    """Prepare a stage; training edges pass messages, and for the test validation edges too."""
     nodes = split.graph.num_nodes
     structure = with_self_loops(
         split.message_edges(name), nodes, symmetric=split.protocol == "undirected"
     )
     everything = structure.all()
-    values = structure.normalised(everything, everything.degrees())
+    adjacency = structure.normalised(everything, everything.degrees(), device)
     pairs = stage_pairs(split, name)
-    asked, renumbered = np.unique(pairs, return_inverse=True)
-    adjacency = structure.csr(everything, values, device)
+    needed, renumbered = np.unique(pairs, return_inverse=True)
     return EvaluationStage(
         adjacency=adjacency,
-        asked_rows=_rows(adjacency, torch.from_numpy(asked).to(device)),
+        needed_rows=_rows(adjacency, torch.from_numpy(needed).to(device)),
         pairs=torch.from_numpy(renumbered.reshape(pairs.shape)).to(device),
     )
 

@@ -1,49 +1,71 @@
-"""Which engine trains a model: the fast path, its plain PyG reference, or a user's encoder."""
+"""What an engine is, and which one trains a model: fast, the PyG reference, a user's encoder."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from dynhp.errors import SettingsError
-from dynhp_pyg.model.batches import Stream, entropy, torch_seed
-from dynhp_pyg.model.engines.encoders import Encoder, EncoderModel, Engine, ModuleEngine
+from dynhp_pyg.checks import one_of, whole
+from dynhp_pyg.model.batches import Batch, Stream, entropy, torch_seed
+from dynhp_pyg.model.engines.encoders import Encoder, EncoderModel, ModuleEngine
+from dynhp_pyg.model.engines.evaluation import StageName
 from dynhp_pyg.model.engines.fast import FastGcn
 from dynhp_pyg.model.engines.inputs import InputKind, SparseInput, input_of
+from dynhp_pyg.model.engines.kernels import Rates
 from dynhp_pyg.model.engines.reference import GcnShape, ReferenceGcn, initial_weights
-from dynhp_pyg.model.hyperparameters import Settings, whole
+from dynhp_pyg.model.hyperparameters import HyperparameterValues
 from dynhp_pyg.splits.make import Split
 
-__all__ = ["Architecture", "Path", "make_engine"]
+__all__ = ["Architecture", "Engine", "PathName", "make_engine"]
 
-Path = Literal["fast", "reference"]
+PathName = Literal["fast", "reference"]
+
+
+class Engine(Protocol):
+    """What trains: flat parameters and momenta, one step, and the scores of an evaluation stage."""
+
+    parameters: Tensor
+    momentum: Tensor
+    buffers: list[Tensor]
+
+    def step(self, batch: Batch, rates: Rates) -> Tensor:
+        """Train on one batch and give the scores before the step, positives first."""
+        ...
+
+    def scores(self, name: StageName) -> Tensor:
+        """Score the pairs of an evaluation stage, positives first, without noise."""
+        ...
+
+    def named(self) -> dict[str, Tensor]:
+        """Give the parameters by name, as views."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """What is trained, apart from the data."""
+    """What is trained, except the data."""
 
     layers: int
     width: int
     inputs: InputKind
     encoder: Encoder | None
-    path: Path
+    path: PathName
 
     def __post_init__(self) -> None:
         whole("layers", self.layers, least=1)
         whole("width", self.width, least=1)
-        if self.path not in ("fast", "reference"):
-            raise SettingsError(f"path must be 'fast' or 'reference', got {self.path!r}")
+        one_of("path", self.path, get_args(PathName))
 
 
 def make_engine(
     split: Split, architecture: Architecture, seed: int, *, device: torch.device
 ) -> tuple[Engine, frozenset[str]]:
-    """Build the engine with its initial weights; gives also which hyperparameters it can adapt."""
-    adaptable = frozenset(field.name for field in fields(Settings))
+    """Give the engine with its initial weights, and the hyperparameters that it can adapt."""
+    adaptable = frozenset(field.name for field in fields(HyperparameterValues))
     inputs = input_of(split, architecture.inputs, device)
     if architecture.encoder is not None:
         model = _encoder(architecture, architecture.encoder, inputs, split, seed)
@@ -65,7 +87,7 @@ def make_engine(
 def _encoder(
     architecture: Architecture, make: Encoder, inputs: SparseInput | None, split: Split, seed: int
 ) -> EncoderModel:
-    # Modules draw their weights from torch's global generator: it is seeded and put back.
+    # Modules draw their weights from torch's global generator: it is seeded, then restored.
     with torch.random.fork_rng():
         torch.manual_seed(torch_seed(entropy(seed, 0, Stream.WEIGHTS)))
         return EncoderModel(make, inputs, nodes=split.graph.num_nodes, width=architecture.width)

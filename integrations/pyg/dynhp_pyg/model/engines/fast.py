@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from dynhp_pyg.model.batches import Batch
-from dynhp_pyg.model.dropout import Dropout
+from dynhp_pyg.model.dropout import DropoutNoise
 from dynhp_pyg.model.engines.evaluation import EvaluationStage, StageName, evaluation_stage
 from dynhp_pyg.model.engines.inputs import SparseInput
 from dynhp_pyg.model.engines.kernels import (
@@ -22,15 +22,15 @@ from dynhp_pyg.model.engines.kernels import (
     spmm,
 )
 from dynhp_pyg.model.engines.objective import Objective
-from dynhp_pyg.model.engines.propagation import MessagePassing, Propagation
 from dynhp_pyg.model.engines.reference import Weights, layers_of
+from dynhp_pyg.model.engines.sparse import MessagePassing, Propagation
 from dynhp_pyg.splits.make import Split
 
 __all__ = ["FastGcn"]
 
 
-class Trace(NamedTuple):
-    """What the forward pass leaves for the backward pass."""
+class ForwardPass(NamedTuple):
+    """What the backward pass needs of the forward pass."""
 
     propagation: Propagation
     first: Csr | Tensor
@@ -49,7 +49,7 @@ class FastGcn:
 
         Z_1 = A (s X) W_1 + b_1,   U_k = dropout(relu(Z_k)),   Z_k+1 = A U_k (s W_k+1) + b_k+1,
 
-    the scores are z_u . z_v over the last Z, and the backward pass is its transpose in turn.
+    the scores are z_u . z_v over the last Z, and the backward pass is its transpose.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class FastGcn:
         self._gradients = _views(self._gradient, weights)
 
     def step(self, batch: Batch, rates: Rates) -> Tensor:
-        """Train on one batch; gives the scores it had, positives first."""
+        """Train on one batch and give the scores before the step, positives first."""
         with torch.inference_mode():
-            trace = self.forward(batch)
-            self.backward(batch, trace)
+            passed = self.forward(batch)
+            self.backward(batch, passed)
             sgd_step(self.parameters, self.momentum, self._gradient, rates=rates)
-            return trace.scores
+            return passed.scores
 
-    def forward(self, batch: Batch) -> Trace:
+    def forward(self, batch: Batch) -> ForwardPass:
         """Embed the nodes and score the batch's pairs."""
         weights, noise = self._weights, batch.dropout
         propagation = self._messages.of(batch.message)
@@ -90,21 +90,21 @@ class FastGcn:
                 hidden.append(relu_dropout(output, noise))
         pairs = self._objective.pairs(batch)
         scores = pair_scores(output, pairs)
-        return Trace(propagation, first, hidden, noise.scale, output, pairs, scores)
+        return ForwardPass(propagation, first, hidden, noise.scale, output, pairs, scores)
 
-    def backward(self, batch: Batch, trace: Trace) -> None:
+    def backward(self, batch: Batch, passed: ForwardPass) -> None:
         """Fill the gradient of the mean cross-entropy."""
         gradients = self._gradients
-        flowing = self._objective.gradient(batch, trace.embeddings, trace.scores)
+        flowing = self._objective.gradient(batch, passed.embeddings, passed.scores)
         for layer in range(self._layers, 0, -1):
             torch.sum(flowing, 0, out=gradients[f"bias_{layer}"])
-            flowing = spmm(trace.propagation.backward, flowing)
+            flowing = spmm(passed.propagation.backward, flowing)
             if layer == 1:
-                self._first_layer_backward(flowing, trace.first)
+                self._first_layer_backward(flowing, passed.first)
                 return
-            below = trace.hidden[layer - 2]
-            torch.mm(below.t(), flowing, out=gradients[f"weight_{layer}"]).mul_(trace.scale)
-            weight = self._weights[f"weight_{layer}"] * trace.scale
+            below = passed.hidden[layer - 2]
+            torch.mm(below.t(), flowing, out=gradients[f"weight_{layer}"]).mul_(passed.scale)
+            weight = self._weights[f"weight_{layer}"] * passed.scale
             flowing = relu_dropout_backward(flowing @ weight.t(), below)
 
     def scores(self, name: StageName) -> Tensor:
@@ -118,8 +118,8 @@ class FastGcn:
                 if layer > 1:
                     hidden = hidden @ weights[f"weight_{layer}"]
                 hidden = spmm(stage.adjacency, hidden).add_(weights[f"bias_{layer}"]).relu_()
-            # (A H) W rather than A (H W): only the rows that some pair asks for.
-            last = spmm(stage.asked_rows, hidden)
+            # (A H) W rather than A (H W): only the rows that some pair needs.
+            last = spmm(stage.needed_rows, hidden)
             if self._layers > 1:
                 last = last @ weights[f"weight_{self._layers}"]
             return pair_scores(last.add_(weights[f"bias_{self._layers}"]), stage.pairs)
@@ -128,10 +128,10 @@ class FastGcn:
         """Give the parameters by name, as views."""
         return dict(self._weights)
 
-    def _first_layer(self, noise: Dropout | None) -> tuple[Csr | Tensor, Tensor]:
-        """Give the product of the input that dropout left, and before it what its backward reads.
+    def _first_layer(self, noise: DropoutNoise | None) -> tuple[Csr | Tensor, Tensor]:
+        """Give what the backward pass needs, and the product of the input after dropout.
 
-        That is this input by columns, or for an embedding what dropout left of ones.
+        The former is this input by columns, or, for an embedding, ones after dropout.
         """
         weight, inputs = self._weights["weight_1"], self._inputs
         if inputs is None:

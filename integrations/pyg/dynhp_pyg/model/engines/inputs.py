@@ -1,17 +1,21 @@
-"""What the first layer reads: sparse features of the nodes, or nothing but a learnt embedding."""
+"""What the first layer reads: sparse features of the nodes, or only a learnt embedding."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from dynhp.errors import SettingsError
-from dynhp_pyg.model.dropout import Dropout
-from dynhp_pyg.model.engines.kernels import Csr, Integers, stable_order
+from dynhp_pyg.checks import one_of
+from dynhp_pyg.graphs.features import SparseFeatures
+from dynhp_pyg.model.dropout import DropoutNoise
+from dynhp_pyg.model.engines.kernels import Csr
+from dynhp_pyg.model.engines.sparse import Structure
 from dynhp_pyg.splits.make import Split, with_degree_features
 
 __all__ = ["InputKind", "SparseInput", "input_of"]
@@ -21,7 +25,7 @@ InputKind = Literal["auto", "features", "embedding", "degrees"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparseInput:
-    """A sparse feature matrix by rows, and the way to the same matrix by columns."""
+    """A sparse feature matrix by rows, and what is needed for the same matrix by columns."""
 
     matrix: Csr
     channels: int
@@ -29,27 +33,27 @@ class SparseInput:
     column_rows: Tensor
     by_column: Tensor
 
-    def noisy(self, noise: Dropout) -> tuple[Csr, Csr]:
+    def noisy(self, noise: DropoutNoise) -> tuple[Csr, Csr]:
         """Give what dropout leaves of the matrix, scaled, by rows and by columns."""
         offsets, columns, values = self.matrix
         left = noise.keep_anew(values) * noise.scale
         turned = left.index_select(0, self.by_column)
-        return (
-            Csr(offsets, columns, left),
-            Csr(self.column_offsets, self.column_rows, turned),
-        )
+        return (Csr(offsets, columns, left), Csr(self.column_offsets, self.column_rows, turned))
+
+    def dense(self, values: Tensor) -> Tensor:
+        """Give the dense matrix with these values at the stored places."""
+        offsets, columns, _ = self.matrix
+        rows = torch.repeat_interleave(offsets.diff())
+        return values.new_zeros(len(offsets) - 1, self.channels).index_put((rows, columns), values)
 
 
 def input_of(split: Split, kind: InputKind, device: torch.device) -> SparseInput | None:
-    """Give the features a model reads, or None where it learns an embedding of each node.
+    """Give the features that a model reads, or None where it learns an embedding of each node.
 
     ``auto`` takes the graph's features where it has them and learns an embedding otherwise;
     ``degrees`` gives each node its training degree, one-hot.
     """
-    if kind not in ("auto", "features", "embedding", "degrees"):
-        raise SettingsError(
-            f"inputs must be 'auto', 'features', 'embedding' or 'degrees', got {kind!r}"
-        )
+    one_of("inputs", kind, get_args(InputKind))
     if kind == "degrees":
         split = with_degree_features(split)
     features = split.graph.features
@@ -65,33 +69,22 @@ def input_of(split: Split, kind: InputKind, device: torch.device) -> SparseInput
             f"features must be finite, got nan or infinity in {split.graph.name!r}; "
             "clean them, or pass inputs='embedding'"
         )
-    return _sparse_input(
-        features.data, features.indices, features.indptr, features.shape[1], device
-    )
+    return _sparse_input(features, device)
 
 
-def _sparse_input(
-    data: np.ndarray[tuple[int], np.dtype[np.floating]],
-    indices: Integers,
-    offsets: Integers,
-    channels: int,
-    device: torch.device,
-) -> SparseInput:
-    columns = indices.astype(np.int64)
-    rows = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
-    order = stable_order(columns, channels)
-    column_offsets = np.zeros(channels + 1, dtype=np.int64)
-    np.cumsum(np.bincount(columns, minlength=channels), out=column_offsets[1:])
+def _sparse_input(features: SparseFeatures, device: torch.device) -> SparseInput:
+    height, channels = features.shape
+    rows = np.repeat(np.arange(height), np.diff(features.indptr))
+    by_column = Structure.sort(features.indices, rows, np.arange(rows.size), size=channels)
 
-    def tensor(array: np.ndarray[tuple[int], np.dtype[np.generic]]) -> Tensor:
-        return torch.tensor(array, device=device)
+    def tensor(array: NDArray[np.generic], dtype: torch.dtype = torch.int64) -> Tensor:
+        return torch.tensor(array, dtype=dtype, device=device)
 
+    values = tensor(features.data, torch.float32)
     return SparseInput(
-        matrix=Csr(
-            tensor(offsets.astype(np.int64)), tensor(columns), tensor(data.astype(np.float32))
-        ),
+        matrix=Csr(tensor(features.indptr), tensor(features.indices), values),
         channels=channels,
-        column_offsets=tensor(column_offsets),
-        column_rows=tensor(rows[order]),
-        by_column=tensor(order),
+        column_offsets=tensor(by_column.offsets),
+        column_rows=tensor(by_column.columns),
+        by_column=tensor(by_column.edges),
     )

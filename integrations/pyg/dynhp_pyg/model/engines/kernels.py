@@ -1,4 +1,4 @@
-"""The few tensor operations that the fast path is made of, each as fast as the CPU allows."""
+"""The few tensor operations of the fast path, each as fast as the CPU allows."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from dynhp_pyg.model.dropout import Dropout
+from dynhp_pyg.graphs.arrays import Ints
+from dynhp_pyg.model.dropout import DropoutNoise
 
 __all__ = [
     "Csr",
@@ -21,8 +21,6 @@ __all__ = [
     "spmm",
     "stable_order",
 ]
-
-Integers = NDArray[np.int64]
 
 _PAIRS_AT_ONCE = 1 << 12
 
@@ -52,12 +50,12 @@ def spmm(matrix: Csr, dense: Tensor) -> Tensor:
 
 
 def pair_scores(embeddings: Tensor, pairs: Tensor) -> Tensor:
-    """Give the dot products of the rows that each pair names (equation 1 of the paper's appendix).
+    """Give the dot product of the two rows of each pair (equation 1 of the paper's appendix).
 
     >>> pair_scores(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[0], [1]])).tolist()
     [11.0]
     """
-    # In blocks: what is gathered stays in the cache, and memory does not grow with the pairs.
+    # In blocks: gathered rows stay in the cache, and memory does not grow with the pairs.
     sides = (torch.split(side, _PAIRS_AT_ONCE) for side in pairs)
     blocks = [_dots(embeddings, left, right) for left, right in zip(*sides, strict=True)]
     return blocks[0] if len(blocks) == 1 else torch.cat(blocks)
@@ -65,12 +63,12 @@ def pair_scores(embeddings: Tensor, pairs: Tensor) -> Tensor:
 
 def _dots(embeddings: Tensor, left: Tensor, right: Tensor) -> Tensor:
     product, factor = embeddings.index_select(0, left), embeddings.index_select(0, right)
-    # Autograd needs the factors later; without it one array less is written.
+    # Autograd needs both factors later; without it one array fewer is written.
     product = product * factor if product.requires_grad else product.mul_(factor)
     return product.sum(1)
 
 
-def relu_dropout(values: Tensor, noise: Dropout) -> Tensor:
+def relu_dropout(values: Tensor, noise: DropoutNoise) -> Tensor:
     """Apply ReLU in place, then dropout without its scale."""
     return noise.keep(values.relu_())
 
@@ -82,7 +80,7 @@ def relu_dropout_backward(gradient: Tensor, output: Tensor) -> Tensor:
 
 
 class Rates(NamedTuple):
-    """What an optimiser step needs beside the gradient."""
+    """What an optimiser step needs in addition to the gradient."""
 
     learning_rate: float
     momentum: float
@@ -95,7 +93,7 @@ def sgd_step(parameters: Tensor, momenta: Tensor, gradient: Tensor, *, rates: Ra
     parameters.add_(momenta, alpha=-rates.learning_rate)
 
 
-def stable_order(keys: Integers, bound: int) -> Integers:
+def stable_order(keys: Ints, bound: int) -> Ints:
     """Give the order that sorts keys in [0, bound), in linear time.
 
     >>> stable_order(np.array([70_000, 5, 70_000, 0]), 70_001).tolist()

@@ -15,7 +15,7 @@ __all__ = ["Objective"]
 
 
 class Objective:
-    """The training pairs, sorted once; an epoch's objective edges are selected from them."""
+    """The training edges, sorted once; each epoch selects its objective edges from them."""
 
     def __init__(self, split: Split, device: torch.device) -> None:
         self._device = device

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from dynhp_pyg.model.batches import Batch
-from dynhp_pyg.model.dropout import Dropout
+from dynhp_pyg.model.dropout import DropoutNoise
 from dynhp_pyg.model.engines.inputs import SparseInput
 
 __all__ = ["GcnShape", "ReferenceGcn", "initial_weights", "layers_of"]
@@ -23,7 +23,7 @@ Weights = Mapping[str, NDArray[np.float32]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GcnShape:
-    """How large the model is; ``channels`` is None where node embeddings are learnt.
+    """The sizes of the model; ``channels`` is None where node embeddings are learnt.
 
     >>> GcnShape(num_nodes=9, channels=5, width=4, layers=2).parts()
     {'weight_1': (5, 4), 'bias_1': (4,), 'weight_2': (4, 4), 'bias_2': (4,)}
@@ -47,7 +47,7 @@ class GcnShape:
 def initial_weights(
     shape: GcnShape, generator: np.random.Generator
 ) -> dict[str, NDArray[np.float32]]:
-    """Draw weights as GCNConv does (Glorot, biases 0); an embedding's rows have length 1 or so.
+    """Draw weights as GCNConv does (Glorot, biases 0); an embedding's rows have a length near 1.
 
     >>> shape = GcnShape(num_nodes=9, channels=5, width=4, layers=2)
     >>> initial_weights(shape, np.random.default_rng(0))["bias_1"].tolist()
@@ -67,12 +67,12 @@ def initial_weights(
 
 
 def layers_of(weights: Weights) -> int:
-    """Count the layers that weights are for."""
+    """Count the layers of a model with these weights."""
     return sum(name.startswith("weight_") for name in weights)
 
 
 class ReferenceGcn(nn.Module):
-    """The model in PyG's own words, given its noise from outside: what the fast path must equal."""
+    """The model in plain PyG with the batch's noise: the fast path must equal it."""
 
     def __init__(self, inputs: SparseInput | None, weights: Weights) -> None:
         super().__init__()
@@ -97,18 +97,15 @@ class ReferenceGcn(nn.Module):
             hidden = convolution(hidden, edge_index)
         return hidden
 
-    def _first(self, dropout: Dropout | None) -> Tensor:
+    def _first(self, dropout: DropoutNoise | None) -> Tensor:
         if self.inputs is None:
             assert self.embedding is not None
             return _dropped(self.embedding, dropout)
-        # Noise falls on the stored values only, as in the fast path: a zero stays zero anyway.
-        offsets, columns, values = self.inputs.matrix
-        rows = torch.repeat_interleave(offsets.diff())
-        dense = values.new_zeros(offsets.numel() - 1, self.inputs.channels)
-        return dense.index_put((rows, columns), _dropped(values, dropout))
+        # Noise for the stored values only, as in the fast path: a zero stays zero anyway.
+        return self.inputs.dense(_dropped(self.inputs.matrix.values, dropout))
 
 
-def _dropped(values: Tensor, dropout: Dropout | None) -> Tensor:
+def _dropped(values: Tensor, dropout: DropoutNoise | None) -> Tensor:
     if dropout is None:
         return values
     mask = dropout.keep(torch.ones_like(values))
@@ -120,8 +117,8 @@ def _parameter(array: NDArray[np.float32]) -> nn.Parameter:
 
 
 def _gcn_conv() -> Callable[[int, int], Any]:
-    # Imported here, because it takes seconds, the fast path needs none of it, and its warnings
-    # about deprecated parts of torch are not the user's affair.
+    # Imported here, because it takes seconds, the fast path does not need it, and users can do
+    # nothing about its warnings of deprecated parts of torch.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from torch_geometric.nn import GCNConv

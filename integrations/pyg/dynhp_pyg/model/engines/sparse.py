@@ -1,4 +1,4 @@
-"""The graph's sparse structure, sorted once; every epoch only selects from it."""
+"""The graph's sparse matrices: entries are sorted once, and every epoch only selects from them."""
 
 from __future__ import annotations
 
@@ -9,81 +9,109 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dynhp_pyg.model.engines.kernels import Csr, Integers, stable_order
+from dynhp_pyg.graphs.arrays import Ints, starts_of
+from dynhp_pyg.model.engines.kernels import Csr, stable_order
+from dynhp_pyg.splits.make import Split
 
-__all__ = ["Selection", "Structure", "both_directions", "with_self_loops"]
+__all__ = ["MessagePassing", "Propagation", "SelectedEntries", "Structure", "both_directions"]
+__all__ += ["with_self_loops"]
 
 Mask = NDArray[np.bool_]
 Values = NDArray[np.float32]
 
 
-class Selection(NamedTuple):
+class SelectedEntries(NamedTuple):
     """Some entries of a structure, in their order, and where each row of them starts."""
 
-    entries: Integers
-    offsets: Integers
+    entries: Ints
+    offsets: Ints
 
-    def degrees(self) -> Integers:
+    def degrees(self) -> Ints:
         """Count the entries of each row."""
         return np.diff(self.offsets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Structure:
-    """Entries of a square sparse matrix sorted by row, each tied to the edge it comes from.
+    """Entries of a sparse matrix sorted by row, each with the number of the edge it comes from.
 
     >>> pair = both_directions(np.array([[0], [2]]), 3)
     >>> pair.rows.tolist(), pair.columns.tolist(), pair.offsets.tolist()
     ([0, 2], [2, 0], [0, 1, 1, 2])
     """
 
-    rows: Integers
-    columns: Integers
-    edges: Integers
-    offsets: Integers
+    rows: Ints
+    columns: Ints
+    edges: Ints
+    offsets: Ints
 
     @classmethod
-    def sort(cls, rows: Integers, columns: Integers, edges: Integers, *, size: int) -> Structure:
-        """Sort entries by row, once and for all."""
+    def sort(cls, rows: Ints, columns: Ints, edges: Ints, *, size: int) -> Structure:
+        """Sort entries by row, of which there are ``size``."""
         order = stable_order(rows, size)
-        offsets = np.zeros(size + 1, dtype=np.int64)
-        np.cumsum(np.bincount(rows, minlength=size), out=offsets[1:])
         return cls(
             rows=rows.take(order),
             columns=columns.take(order),
             edges=edges.take(order),
-            offsets=offsets,
+            offsets=starts_of(np.bincount(rows, minlength=size)),
         )
 
-    def select(self, edges: Mask) -> Selection:
-        """Keep the entries of the edges marked: one pass, no sorting."""
+    def select(self, edges: Mask) -> SelectedEntries:
+        """Select the entries of the edges marked: one pass, no sorting."""
         kept = edges.take(self.edges)
-        before = np.zeros(kept.size + 1, dtype=np.int64)
-        np.cumsum(kept, out=before[1:])
-        return Selection(np.flatnonzero(kept), before.take(self.offsets))
+        return SelectedEntries(np.flatnonzero(kept), starts_of(kept).take(self.offsets))
 
-    def all(self) -> Selection:
+    def all(self) -> SelectedEntries:
         """Select every entry."""
-        return Selection(np.arange(self.edges.size), self.offsets)
+        return SelectedEntries(np.arange(self.edges.size), self.offsets)
 
-    def csr(self, selection: Selection, values: Values, device: torch.device) -> Csr:
+    def csr(self, selected: SelectedEntries, values: Values, device: torch.device) -> Csr:
         """Give the matrix of the entries selected, with a value for each."""
         return Csr(
-            torch.from_numpy(selection.offsets).to(device),
-            torch.from_numpy(self.columns.take(selection.entries)).to(device),
+            torch.from_numpy(selected.offsets).to(device),
+            torch.from_numpy(self.columns.take(selected.entries)).to(device),
             torch.from_numpy(values).to(device),
         )
 
-    def normalised(self, selection: Selection, degrees: Integers) -> Values:
-        """Give the values of D^-1/2 (A + I) D^-1/2, with D the in-degrees, loops counted."""
+    def normalised(self, selected: SelectedEntries, degrees: Ints, device: torch.device) -> Csr:
+        """Give D^-1/2 (A + I) D^-1/2 of the entries selected, with D the in-degrees, with loops."""
         scale = np.sqrt(1.0 / degrees).astype(np.float32)
-        values: Values = scale.take(self.rows.take(selection.entries))
-        values *= scale.take(self.columns.take(selection.entries))
-        return values
+        values: Values = scale.take(self.rows.take(selected.entries))
+        values *= scale.take(self.columns.take(selected.entries))
+        return self.csr(selected, values, device)
 
 
-def with_self_loops(arcs: Integers, num_nodes: int, *, symmetric: bool) -> Structure:
-    """Give A + I with rows as targets, as GCNConv has it; the loops belong to edge number E.
+class Propagation(NamedTuple):
+    """A matrix for the forward pass and its transpose (the same matrix if undirected)."""
+
+    forward: Csr
+    backward: Csr
+
+
+class MessagePassing:
+    """All training edges and self loops, sorted once; each epoch selects its message edges."""
+
+    def __init__(self, split: Split, device: torch.device) -> None:
+        nodes, arcs = split.graph.num_nodes, split.train
+        symmetric = split.protocol == "undirected"
+        self._device = device
+        self._structure = with_self_loops(arcs, nodes, symmetric=symmetric)
+        self._reversed = None if symmetric else with_self_loops(arcs[::-1], nodes, symmetric=False)
+
+    def of(self, message: Mask) -> Propagation:
+        """Give the normalised adjacency of the message edges marked, as GCNConv computes it."""
+        kept = np.append(message, True)  # the last "edge" stands for the self loops
+        selected = self._structure.select(kept)
+        degrees = selected.degrees()
+        forward = self._structure.normalised(selected, degrees, self._device)
+        if self._reversed is None:
+            return Propagation(forward, forward)
+        backward = self._reversed.select(kept)
+        return Propagation(forward, self._reversed.normalised(backward, degrees, self._device))
+
+
+def with_self_loops(arcs: Ints, num_nodes: int, *, symmetric: bool) -> Structure:
+    """Give A + I with targets as rows, as in GCNConv; the loops belong to edge number E.
 
     With ``symmetric`` each arc counts in both directions.
 
@@ -100,13 +128,13 @@ def with_self_loops(arcs: Integers, num_nodes: int, *, symmetric: bool) -> Struc
     )
 
 
-def both_directions(pairs: Integers, num_nodes: int) -> Structure:
+def both_directions(pairs: Ints, num_nodes: int) -> Structure:
     """Give the symmetric matrix of pairs of nodes, with an entry in either direction."""
     left, right, ids = _arcs(pairs, symmetric=True)
     return Structure.sort(left, right, ids, size=num_nodes)
 
 
-def _arcs(arcs: Integers, *, symmetric: bool) -> tuple[Integers, Integers, Integers]:
+def _arcs(arcs: Ints, *, symmetric: bool) -> tuple[Ints, Ints, Ints]:
     sources, targets = arcs
     ids = np.arange(arcs.shape[1])
     if not symmetric:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dynhp_pyg.paper.arms import Column
-from dynhp_pyg.paper.chosen import ours, pairs_in
+from dynhp_pyg.paper.compared import Column
 from dynhp_pyg.paper.document import Cell, Table
-from dynhp_pyg.paper.published import AUC, Row, printed
-from dynhp_pyg.paper.results import Found
-from dynhp_pyg.paper.tables.cells import DASH, count, signed, words
+from dynhp_pyg.paper.published import AUC, Row
+from dynhp_pyg.paper.results import Results, adagrid_pairs, result_in_row
+from dynhp_pyg.paper.tables.cells import DASH, count_cell, signed, text_cell
 
-__all__ = ["TOLERANCE", "Agreement", "agreement", "agreement_table", "comparable"]
+__all__ = ["TOLERANCE", "Agreement", "agreement", "agreement_table", "is_comparable"]
 
 TOLERANCE = 0.8
 """Points of AUC within which a result counts as reproduced."""
@@ -22,7 +21,7 @@ TOLERANCE = 0.8
 class Agreement:
     """How many cells of the paper's tables there are, were measured and agree; which do not.
 
-    ``inside`` of the ``intervals`` of ours hold the published value.
+    Of our ``intervals`` as many as ``inside`` hold the published value.
     """
 
     cells: int
@@ -33,38 +32,38 @@ class Agreement:
     outside: tuple[str, ...]
 
 
-def comparable(found: Found) -> bool:
-    """Tell whether agreement means anything: the protocol and the model are the paper's."""
-    return found.about.get("protocol") == "paper" and printed(found.about)
+def is_comparable(results: Results) -> bool:
+    """Say whether agreement means anything: the protocol and the model are the paper's."""
+    return results.shared.get("protocol") == "paper" and results.of_published_model
 
 
-def agreement(found: Found, rows: Sequence[Row]) -> Agreement:
+def agreement(results: Results, rows: Sequence[Row]) -> Agreement:
     """Compare these rows of the paper's tables with ours in every column."""
-    apart = list(_differences(found, rows))
-    outside = [(name, value) for name, value, _ in apart if abs(value) > TOLERANCE + 1e-9]
-    known = [(value, half_width) for _, value, half_width in apart if half_width is not None]
+    differences = list(_differences(results, rows))
+    outside = [(name, value) for name, value, _ in differences if abs(value) > TOLERANCE + 1e-9]
+    inside = [abs(value) <= half for _, value, half in differences if half is not None]
     return Agreement(
-        cells=len(rows) * len(found.columns),
-        measured=len(apart),
-        within=len(apart) - len(outside),
-        inside=sum(abs(value) <= half_width for value, half_width in known),
-        intervals=len(known),
+        cells=len(rows) * len(results.columns),
+        measured=len(differences),
+        within=len(differences) - len(outside),
+        inside=sum(inside),
+        intervals=len(inside),
         outside=tuple(f"{name} ({signed(value)})" for name, value in outside),
     )
 
 
-def agreement_table(found: Found) -> Table:
+def agreement_table(results: Results) -> Table:
     """Complete search, random search, and all pairs of AdaGrid together."""
     groups: dict[str, Sequence[Row]] = {
         "Complete search": ["complete"],
         "Random search": ["random"],
-        "AdaGrid, all pairs, better criterion": pairs_in(found),
+        "AdaGrid, all pairs, better criterion": adagrid_pairs(results),
     }
-    counted = {name: agreement(found, rows) for name, rows in groups.items()}
+    counted = {name: agreement(results, rows) for name, rows in groups.items()}
     return Table(
         name="agreement",
         title=f"Within {TOLERANCE} points of the published value",
-        heads=(
+        headings=(
             "method",
             "cells of the paper",
             "measured",
@@ -74,12 +73,10 @@ def agreement_table(found: Found) -> Table:
         ),
         rows=tuple(
             (
-                words(name),
-                count(each.cells),
-                count(each.measured),
-                count(each.within),
-                _inside(each),
-                words("; ".join(each.outside) or DASH),
+                text_cell(name),
+                *map(count_cell, (each.cells, each.measured, each.within)),
+                _inside_cell(each),
+                text_cell("; ".join(each.outside) or DASH),
             )
             for name, each in counted.items()
         ),
@@ -89,17 +86,19 @@ def agreement_table(found: Found) -> Table:
     )
 
 
-def _inside(counted: Agreement) -> Cell:
+def _inside_cell(counted: Agreement) -> Cell:
     if not counted.intervals:
         return Cell(text=DASH, values={"": None, "of": 0})
     text = f"{counted.inside} of {counted.intervals}"
     return Cell(text=text, values={"": counted.inside, "of": counted.intervals})
 
 
-def _differences(found: Found, rows: Sequence[Row]) -> Iterable[tuple[str, float, float | None]]:
+def _differences(
+    results: Results, rows: Sequence[Row]
+) -> Iterable[tuple[str, float, float | None]]:
     for row in rows:
-        for column in found.columns:
-            _, auc = ours(found, column, row)
+        for column in results.columns:
+            _, auc = result_in_row(results, column, row)
             if auc is not None and column in AUC[row]:
                 yield _name(row, column), auc.mean - AUC[row][column], auc.half_width
 

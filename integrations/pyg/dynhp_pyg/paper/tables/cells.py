@@ -1,89 +1,132 @@
-"""Cells of tables: means with intervals, beside the published values, and differences."""
+"""Cells of tables: means, published values, differences; and tables with a cell per column."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 
-from dynhp_pyg.paper.document import Cell, Plain, Side
+from dynhp_pyg.paper.compared import Column, ComparedMethod
+from dynhp_pyg.paper.differences import paired_difference, side_of
+from dynhp_pyg.paper.document import Cell, CellValue, Table, grouped
+from dynhp_pyg.paper.results import Results
 from dynhp_pyg.runs.intervals import Mean
 
-__all__ = ["DASH", "compared", "count", "difference", "measured", "number", "side_of", "signed"]
-__all__ += ["EMPTY", "spaced", "words"]
+__all__ = ["DASH", "EMPTY", "auc_cell", "average_cell", "column_table", "compared_cell"]
+__all__ += ["count_cell", "difference_cell", "mean_cell", "number_cell", "paired_cell", "rounded"]
+__all__ += ["signed", "text_cell"]
 
 DASH = "–"
 EMPTY = Cell(text="", values={})
 """Where there is nothing to compare; a dash is for what is missing."""
 
 
-def words(text: str, small: str = "") -> Cell:
-    """A cell of text."""
-    return Cell(text=text, values={"": text}, small=small)
+def column_table(
+    columns: Sequence[Column],
+    rows: Mapping[str, Callable[[Column], Cell]],
+    *,
+    name: str,
+    title: str,
+    first: str = "method",
+    note: str = "",
+    folded: bool = False,
+) -> Table:
+    """A table with a row for each name, and in it one cell for each column.
 
-
-def count(value: int) -> Cell:
-    """A whole number."""
-    return Cell(text=spaced(value), values={"": value})
-
-
-def number(value: float | None, digits: int = 2) -> Cell:
-    """A number with nothing beside it.
-
-    >>> number(1.8).text, number(None).text
-    ('1.80', '–')
+    >>> cora = Column(graph="cora", split="80/10/10", negatives="uniform")
+    >>> column_table([cora], {}, name="demo", title="Demo").headings
+    ('method', 'Cora 80/10/10')
     """
-    text = DASH if value is None else f"{value:.{digits}f}"
-    return Cell(text=text, values={"": _rounded(value)})
-
-
-def measured(found: Mean | None, *, of: int, small: str = "") -> Cell:
-    """A mean over seeds with its interval; their number is told where it is not ``of``.
-
-    >>> measured(Mean(mean=97.5, half_width=0.25, count=2), of=3).text
-    '97.50 ± 0.25 (2 seeds)'
-    """
-    text = DASH if found is None else f"{found.mean:.2f}{_beside(found, of)}"
-    return Cell(text=text, values=_values(found, "mean"), small=small)
-
-
-def compared(published: float | None, found: Mean | None, *, of: int, small: str = "") -> Cell:
-    """Our mean, and under it the published value and, in brackets, how far ours is from it.
-
-    >>> compared(97.17, Mean(mean=97.5, half_width=None, count=1), of=1).small
-    'paper 97.17 (+0.33)'
-    """
-    if published is None:
-        return replace(measured(found, of=of, small=small), values=_values(found, "ours"))
-    apart = None if found is None else found.mean - published
-    beside = f"paper {published:.2f}" + ("" if apart is None else f" ({signed(apart)})")
-    return Cell(
-        text=DASH if found is None else f"{found.mean:.2f}{_beside(found, of)}",
-        values={"published": published, **_values(found, "ours"), "difference": _rounded(apart)},
-        small=", ".join(each for each in (small, beside) if each),
+    return Table(
+        name=name,
+        title=title,
+        headings=(first, *(column.graph_and_split for column in columns)),
+        rows=tuple((text_cell(row), *map(make, columns)) for row, make in rows.items()),
+        note=note,
+        folded=folded,
     )
 
 
-def difference(found: Mean | None, *, of: int) -> Cell:
+def text_cell(text: str) -> Cell:
+    """A cell of text."""
+    return Cell(text=text, values={"": text})
+
+
+def count_cell(value: int) -> Cell:
+    """A whole number."""
+    return Cell(text=grouped(value), values={"": value})
+
+
+def number_cell(value: float | None, digits: int = 2) -> Cell:
+    """A number by itself.
+
+    >>> number_cell(1.8).text, number_cell(None).text
+    ('1.80', '–')
+    """
+    text = DASH if value is None else f"{value:.{digits}f}"
+    return Cell(text=text, values={"": rounded(value)})
+
+
+def average_cell(values: Iterable[float], digits: int = 2) -> Cell:
+    """The average of numbers, a dash where there are none.
+
+    >>> average_cell([1.0, 2.0]).text, average_cell([]).text
+    ('1.50', '–')
+    """
+    there = list(values)
+    return number_cell(fmean(there) if there else None, digits)
+
+
+def auc_cell(results: Results, method: ComparedMethod, column: Column) -> Cell:
+    """The mean AUC of a method in a column."""
+    return mean_cell(results.mean(column, method), of=results.seeds)
+
+
+def paired_cell(
+    results: Results, method: ComparedMethod, rival: ComparedMethod, column: Column
+) -> Cell:
+    """The paired difference of two methods in a column."""
+    return difference_cell(paired_difference(results, method, rival, column), of=results.seeds)
+
+
+def mean_cell(mean: Mean | None, *, of: int) -> Cell:
+    """A mean over seeds with its interval; their number is given where it is not ``of``.
+
+    >>> mean_cell(Mean(mean=97.5, half_width=0.25, count=2), of=3).text
+    '97.50 ± 0.25 (2 seeds)'
+    """
+    text = DASH if mean is None else f"{mean.mean:.2f}{_interval(mean, of)}"
+    return Cell(text=text, values=_values(mean, "mean"))
+
+
+def compared_cell(
+    published: float | None, mean: Mean | None, *, of: int, criterion: str = ""
+) -> Cell:
+    """Our mean, and under it the published value and, in brackets, how far ours is from it.
+
+    >>> compared_cell(97.17, Mean(mean=97.5, half_width=None, count=1), of=1).second_line
+    'paper 97.17 (+0.33)'
+    """
+    values, second_line = _values(mean, "ours"), [criterion] if criterion else []
+    if published is not None:
+        apart = None if mean is None else mean.mean - published
+        values = {"published": published, **values, "difference": rounded(apart)}
+        brackets = "" if apart is None else f" ({signed(apart)})"
+        second_line.append(f"paper {published:.2f}{brackets}")
+    return replace(mean_cell(mean, of=of), values=values, second_line=", ".join(second_line))
+
+
+def difference_cell(difference: Mean | None, *, of: int) -> Cell:
     """A mean difference, marked where its interval lies wholly above or below zero.
 
-    >>> difference(Mean(mean=-0.5, half_width=0.25, count=3), of=3).side
+    >>> difference_cell(Mean(mean=-0.5, half_width=0.25, count=3), of=3).side
     'below'
     """
-    values = _values(found, "difference")
-    if found is None:
+    values = _values(difference, "difference")
+    if difference is None:
         return Cell(text=DASH, values=values)
-    text = f"{signed(found.mean)}{_beside(found, of)}"
-    return Cell(text=text, values=values, side=side_of(found))
-
-
-def side_of(found: Mean) -> Side:
-    """On which side of zero an interval lies, "" where it holds zero or there is none.
-
-    >>> side_of(Mean(mean=0.5, half_width=0.25, count=3))
-    'above'
-    """
-    if found.half_width is None or abs(found.mean) <= found.half_width:
-        return ""
-    return "above" if found.mean > 0 else "below"
+    text = f"{signed(difference.mean)}{_interval(difference, of)}"
+    return Cell(text=text, values=values, side=side_of(difference))
 
 
 def signed(value: float) -> str:
@@ -95,27 +138,20 @@ def signed(value: float) -> str:
     return f"{round(value, 2) + 0.0:+.2f}".replace("-", "−")
 
 
-def spaced(value: int) -> str:
-    """A whole number in groups of three digits.
-
-    >>> spaced(1234567)
-    '1 234 567'
-    """
-    return f"{value:,}".replace(",", " ")
+def rounded(value: float | None) -> float | None:
+    """What a CSV has of a number: six digits, and never -0.0."""
+    return None if value is None else round(value, 6) + 0.0
 
 
-def _beside(found: Mean, of: int) -> str:
-    interval = "" if found.half_width is None else f" ± {found.half_width:.2f}"
-    if found.count == of:
+def _interval(mean: Mean, of: int) -> str:
+    interval = "" if mean.half_width is None else f" ± {mean.half_width:.2f}"
+    if mean.count == of:
         return interval
-    return f"{interval} ({found.count} seed{'' if found.count == 1 else 's'})"
+    return f"{interval} ({mean.count} seed{'' if mean.count == 1 else 's'})"
 
 
-def _values(found: Mean | None, name: str) -> dict[str, Plain]:
-    mean = None if found is None else _rounded(found.mean)
-    half_width = None if found is None else _rounded(found.half_width)
-    return {name: mean, "half_width_95": half_width, "seeds": 0 if found is None else found.count}
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 6) + 0.0  # never -0.0
+def _values(mean: Mean | None, name: str) -> dict[str, CellValue]:
+    if mean is None:
+        return {name: None, "half_width_95": None, "seeds": 0}
+    half_width = rounded(mean.half_width)
+    return {name: rounded(mean.mean), "half_width_95": half_width, "seeds": mean.count}

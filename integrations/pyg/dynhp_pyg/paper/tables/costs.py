@@ -2,81 +2,71 @@
 
 from __future__ import annotations
 
-from statistics import fmean
-
-from dynhp_pyg.paper.arms import COMPLETE, Arm
+from dynhp_pyg.paper.compared import COMPLETE, ComparedMethod
 from dynhp_pyg.paper.document import Cell, Table
-from dynhp_pyg.paper.results import Found, Outcome
-from dynhp_pyg.paper.tables.cells import count, number, words
+from dynhp_pyg.paper.results import Results, SeedResult
+from dynhp_pyg.paper.tables.cells import average_cell, count_cell, number_cell, text_cell
 
 __all__ = ["cost_table", "seconds_table"]
 
 
-def cost_table(found: Found) -> Table:
-    """The epochs of each method, in all and against one plain run."""
+def cost_table(results: Results) -> Table:
+    """The epochs of each method, in all and relative to one plain run."""
+    each = {method: results.in_all_columns(method) for method in _listed(results)}
     return Table(
         name="cost",
         title="Epochs trained",
-        heads=("method", "runs", "relative epochs", "epochs in all"),
+        headings=("method", "runs", "relative epochs", "epochs in all"),
         rows=tuple(
             (
-                words(str(arm)),
-                count(len(found.all_of(arm))),
-                _average([each.relative for each in found.all_of(arm)]),
-                count(sum(each.trained for each in found.all_of(arm))),
+                text_cell(str(method)),
+                count_cell(len(runs)),
+                average_cell(run.relative for run in runs),
+                count_cell(sum(run.trained for run in runs)),
             )
-            for arm in _listed(found)
+            for method, runs in each.items()
         ),
         note="Relative epochs: against one plain run; they are exact and the measure of cost. "
-        + ("Complete search is nine runs, counted as one." if COMPLETE in found.arms else ""),
+        + ("Complete search is nine runs, counted as one." if COMPLETE in results.methods else ""),
     )
 
 
-def seconds_table(found: Found) -> Table:
+def seconds_table(results: Results) -> Table:
     """The seconds of each method by graph, and the milliseconds of an epoch."""
-    graphs = list(dict.fromkeys(column.graph for column in found.columns))
+    graphs = list(dict.fromkeys(column.graph for column in results.columns))
+    rows = []
+    for method in _listed(results):
+        by_graph = [results.in_all_columns(method, graph) for graph in graphs]
+        rows.append(
+            (
+                text_cell(str(method)),
+                *(average_cell([run.seconds for run in runs], 1) for runs in by_graph),
+                number_cell(sum(run.seconds for run in results.in_all_columns(method)), 0),
+                *map(_per_epoch, by_graph),
+            )
+        )
     return Table(
         name="seconds",
         title="Seconds of computing",
-        heads=(
+        headings=(
             "method",
             *(f"{graph}, each" for graph in graphs),
             "in all",
             *(f"{graph}, ms per epoch" for graph in graphs),
         ),
-        rows=tuple(
-            (
-                words(str(arm)),
-                *(
-                    _average([each.seconds for each in _of(found, arm, graph)], 1)
-                    for graph in graphs
-                ),
-                number(sum(each.seconds for each in found.all_of(arm)), 0),
-                *(_per_epoch(_of(found, arm, graph)) for graph in graphs),
-            )
-            for arm in _listed(found)
-        ),
+        rows=tuple(rows),
         note="By the clock, while the campaign's workers ran side by side: seconds depend on the "
         "machine and on what else it did at the time. Where the same epoch took different times, "
         "that is not the method's doing: compare methods by relative epochs.",
     )
 
 
-def _listed(found: Found) -> list[Arm]:
+def _listed(results: Results) -> list[ComparedMethod]:
     """The methods; the fixed ratios only where they are not part of complete search."""
-    whole = COMPLETE in found.arms
-    return [arm for arm in found.arms if not (whole and arm.method == "fixed")]
+    searched = COMPLETE in results.methods
+    return [method for method in results.methods if not (searched and method.name == "fixed")]
 
 
-def _of(found: Found, arm: Arm, graph: str) -> list[Outcome]:
-    columns = [column for column in found.columns if column.graph == graph]
-    return [each for column in columns for each in found.of(column, arm).values()]
-
-
-def _per_epoch(outcomes: list[Outcome]) -> Cell:
-    epochs = sum(each.trained for each in outcomes)
-    return number(1000 * sum(each.seconds for each in outcomes) / epochs if epochs else None, 1)
-
-
-def _average(values: list[float], digits: int = 2) -> Cell:
-    return number(fmean(values) if values else None, digits)
+def _per_epoch(runs: list[SeedResult]) -> Cell:
+    epochs = sum(run.trained for run in runs)
+    return number_cell(1000 * sum(run.seconds for run in runs) / epochs if epochs else None, 1)

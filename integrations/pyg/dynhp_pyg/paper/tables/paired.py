@@ -2,99 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
-from dynhp_pyg.paper.arms import Arm, Column
-from dynhp_pyg.paper.differences import LUCK, RIVALS, Pool, paired, pooled, rival_of, sides
-from dynhp_pyg.paper.document import Cell, Plain, Table
-from dynhp_pyg.paper.glossary import PLACEBO
-from dynhp_pyg.paper.protocol import NEGATIVES
-from dynhp_pyg.paper.results import Found
-from dynhp_pyg.paper.tables.cells import DASH, difference, signed, words
+from dynhp_pyg.paper.compared import ComparedMethod
+from dynhp_pyg.paper.differences import (
+    LUCK,
+    PLACEBO_NOTE,
+    PooledDifference,
+    count_columns,
+    pooled_difference,
+    rivals_of,
+)
+from dynhp_pyg.paper.document import Cell, CellValue, Table, paragraphs
+from dynhp_pyg.paper.results import Results
+from dynhp_pyg.paper.tables.cells import (
+    DASH,
+    column_table,
+    difference_cell,
+    paired_cell,
+    rounded,
+    signed,
+    text_cell,
+)
 
-__all__ = ["how", "paired_tables", "pool_cell"]
+__all__ = ["paired_notes", "paired_tables", "pooled_cell"]
 
 _BOLD = 6  # columns that a pool must have
-_NAMES = {
+_TITLES = {
     "complete": "AdaGrid − complete search",
     "random": "AdaGrid − random search",
     "placebo": "AdaGrid − placebo",
     "fixed": "Every method − fixed 0.5",
 }
-_SAME = (
-    "A difference is of two runs with the same seed in the same column, so the same split and the "
-    "same initial weights. In a column it is averaged over the seeds, with Student's 95 % interval "
-    "over them. Bold: that interval does not hold zero."
-)
-_POOLED = (
-    "Over columns the differences of a seed are first averaged over the columns, for the seeds "
-    "that all these columns have; the interval is Student's over these averages, one number a "
-    "seed. Columns without any result are left aside and their number is told. Bold as in a "
-    "column, but never for fewer than 6 columns: too few settings carry it."
-)
-_UNITS = (
-    "Columns as units, under it: each column counts as one number, its mean over the seeds, and "
-    "the interval is Student's over these; it tells how the difference varies from setting to "
-    "setting. Columns share graphs and seeds, so it may be too narrow and is never bold. It is "
-    "given for all 12 columns of the paper and fewer than 5 seeds only."
-)
+_Rivals = Mapping[ComparedMethod, ComparedMethod]
 
 
-def how(found: Found, tables: Iterable[Table]) -> tuple[str, ...]:
+def paired_notes(results: Results, tables: Iterable[Table]) -> tuple[str, ...]:
     """Say what the differences and intervals of these tables are, and how many are luck."""
-    cells = [cell for table in tables for row in table.rows for cell in row]
-    shown = [cell.values for cell in cells if cell.values.get("half_width_95") is not None]
-    outside = sum(map(_excludes_zero, shown))
-    units = any("columns_as_units" in cell.values for cell in cells)
-    texts = [_SAME, *([_POOLED] if len(found.columns) > 1 else []), *([_UNITS] if units else [])]
-    if shown:
-        texts.append(
-            f"Many differences are looked at: {len(shown)} intervals over seeds stand below, and "
-            f"{outside} of them do not hold zero. Without any difference about "
-            f"{LUCK * len(shown):.1f} of {len(shown)} (5 %) would not, by luck alone, half of them "
-            "above and half below. They share runs, so such luck comes in clusters."
-        )
-    return tuple(texts)
+    cells = [cell.values for table in tables for row in table.rows for cell in row]
+    shown = [values for values in cells if values.get("half_width_95") is not None]
+    return paragraphs(
+        "paired.txt.j2",
+        several_columns=len(results.columns) > 1,
+        columns_are_units=any("columns_as_units" in values for values in cells),
+        intervals=len(shown),
+        outside=sum(map(_excludes_zero, shown)),
+        luck=LUCK,
+    )
 
 
-def paired_tables(found: Found) -> tuple[Table, ...]:
+def paired_tables(results: Results) -> tuple[Table, ...]:
     """For each rival: over columns and column by column, folded where these are many."""
     tables: list[Table] = []
-    for rival in RIVALS:
-        pairs = [
-            (arm, theirs)
-            for arm in found.arms
-            if arm.method in _compared(rival)
-            and (theirs := rival_of(arm, rival)) is not None
-            and theirs in found.arms
-        ]
-        if pairs:
-            tables += _tables(found, rival, pairs)
+    for name in _TITLES:
+        rivals = {
+            method: rival
+            for method in results.methods
+            if method.name in _compared(name)
+            and (rival := rivals_of(method).get(name)) is not None
+            and rival in results.methods
+        }
+        if rivals and len(results.columns) > 1:
+            tables.append(_pooled_table(results, name, rivals))
+        if rivals:
+            tables += (_column_table(results, name, rivals, each) for each in results.samplers)
     return tuple(tables)
 
 
-def pool_cell(pool: Pool, *, of: int, columns: int) -> Cell:
+def pooled_cell(pooled: PooledDifference, *, of: int, columns: int) -> Cell:
     """A difference over columns; under it how many there are, where some lack, and their interval.
 
-    >>> pool_cell(Pool(by_seed=None, by_column=None, columns=2), of=3, columns=4).small
+    >>> pooled_cell(PooledDifference(by_seed=None, by_column=None, columns=2), of=3,
+    ...             columns=4).second_line
     '2 of 4 columns'
     """
-    cell = difference(pool.by_seed, of=of)
-    told = [f"{pool.columns} of {columns} columns"] if 0 < pool.columns < columns else []
-    values = {**cell.values, "columns": pool.columns}
-    if pool.by_column is not None and pool.by_column.half_width is not None:
-        mean, half_width = pool.by_column.mean, pool.by_column.half_width
-        told.append(f"columns as units {signed(mean)} ± {half_width:.2f}")
+    cell, units = difference_cell(pooled.by_seed, of=of), pooled.by_column
+    notes = [f"{pooled.columns} of {columns} columns"] if 0 < pooled.columns < columns else []
+    values = {**cell.values, "columns": pooled.columns}
+    if units is not None and units.half_width is not None:
+        notes.append(f"columns as units {signed(units.mean)} ± {units.half_width:.2f}")
         values |= {
-            "columns_as_units": round(mean, 6) + 0.0,
-            "columns_as_units_half_width_95": round(half_width, 6),
+            "columns_as_units": rounded(units.mean),
+            "columns_as_units_half_width_95": rounded(units.half_width),
         }
-    side = cell.side if pool.columns >= _BOLD else ""
-    return replace(cell, values=values, small="; ".join(told), side=side)
+    side = cell.side if pooled.columns >= _BOLD else ""
+    return replace(cell, values=values, second_line="; ".join(notes), side=side)
 
 
-def _excludes_zero(values: Mapping[str, Plain]) -> bool:
+def _excludes_zero(values: Mapping[str, CellValue]) -> bool:
     mean, half_width = values.get("difference"), values.get("half_width_95")
     return isinstance(mean, float) and isinstance(half_width, float) and abs(mean) > half_width
 
@@ -103,65 +100,44 @@ def _compared(rival: str) -> tuple[str, ...]:
     return ("adagrid", "complete", "random", "placebo") if rival == "fixed" else ("adagrid",)
 
 
-def _tables(found: Found, rival: str, pairs: Sequence[tuple[Arm, Arm]]) -> list[Table]:
-    groups = [found.with_sampler(name) for name in NEGATIVES if found.with_sampler(name)]
-    by_column = [_column_table(found, rival, pairs, group) for group in groups]
-    return [_pooled_table(found, rival, pairs), *by_column] if len(found.columns) > 1 else by_column
-
-
-def _pooled_table(found: Found, rival: str, pairs: Sequence[tuple[Arm, Arm]]) -> Table:
-    groups = {"all columns": found.columns}
-    groups |= {f"{name} only": found.with_sampler(name) for name in NEGATIVES}
+def _pooled_table(results: Results, name: str, rivals: _Rivals) -> Table:
+    groups = {"all columns": results.columns}
+    groups |= {f"{each} only": results.columns_with(each) for each in results.samplers}
     groups = {name: group for name, group in groups.items() if len(group) > 1}
+    rows = []
+    for method, rival in rivals.items():
+        cells = [text_cell(str(method))]
+        for group in groups.values():
+            pooled = pooled_difference(results, method, rival, group)
+            cells.append(pooled_cell(pooled, of=results.seeds, columns=len(group)))
+        rows.append((*cells, *_count_cells(*count_columns(results, method, rival))))
     return Table(
-        name=f"paired_{rival}",
-        title=f"{_NAMES[rival]}, over columns",
-        heads=("method", *groups, "above zero", "interval above zero", "interval below zero"),
-        rows=tuple(
-            (
-                words(str(arm)),
-                *(
-                    pool_cell(pooled(found, arm, theirs, group), of=found.seeds, columns=len(group))
-                    for group in groups.values()
-                ),
-                *_counts(sides(found, arm, theirs, found.columns)),
-            )
-            for arm, theirs in pairs
-        ),
+        name=f"paired_{name}",
+        title=f"{_TITLES[name]}, over columns",
+        headings=("method", *groups, "above zero", "interval above zero", "interval below zero"),
+        rows=tuple(rows),
         note="Points of AUC, averaged over the columns seed by seed; the last three are numbers of "
-        "columns, by the intervals over seeds. " + _note(rival),
+        "columns, by the intervals over seeds. " + _note(name),
     )
 
 
-def _column_table(
-    found: Found, rival: str, pairs: Sequence[tuple[Arm, Arm]], columns: Sequence[Column]
-) -> Table:
-    negatives = columns[0].negatives
-    return Table(
-        name=f"paired_{rival}_{negatives}",
-        title=f"{_NAMES[rival]}, column by column: {negatives} negatives",
-        heads=("method", *(column.short for column in columns)),
-        rows=tuple(
-            (
-                words(str(arm)),
-                *(
-                    difference(paired(found, arm, theirs, column), of=found.seeds)
-                    for column in columns
-                ),
-            )
-            for arm, theirs in pairs
-        ),
-        note=_note(rival),
-        folded=len(found.columns) > 4,
+def _column_table(results: Results, name: str, rivals: _Rivals, negatives: str) -> Table:
+    return column_table(
+        results.columns_with(negatives),
+        {str(each): partial(paired_cell, results, each, rivals[each]) for each in rivals},
+        name=f"paired_{name}_{negatives}",
+        title=f"{_TITLES[name]}, column by column: {negatives} negatives",
+        note=_note(name),
+        folded=len(results.columns) > 4,
     )
 
 
 def _note(rival: str) -> str:
-    return PLACEBO if rival == "placebo" else ""
+    return PLACEBO_NOTE if rival == "placebo" else ""
 
 
-def _counts(counted: tuple[int, ...]) -> list[Cell]:
-    of, *numbers = counted
-    told = (f"{number} of {of}" if of else DASH for number in numbers)
-    values = ({"": number, "of": of} for number in numbers)
-    return [Cell(text=text, values=each) for text, each in zip(told, values, strict=True)]
+def _count_cells(of: int, *numbers: int) -> list[Cell]:
+    return [
+        Cell(text=f"{number} of {of}" if of else DASH, values={"": number, "of": of})
+        for number in numbers
+    ]

@@ -1,32 +1,32 @@
-"""The tables of the paper: the published value beside ours, its interval and the difference."""
+"""The tables of the paper: our value, its interval, the published value and the difference."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
-from dynhp_pyg.paper.arms import Arm, Column, adagrid
-from dynhp_pyg.paper.chosen import Pair, gain_of, ours
-from dynhp_pyg.paper.document import Cell, Plain, Table
-from dynhp_pyg.paper.glossary import PLACEBO
-from dynhp_pyg.paper.protocol import CRITERIA, PAIRS
-from dynhp_pyg.paper.published import AUC, EPOCHS, GAIN, GAIN_OF_ALL, MAIN_PAIR, Row, printed
-from dynhp_pyg.paper.results import Found, Outcome, mean
+from dynhp_pyg.paper.compared import Column, Pair
+from dynhp_pyg.paper.differences import PLACEBO_NOTE
+from dynhp_pyg.paper.document import Cell, Table
+from dynhp_pyg.paper.protocol import PAIRS
+from dynhp_pyg.paper.published import AUC, EPOCHS, GAIN, GAIN_OF_ALL, MAIN_PAIR, Row
+from dynhp_pyg.paper.results import Results, adagrid_pairs, gain, methods_in_row, result_in_row
 from dynhp_pyg.paper.tables.cells import (
     EMPTY,
-    compared,
-    difference,
-    measured,
-    number,
+    auc_cell,
+    average_cell,
+    column_table,
+    compared_cell,
+    difference_cell,
     signed,
-    words,
+    text_cell,
 )
 
-__all__ = ["criteria_table", "epochs_table", "paper_tables", "table_of"]
+__all__ = ["criteria_table", "means_table", "paper_tables"]
 
-_BASELINES: Sequence[Row] = ("complete", "random")
-_ONE = Column(graph="cora", split="80/10/10", negatives="uniform")  # of the paper's table of costs
-_BESIDE = "Under each value: the published one and, in brackets, ours less it. "
+_OF_COSTS = Column(graph="cora", split="80/10/10", negatives="uniform")  # the paper's table 2
+_UNDER = "Under each value: the published one and, in brackets, ours less it. "
 _BETTER = (
     "AdaGrid is the better of the two criteria (val. or gap), of which the paper says no more than "
     "that; ours is the one with the higher mean test AUC over the seeds that both have. To choose "
@@ -38,79 +38,74 @@ _GAIN = (
 )
 
 
-def paper_tables(found: Found) -> tuple[Table, ...]:
+def paper_tables(results: Results) -> tuple[Table, ...]:
     """Every table of the paper, in its order, as far as the campaign has its columns."""
-    main = [
-        table_of(
-            found,
-            negatives,
-            pairs=[pair],
-            gain=GAIN,
-            name=f"table{place}_{negatives}_{pair[0]}_{pair[1]}",
-            title=f"{_table(found, place)}: {negatives} negatives, {_label(pair)}",
-        )
-        for place, (negatives, pair) in zip((1, 3), MAIN_PAIR.items(), strict=True)
-    ]
-    complete = [
-        table_of(
-            found,
-            negatives,
-            pairs=PAIRS,
-            gain=GAIN_OF_ALL,
-            name=f"table{place}_{negatives}_complete",
-            title=f"{_table(found, place)}: {negatives} negatives, every pair of epochs",
-        )
-        for place, negatives in zip((4, 5), MAIN_PAIR, strict=True)
-    ]
-    return (main[0], epochs_table(found), main[1], *complete)
+    main, complete = [], []
+    for negatives, pair in MAIN_PAIR.items():
+        number = {"uniform": 1, "community": 3}[negatives]
+        table = _table(results, negatives, [pair], GAIN)
+        name = f"table{number}_{negatives}_{pair[0]}_{pair[1]}"
+        title = f"{_number(results, number)}: {negatives} negatives, {_label(pair)}"
+        main.append(replace(table, name=name, title=title))
+        number = {"uniform": 4, "community": 5}[negatives]
+        table = _table(results, negatives, PAIRS, GAIN_OF_ALL)
+        title = f"{_number(results, number)}: {negatives} negatives, every pair of epochs"
+        complete.append(replace(table, name=f"table{number}_{negatives}_complete", title=title))
+    return (main[0], _epochs_table(results), main[1], *complete)
 
 
-def table_of(
-    found: Found,
-    negatives: str,
-    *,
-    pairs: Sequence[Pair],
-    gain: Mapping[Column, float],
-    name: str,
-    title: str,
-) -> Table:
-    """Complete search, random search and AdaGrid with these pairs, and what AdaGrid gains."""
-    columns = found.with_sampler(negatives)
-    rows: Sequence[Row] = [*_BASELINES, *pairs]
-    return Table(
-        name=name,
-        title=title,
-        heads=("method", *(column.short for column in columns), "relative epochs"),
-        rows=(
-            *(
-                (
-                    words(_label(row)),
-                    *(_auc_cell(found, column, row) for column in columns),
-                    _epochs_cell(found, columns, row, beside=negatives == "uniform"),
-                )
-                for row in rows
-            ),
-            (
-                words("Gain"),
-                *(_gain_cell(found, column, pairs, gain.get(column)) for column in columns),
-                EMPTY,
-            ),
-        ),
-        note=f"{_BESIDE if printed(found.about) else ''}{_BETTER} {_GAIN}",
+def means_table(results: Results, negatives: str) -> Table:
+    """The searches and every AdaGrid that the campaign has, laid out as in the paper."""
+    table = _table(results, negatives, adagrid_pairs(results), {})
+    title = f"Complete search, random search and AdaGrid: {negatives} negatives"
+    return replace(table, name=f"means_{negatives}", title=title)
+
+
+def criteria_table(results: Results, negatives: str) -> Table:
+    """AdaGrid with each criterion by itself, and the placebos: nothing chosen by test results."""
+    methods = (method for method in results.methods if method.name in ("adagrid", "placebo"))
+    return column_table(
+        results.columns_with(negatives),
+        {str(method): partial(auc_cell, results, method) for method in methods},
+        name=f"criteria_{negatives}",
+        title=f"The criteria apart, and the placebos: {negatives} negatives",
+        note="Placebo: as many tries as AdaGrid, all with one value; what it gains is the luck of "
+        f"the best copy. {PLACEBO_NOTE}",
     )
 
 
-def epochs_table(found: Found) -> Table:
+def _table(
+    results: Results, negatives: str, pairs: Sequence[Pair], gains: Mapping[Column, float]
+) -> Table:
+    """Complete search, random search and AdaGrid with these pairs, and what AdaGrid gains."""
+    columns = results.columns_with(negatives)
+    methods: list[Row] = ["complete", "random", *pairs]
+    rows: dict[str, Callable[[Column], Cell]] = {
+        **{_label(row): partial(_row_cell, results, row) for row in methods},
+        "Gain": partial(_gain_cell, results, pairs, gains),
+    }
+    table = column_table(columns, rows, name="", title="")
+    shown = negatives == "uniform"  # of which the paper's table of costs is
+    costs = [*(_epochs_cell(results, columns, row, published=shown) for row in methods), EMPTY]
+    return replace(
+        table,
+        headings=(*table.headings, "relative epochs"),
+        rows=tuple((*row, cost) for row, cost in zip(table.rows, costs, strict=True)),
+        note=f"{_UNDER if results.of_published_model else ''}{_BETTER} {_GAIN}",
+    )
+
+
+def _epochs_table(results: Results) -> Table:
     """The paper's table of AUC and relative epochs, on one column, a row for each method."""
     return Table(
         name="table2_relative_epochs",
-        title=f"{_table(found, 2)}: AUC and relative epochs, {_ONE} negatives",
-        heads=("method", "AUC", "relative epochs"),
+        title=f"{_number(results, 2)}: AUC and relative epochs, {_OF_COSTS} negatives",
+        headings=("method", "AUC", "relative epochs"),
         rows=tuple(
             (
-                words(_label(row)),
-                _auc_cell(found, _ONE, row),
-                _epochs_cell(found, [_ONE], row, beside=True),
+                text_cell(_label(row)),
+                _row_cell(results, row, _OF_COSTS),
+                _epochs_cell(results, [_OF_COSTS], row, published=True),
             )
             for row in EPOCHS
         ),
@@ -118,63 +113,41 @@ def epochs_table(found: Found) -> Table:
     )
 
 
-def criteria_table(found: Found, negatives: str) -> Table:
-    """AdaGrid with each criterion by itself, and the placebos: nothing chosen by test results."""
-    columns = found.with_sampler(negatives)
-    arms = [arm for arm in found.arms if arm.method in ("adagrid", "placebo")]
-    return Table(
-        name=f"criteria_{negatives}",
-        title=f"The criteria apart, and the placebos: {negatives} negatives",
-        heads=("method", *(column.short for column in columns)),
-        rows=tuple(
-            (
-                words(str(arm)),
-                *(measured(found.mean(column, arm), of=found.seeds) for column in columns),
-            )
-            for arm in arms
-        ),
-        note="Placebo: as many tries as AdaGrid, all with one value; what it gains is the luck of "
-        f"the best copy. {PLACEBO}",
+def _row_cell(results: Results, row: Row, column: Column) -> Cell:
+    criterion, auc = result_in_row(results, column, row)
+    criterion = {"validation": "val."}.get(criterion, criterion)
+    published = AUC[row].get(column) if results.of_published_model else None
+    return compared_cell(published, auc, of=results.seeds, criterion=criterion)
+
+
+def _epochs_cell(results: Results, columns: Iterable[Column], row: Row, *, published: bool) -> Cell:
+    cell = average_cell(
+        result.relative
+        for column in columns
+        for method in methods_in_row(row).values()
+        for result in results.by_seed(column, method).values()
     )
-
-
-def _auc_cell(found: Found, column: Column, row: Row) -> Cell:
-    criterion, auc = ours(found, column, row)
-    chosen = {"validation": "val."}.get(criterion, criterion)
-    published = AUC[row].get(column) if printed(found.about) else None
-    return compared(published, auc, of=found.seeds, small=chosen)
-
-
-def _epochs_cell(found: Found, columns: Iterable[Column], row: Row, *, beside: bool) -> Cell:
-    spent = mean(each.relative for column in columns for each in _outcomes(found, column, row))
-    cell = number(None if spent is None else spent.mean)
-    if not beside or not printed(found.about):
+    if not published or not results.of_published_model:
         return cell
     values = {"published": EPOCHS[row], "ours": cell.values[""]}
-    return Cell(text=cell.text, values=values, small=f"paper {EPOCHS[row]:.2f}")
+    return replace(cell, values=values, second_line=f"paper {EPOCHS[row]:.2f}")
 
 
 def _gain_cell(
-    found: Found, column: Column, pairs: Sequence[Pair], published: float | None
+    results: Results, pairs: Sequence[Pair], gains: Mapping[Column, float], column: Column
 ) -> Cell:
-    gain = gain_of(found, column, pairs)
-    cell = difference(gain, of=found.seeds)
-    values: dict[str, Plain] = {"ours": cell.values["difference"], "seeds": cell.values["seeds"]}
-    if published is None or not printed(found.about):
+    cell = difference_cell(gain(results, column, pairs), of=results.seeds)
+    values = {"ours": cell.values["difference"], "seeds": cell.values["seeds"]}
+    if column not in gains or not results.of_published_model:
         return replace(cell, values=values)
-    values = {"published": published, **values}
-    return replace(cell, values=values, small=f"paper {signed(published)}")
+    values = {"published": gains[column], **values}
+    return replace(cell, values=values, second_line=f"paper {signed(gains[column])}")
 
 
-def _outcomes(found: Found, column: Column, row: Row) -> list[Outcome]:
-    arms = [Arm(method=row)] if isinstance(row, str) else [adagrid(row, c) for c in CRITERIA]
-    return [each for arm in arms for each in found.of(column, arm).values()]
-
-
-def _table(found: Found, place: int) -> str:
-    of_paper = f"able {place} of the paper"
-    return f"T{of_paper}" if printed(found.about) else f"Laid out as t{of_paper}"
+def _number(results: Results, number: int) -> str:
+    of_paper = f"able {number} of the paper"
+    return f"T{of_paper}" if results.of_published_model else f"Laid out as t{of_paper}"
 
 
 def _label(row: Row) -> str:
-    return str(Arm(method=row)) if isinstance(row, str) else Arm(method="adagrid", pair=row).short
+    return next(iter(methods_in_row(row).values())).plain_name

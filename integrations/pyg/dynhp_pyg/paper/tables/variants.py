@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from statistics import fmean
 
-from dynhp_pyg.paper.arms import ALONE, Arm, Column, adapted
-from dynhp_pyg.paper.differences import paired
+from dynhp_pyg.paper.compared import UNADAPTED, Column, ComparedMethod
+from dynhp_pyg.paper.differences import PLACEBO_NOTE
 from dynhp_pyg.paper.document import Cell, Table
-from dynhp_pyg.paper.glossary import PLACEBO
-from dynhp_pyg.paper.results import Found
-from dynhp_pyg.paper.tables.cells import EMPTY, difference, measured, number, words
+from dynhp_pyg.paper.results import Results
+from dynhp_pyg.paper.tables.cells import EMPTY, auc_cell, average_cell, paired_cell, text_cell
 from dynhp_pyg.runs.spec import ADAPTABLE
 
 __all__ = ["recommended_table", "variants_table"]
 
-_CONSTANT = replace(ALONE, schedule="constant")
-_RECOMMENDED = Arm(method="recommended", adapts=("learning_rate_scale",), schedule="constant")
+_CONSTANT = replace(UNADAPTED, schedule="constant")
+_RECOMMENDED = ComparedMethod(
+    name="recommended", adapts=("learning_rate_scale",), schedule="constant"
+)
 
 
-def variants_table(found: Found, column: Column) -> Table:
+def variants_table(results: Results, column: Column) -> Table:
     """Every variant on one graph: its AUC, its cost, and its rivals with the same seeds."""
     return Table(
         name=f"variants_{column.graph}",
         title=f"Variants: {column} negatives",
-        heads=(
+        headings=(
             "method",
             "adapts",
             "schedule",
@@ -35,78 +36,75 @@ def variants_table(found: Found, column: Column) -> Table:
             "− placebo",
             "− full grid",
         ),
-        rows=tuple(_row(found, column, arm) for arm in found.arms),
+        rows=tuple(
+            (
+                text_cell(method.plain_name),
+                text_cell("nothing" if method.name == "fixed" else method.adapted),
+                text_cell(method.schedule),
+                *_cells(
+                    results,
+                    column,
+                    method,
+                    (UNADAPTED, _placebo(results, method), _full_grid(results, method)),
+                ),
+            )
+            for method in results.methods
+        ),
         note="Differences are paired by seed. Fixed 0.5: nothing adapted, cosine schedule. "
         "Placebo: as many tries as the full grid of the hyperparameter has, all of one value; "
         "beside a method with fewer tries, which has less luck to choose from, the cell is empty. "
-        f"{PLACEBO} Full grid: AdaGrid of the same hyperparameters. Bold: the interval does not "
-        "hold zero.",
+        f"{PLACEBO_NOTE} Full grid: AdaGrid of the same hyperparameters. Bold: the interval does "
+        "not hold zero.",
     )
 
 
-def recommended_table(found: Found) -> Table:
+def recommended_table(results: Results) -> Table:
     """The recommended way to adapt a learning rate, against schedules that adapt nothing."""
     return Table(
         name="recommended",
         title="Recommended: racing by averaged weights from a constant learning rate",
-        heads=("column", "AUC", "relative epochs", "− fixed, cosine", "− fixed, constant"),
+        headings=("column", "AUC", "relative epochs", "− fixed, cosine", "− fixed, constant"),
         rows=tuple(
-            (
-                words(str(column)),
-                measured(found.mean(column, _RECOMMENDED), of=found.seeds),
-                _relative(found, column, _RECOMMENDED),
-                _less(found, column, _RECOMMENDED, ALONE),
-                _less(found, column, _RECOMMENDED, _CONSTANT),
-            )
-            for column in found.columns
+            (text_cell(str(column)), *_cells(results, column, _RECOMMENDED, (UNADAPTED, _CONSTANT)))
+            for column in results.columns
         ),
     )
 
 
-def _row(found: Found, column: Column, arm: Arm) -> tuple[Cell, ...]:
-    return (
-        words(arm.short),
-        words("nothing" if arm.method == "fixed" else adapted(arm)),
-        words(arm.schedule),
-        measured(found.mean(column, arm), of=found.seeds),
-        _relative(found, column, arm),
-        _less(found, column, arm, ALONE),
-        _less(found, column, arm, _placebo(found, arm)),
-        _less(found, column, arm, _full_grid(found, arm)),
-    )
+def _cells(
+    results: Results,
+    column: Column,
+    method: ComparedMethod,
+    rivals: Iterable[ComparedMethod | None],
+) -> Iterator[Cell]:
+    """The mean AUC, the relative epochs, and the difference from each rival that there is."""
+    yield auc_cell(results, method, column)
+    yield average_cell(result.relative for result in results.by_seed(column, method).values())
+    for rival in rivals:
+        if rival is None or rival == method:
+            yield EMPTY
+        else:
+            yield paired_cell(results, method, rival, column)
 
 
-def _placebo(found: Found, arm: Arm) -> Arm | None:
-    """The placebo with as many tries as this full grid; others try fewer and have no fair one.
+def _placebo(results: Results, method: ComparedMethod) -> ComparedMethod | None:
+    """The placebo with as many tries as this full grid; other methods try fewer and have none.
 
-    A placebo holds the value, so that hyperparameters with as many values share one.
+    A placebo never changes the value, so hyperparameters with as many values share a placebo.
     """
-    if arm.method != "adagrid":
+    if method.name != "adagrid":
         return None
-    tries = _tries(arm)
-    same = (
-        each
-        for each in found.arms
-        if each.method == "placebo" and each.pair == arm.pair and _tries(each) == tries
-    )
-    return next(same, None)
+    tries = _tries(method)
+    placebos = (each for each in results.methods if each.name == "placebo")
+    fair = (each for each in placebos if each.pair == method.pair and _tries(each) == tries)
+    return next(fair, None)
 
 
-def _tries(arm: Arm) -> int:
-    return math.prod(len(ADAPTABLE[name]) for name in arm.adapts)
+def _tries(method: ComparedMethod) -> int:
+    return math.prod(len(ADAPTABLE[name]) for name in method.adapts)
 
 
-def _full_grid(found: Found, arm: Arm) -> Arm | None:
-    grid = replace(arm, method="adagrid")
-    return grid if arm.method != "placebo" and arm.pair and grid in found.arms else None
-
-
-def _less(found: Found, column: Column, arm: Arm, rival: Arm | None) -> Cell:
-    if rival is None or rival == arm:
-        return EMPTY
-    return difference(paired(found, arm, rival, column), of=found.seeds)
-
-
-def _relative(found: Found, column: Column, arm: Arm) -> Cell:
-    spent = [each.relative for each in found.of(column, arm).values()]
-    return number(fmean(spent) if spent else None)
+def _full_grid(results: Results, method: ComparedMethod) -> ComparedMethod | None:
+    grid = replace(method, name="adagrid")
+    is_rival = method.name != "placebo" and method.pair and grid in results.methods
+    return grid if is_rival else None

@@ -1,0 +1,225 @@
+"""``dynhp linkpred`` through ``dynhp.cli.main``: output, files, repeatability."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dynhp.cli.main import main
+from dynhp.planning import Schedule
+from dynhp_pyg import load_graph
+from dynhp_pyg.cli import train as train_module
+from dynhp_pyg.cli.live import live
+from dynhp_pyg.runs.example import tiny_graph
+from dynhp_pyg.runs.run import LinkRun, run
+from tests.support.terminal import Terminal
+
+METHODS = ("adagrid", "neighbors", "interpolation", "complete", "random", "fixed", "placebo")
+TINY = ["--epochs", "6", "--adapt-every", "3", "--width", "4", "--split", "60/20/20"]
+FILES = {"results.json", "results.csv", "seconds.json"}
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> str:
+    path = tmp_path / "tiny.npz"
+    np.savez(path, edge_index=tiny_graph().edges, num_nodes=60)
+    return str(path)
+
+
+def train(graph: str, *more: str) -> int:
+    return main(["linkpred", "train", "--graph", graph, *TINY, *more])
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_files_say_what_the_records_say(method: str, graph: str, tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "out"
+    assert train(graph, "--method", method, "--seeds", "2", "--out", str(out), "--quiet") == 0
+    settings = {"graph": "tiny", "split": (0.6, 0.2, 0.2), "epochs": 6, "adapt_every": 3}
+    results = [
+        run(LinkRun(**settings, width=4, method=method, seed=seed), graph=load_graph(graph))  # type: ignore[arg-type]
+        for seed in (0, 1)
+    ]
+    document = json.loads((out / "results.json").read_text())
+    rows = rows_of((out / "results.csv").read_text())
+    for seed, (result, plain, row) in enumerate(zip(results, document["runs"], rows, strict=True)):
+        for name in ("test_auc", "test_ap", "val_auc"):
+            assert getattr(result, name) == plain[name] == float(row[name])
+        assert seed == plain["seed"] == int(row["seed"])
+        assert result.epoch == plain["epoch"] == int(row["best_epoch"])
+        assert result.cost.total == int(row["epochs_trained"])
+        assert result.cost.overhead == plain["cost"]["overhead"]
+        assert result.plan.most.total == int(row["planned_most"])
+        assert plain["audit"]["reverse_test"] == 0 == int(row["leaks"])
+        text = (out / f"schedule-{seed}.json").read_text()
+        assert Schedule.from_json(text) == result.schedule
+        assert json.loads(text) == plain["schedule"]
+        assert f"{100 * result.test_auc:.2f}" in (out / f"report-{seed}.html").read_text()
+    assert document["settings"]["method"] == method == rows[0]["method"]
+    aucs = [result.test_auc for result in results]
+    mean = document["means"]["test_auc"]
+    assert mean["mean"] == pytest.approx(np.mean(aucs))
+    half_width = stats.t.ppf(0.975, 1) * np.std(aucs, ddof=1) / np.sqrt(2)
+    assert mean["half_width_95"] == pytest.approx(half_width)
+    seconds = json.loads((out / "seconds.json").read_text())["runs"]
+    assert [each["seed"] for each in seconds] == [0, 1]
+    assert all(each["seconds"] > 0 for each in seconds)
+    expected = FILES | {"schedule-0.json", "schedule-1.json", "report-0.html", "report-1.html"}
+    assert {path.name for path in out.iterdir()} == expected
+
+
+def test_the_same_command_writes_the_same_bytes(graph: str, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        assert train(graph, "--seeds", "2", "--quiet", "--out", str(tmp_path / name)) == 0
+    for file in ("results.json", "results.csv", "schedule-0.json", "schedule-1.json"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+def test_quiet_prints_nothing_but_the_table(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(graph, "--seeds", "2", "--quiet") == 0
+    printed, complaints = capsys.readouterr()
+    assert complaints == ""
+    lines = printed.splitlines()
+    assert len(lines) == 6
+    assert lines[0].startswith("tiny 60/20/20, undirected, uniform negatives, 2 layers of 4")
+    assert lines[1].split("  ")[0] == "seed"
+    assert [line.split()[0] for line in lines[2:5]] == ["0", "1", "mean"]
+    assert lines[5].split()[:2] == ["95", "%"]
+    first, second, mean = (float(line.split()[1]) for line in lines[2:5])
+    assert mean == pytest.approx((first + second) / 2, abs=0.011)
+    half_width = 12.7062 * abs(first - second) / 2
+    assert float(lines[5].split()[2].lstrip("±")) == pytest.approx(half_width, abs=0.15)
+
+
+def test_a_talkative_run(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(graph, "--seeds", "1", "--adapt", "dropout", "--criterion", "gap") == 0
+    printed, messages = capsys.readouterr()
+    assert "cost: 2.00 runs for seed 0 (12 epochs, planned 12)" in printed
+    assert "schedule of seed 0:\ndropout\n0.6 ┤" in printed
+    assert "one seed tells nothing about luck" in printed
+    assert "written" not in printed
+    assert messages.count("note: dropout:") == 1
+    assert messages.count("note: smallest_gap rewards not learning") == 1
+    assert "plan for each seed: 6 epochs on the main line + 6 overhead = 12" in messages
+    assert "seed 0: 12 of 12 epochs, dropout=" in messages
+
+
+def test_hints_come_once_for_all_seeds(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(graph, "--seeds", "2") == 0
+    messages = capsys.readouterr().err
+    assert messages.count("note:") == messages.count("plan for each seed") == 1
+    assert "seed 1: 22 of 22 epochs" in messages
+    assert train(graph, "--seeds", "1", "--method", "placebo") == 0
+    assert "note:" not in capsys.readouterr().err  # it chooses nothing that could mislead
+
+
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+def test_the_leak_is_told_always(
+    graph: str, quiet: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = ["--protocol", "paper", "--method", "fixed", "--seeds", "1", *quiet]
+    assert train(graph, *more) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("protocol 'paper' leaks") == 1
+    assert train(graph, "--method", "fixed", "--seeds", "1", *quiet) == 0
+    assert "leak" not in capsys.readouterr().out
+
+
+def test_bundled_cora_and_its_audit(capsys: pytest.CaptureFixture[str]) -> None:
+    tiny = ["--epochs", "2", "--adapt-every", "2", "--width", "4", "--seeds", "1", "--quiet"]
+    assert main(["linkpred", "train", "--dataset", "cora", "--method", "fixed", *tiny]) == 0
+    assert capsys.readouterr().out.startswith("cora 80/10/10, undirected")
+    assert main(["linkpred", "audit", "--dataset", "cora", "--protocol", "paper"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("audit of a 'paper' split: ")
+    share = float(printed.split("reverse test share ")[1].split("%")[0])
+    assert 88 < share < 92
+    assert "use it only to compare with the paper's tables" in printed
+    assert main(["linkpred", "audit", "--dataset", "cora"]) == 0
+    clean = capsys.readouterr().out
+    assert clean.startswith("audit of a 'undirected' split: 0 leaks")
+    assert "use it only" not in clean
+
+
+def test_nothing_is_written_without_out(
+    graph: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.chdir(home)
+    assert train(graph, "--seeds", "1", "--method", "fixed") == 0
+    assert list(home.iterdir()) == []
+
+
+def test_out_that_cannot_be_written_is_refused_before_training(
+    graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    for out in (tmp_path / "file", tmp_path / "file" / "below"):
+        assert train(graph, "--out", str(out)) == 2
+        printed, messages = capsys.readouterr()
+        assert printed == ""
+        assert messages.startswith(
+            "dynhp: error: results need a folder that can be written to, got "
+        )
+        assert len(messages.splitlines()) == 1
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_disk_that_fails_leaves_the_old_files_whole(
+    graph: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    assert train(graph, "--seeds", "1", "--method", "fixed", "--out", str(out)) == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    write, calls = Path.write_bytes, []
+
+    def full(path: Path, data: bytes) -> int:
+        calls.append(path)
+        if len(calls) == 3:
+            raise OSError(28, "No space left on device")
+        return write(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert train(graph, "--seeds", "1", "--method", "random", "--out", str(out)) == 2
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_an_interrupt_writes_nothing(
+    graph: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train_module, "_trained", stop)
+    assert train(graph, "--out", str(tmp_path / "out")) == 130
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_package_is_named_with_its_install_line(
+    graph: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(*_: object, **__: object) -> None:
+        raise ImportError("No module named 'torch'")
+
+    monkeypatch.setattr(train_module, "_trained", missing)
+    assert train(graph) == 2
+    assert "run `pip install 'dynhp[pyg]'`" in capsys.readouterr().err
+
+
+def test_a_terminal_gets_a_bar() -> None:
+    screen = Terminal()
+    settings = LinkRun(method="fixed", epochs=6, adapt_every=3, width=4, split=(0.6, 0.2, 0.2))
+    with live(6, title="seed 7", stream=screen) as show:
+        run(settings, graph=tiny_graph(), callbacks=[show])
+    assert "seed 7" in screen.getvalue()
+    assert "6 of 6 epochs" not in screen.getvalue()

@@ -1,0 +1,172 @@
+"""The runs of the reproduction, one of them, and the command around all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from dynhp.cli.main import main
+from dynhp.errors import SettingsError
+from dynhp_pyg.paper.protocol import PAIRS, Part, cost, most_epochs, runs_of, train_run
+
+
+def test_the_tables_are_the_papers() -> None:
+    runs = runs_of("tables", protocol="paper", seeds=1)
+    columns = {(run["graph"], run["split"], run["negatives"]) for run in runs}
+    assert len(columns) == 12
+    assert Counter(run["method"] for run in runs) == {
+        "fixed": 12 * 9,
+        "random": 12,
+        "adagrid": 12 * 9 * 2,
+        "placebo": 12 * 2,
+    }
+    adagrid = [run for run in runs if run["method"] == "adagrid"]
+    assert {(run["adapt_every"], run["try_for"]) for run in adagrid} == set(PAIRS)
+    assert {run["criterion"] for run in adagrid} == {"validation", "gap"}
+
+
+def test_three_seeds_of_the_tables_are_about_1_7_million_epochs() -> None:
+    epochs = sum(map(most_epochs, runs_of("tables", protocol="undirected", seeds=3)))
+    assert epochs == pytest.approx(1.7e6, rel=0.02)
+
+
+@pytest.mark.parametrize("part", get_args(Part))
+def test_nothing_is_asked_for_twice(part: Part) -> None:
+    runs = runs_of(part, protocol="undirected", seeds=2)
+    assert len({json.dumps(run, sort_keys=True) for run in runs}) == len(runs)
+    assert all(cost(run) > 0 for run in runs)
+
+
+def test_the_headline_is_part_of_the_tables() -> None:
+    tables = runs_of("tables", protocol="undirected", seeds=3)
+    assert all(run in tables for run in runs_of("headline", protocol="undirected", seeds=3))
+
+
+def test_more_seeds_only_add_runs() -> None:
+    few = runs_of("variants", protocol="undirected", seeds=2)
+    assert runs_of("variants", protocol="undirected", seeds=3)[: len(few)] == few
+
+
+@pytest.mark.parametrize("part", get_args(Part))
+def test_every_run_of_every_part_can_be_carried_out_as_planned(part: Part) -> None:
+    kinds = {}
+    for run in runs_of(part, protocol="undirected", seeds=1, epochs=4, width=2):
+        settled = {"graph": "cora", "split": "80/10/10", "negatives": "uniform"}
+        kind = {**run, **settled}
+        if "adapt_every" in kind:
+            kind |= {"adapt_every": 2, "try_for": min(2, kind["try_for"])}
+        kinds[json.dumps(kind, sort_keys=True)] = kind
+    for kind in kinds.values():
+        result = json.loads(json.dumps(train_run(**kind), allow_nan=False))
+        assert 4 <= result["epochs_trained"] <= result["planned"] == most_epochs(kind)
+        assert 0 < result["test_auc"] < 1
+        assert sum(epochs for epochs, _ in result["schedule"]) in (0, 4)
+
+
+def test_complete_search_is_the_best_of_nine_fixed_runs() -> None:
+    """So that the nine runs serve as a table of their own and none is trained twice."""
+    settled: dict[str, Any] = {"graph": "cora", "split": "80/10/10", "epochs": 5, "width": 4}
+    runs = [
+        train_run(**settled, method="fixed", ratio=ratio / 10, seed=1) for ratio in range(1, 10)
+    ]
+    complete = train_run(**settled, method="complete", seed=1)
+    best = max(runs, key=lambda run: run["val_auc"])
+    for name in ("test_auc", "val_auc", "best_epoch"):
+        assert best[name] == complete[name]
+    assert complete["epochs_trained"] == sum(run["epochs_trained"] for run in runs)
+
+
+@pytest.mark.parametrize(("part", "seeds"), [("nothing", 1), ("tables", 0)])
+def test_bad_parts_and_seeds_are_refused(part: Any, seeds: int) -> None:
+    with pytest.raises(SettingsError):
+        runs_of(part, protocol="paper", seeds=seeds)
+
+
+def reproduce(folder: Path, *more: str) -> int:
+    """Run the command, on as little as there is."""
+    options = ["--quick", "--epochs", "3", "--width", "2", "--out", str(folder), *more]
+    return main(["linkpred", "reproduce", *options])
+
+
+def test_quick_gives_three_methods_and_a_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reproduce(tmp_path, "--workers", "2") == 0
+    printed = capsys.readouterr()
+    for method in ("complete search", "random search", "AdaGrid"):
+        assert method.lower() in printed.out.lower()
+    assert "11 of 11 runs" in printed.err
+    (where,) = tmp_path.glob("undirected-quick-K2-o2-3-epochs")
+    assert "<html" in (where / "report.html").read_text()
+    assert (where / "report.md").exists()
+    assert (where / "runs.csv").read_bytes() == (tmp_path / "results.csv").read_bytes()
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "results.csv").read_text())))
+    assert len(rows) == 11
+
+
+def test_one_and_two_workers_give_the_same_bytes(tmp_path: Path) -> None:
+    for workers in ("1", "2"):
+        assert reproduce(tmp_path / workers, "--workers", workers, "--quiet") == 0
+    assert (tmp_path / "1" / "results.csv").read_bytes() == (
+        tmp_path / "2" / "results.csv"
+    ).read_bytes()
+
+
+def test_a_second_call_trains_nothing(tmp_path: Path) -> None:
+    reproduce(tmp_path, "--quiet")
+    before = (tmp_path / "results.jsonl").read_bytes()
+    reproduce(tmp_path, "--quiet")
+    assert (tmp_path / "results.jsonl").read_bytes() == before
+
+
+def test_an_interrupted_command_tells_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dynhp_pyg.cli.reproduce.run_campaign", interrupted)
+    assert reproduce(tmp_path) == 130
+    assert "the same command goes on" in capsys.readouterr().err
+
+
+def test_a_report_of_what_there_is_trains_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reproduce(tmp_path, "--quiet")
+    before = (tmp_path / "results.jsonl").read_bytes()
+    *lines, _ = before.splitlines(keepends=True)
+    (tmp_path / "results.jsonl").write_bytes(b"".join(lines))
+    capsys.readouterr()
+    assert reproduce(tmp_path, "--report", "--quiet") == 0
+    assert "11 runs: 10 done, 1 missing" in capsys.readouterr().out
+    assert (tmp_path / "results.jsonl").read_bytes() == b"".join(lines)
+    assert reproduce(tmp_path / "nowhere", "--report") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--part", "table"], "--part must be a known one, got 'table'; did you mean 'tables'"),
+        (["--protocol", "papers"], "--protocol must be a known one, got 'papers'"),
+        (["--quick", "--part", "variants"], "--quick is a part of its own"),
+        (["--seeds", "0"], "--seeds must be a whole number"),
+        (["--epochs", "0"], "--epochs must be a whole number"),
+        (["--workers", "0"], "workers must be a whole number"),
+        (["--sed", "1"], "unknown argument '--sed'"),
+    ],
+)
+def test_bad_options_are_refused_in_one_line(
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["linkpred", "reproduce", "--out", str(tmp_path / "new"), *options]) == 2
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert len([line for line in printed.splitlines() if line.startswith("dynhp: error")]) == 1
+    assert not (tmp_path / "new" / "results.jsonl").exists()

@@ -1,0 +1,111 @@
+"""Generators, samplers and loaders draw again what they drew; accelerators are included."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, TensorDataset
+
+from dynhp.errors import SettingsError
+from dynhp_torch import torch_part
+from dynhp_torch.parts import torch_generators
+
+
+def drawn(thing: Any) -> list[int]:
+    return [int(index) for index in thing]
+
+
+def test_generators_samplers_and_loaders() -> None:
+    data = TensorDataset(torch.arange(20))
+    own = torch.Generator().manual_seed(0)
+    sampler = RandomSampler(data, generator=torch.Generator().manual_seed(1))
+    loader: Any = DataLoader(
+        data, sampler=RandomSampler(data, generator=torch.Generator()), generator=own
+    )
+    order = lambda: [int(batch[0]) for batch in loader]  # noqa: E731
+    for thing, draw in ((sampler, lambda: drawn(sampler)), (loader, order)):
+        part = torch_part(thing)
+        assert part.reseed is not None
+        state = part.get()
+        first = draw()
+        part.set(state)
+        assert draw() == first != draw()
+        part.reseed(9)
+        seeded = draw()
+        part.reseed(9)
+        assert draw() == seeded
+    part = torch_part(own)
+    assert part.reseed is not None
+    part.reseed(2**63 - 1)
+    assert own.initial_seed() == 2**63 - 1
+
+
+def test_samplers_with_other_generators_or_an_epoch() -> None:
+    sampler: Any = torch.utils.data.SequentialSampler([1, 2])
+    for source in (np.random.default_rng(0), random.Random(0)):
+        sampler.generator = source
+        part = torch_part(sampler)
+        state = part.get()
+        first = source.random()
+        part.set(state)
+        assert source.random() == first
+    distributed: Any = DistributedSampler(list(range(8)), num_replicas=1, rank=0)
+    part = torch_part(distributed)
+    state = part.get()
+    first = list(distributed)
+    distributed.set_epoch(3)
+    assert list(distributed) != first
+    part.set(state)
+    assert list(distributed) == first
+
+
+class StatefulLoader(DataLoader[Any]):
+    """Like torchdata's: it knows its position."""
+
+    position = 0
+
+    def state_dict(self) -> dict[str, int]:
+        return {"position": self.position}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.position = state["position"]
+
+
+def test_a_stateful_loader_keeps_its_position() -> None:
+    loader = StatefulLoader(TensorDataset(torch.arange(3)))
+    part = torch_part(loader)
+    state = part.get()
+    loader.position = 7
+    part.set(state)
+    assert loader.position == 0
+
+
+def test_persistent_workers_are_refused() -> None:
+    loader: Any = DataLoader(TensorDataset(torch.arange(3)), num_workers=1, persistent_workers=True)
+    with pytest.raises(SettingsError, match="persistent_workers=False"):
+        torch_part(loader)
+
+
+def test_accelerators_are_taken_care_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_rng_state_all", lambda: ["state"])
+    monkeypatch.setattr(torch.cuda, "set_rng_state_all", calls.append)
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", calls.append)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    for name in ("get_rng_state", "set_rng_state", "manual_seed"):
+        monkeypatch.setattr(torch.mps, name, lambda *value, name=name: calls.append(name))
+    _, cuda, mps = torch_generators()
+    cuda.set(cuda.get())  # not started: not touched
+    assert calls == []
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    cuda.set(cuda.get())
+    assert cuda.reseed is not None
+    cuda.reseed(3)
+    assert calls == [["state"], 3]
+    mps.set(mps.get())
+    assert calls[2:] == ["get_rng_state", "set_rng_state"]

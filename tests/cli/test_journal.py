@@ -1,0 +1,44 @@
+"""``dynhp journal``: the table and the JSON that it prints."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from dynhp.cli import journal as command
+from dynhp.storage.codecs.json_text import json_line
+from tests.support.resuming import journaled
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    parser = argparse.ArgumentParser()
+    command.register(parser.add_subparsers())
+    parsed = parser.parse_args(["journal", *arguments])
+    assert parsed.func(parsed) == 0
+    return capsys.readouterr().out
+
+
+def test_the_command_shows_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "journal"
+    history = journaled(path, {"bad": {0.1}}, 8)
+    first_try = path.read_bytes().splitlines(keepends=True)[2]
+    with open(path, "ab") as file:
+        file.write(json_line({"event": "round_started", "round": 2, "start": 8, "epochs": 4}))
+        file.write(first_try + b'{"torn')
+    headings, first, second, unfinished, torn = shown(capsys, str(path)).splitlines()
+    assert headings.split() == list(command.HEADINGS)
+    assert first.split()[:3] == ["0", "0-4", f"lr={history[0].candidate['lr']}"]
+    assert "4 (1 failed)" in first
+    assert history[1].reason in second
+    assert unfinished == "A round is not finished; tried so far: lr=0.03."
+    assert torn == "The last line is torn."
+
+
+def test_the_command_gives_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    history = journaled(tmp_path / "journal", {"bad": {0.03}}, 4)
+    rounds = json.loads(shown(capsys, str(tmp_path / "journal"), "--json"))
+    assert [round_["chosen"] for round_ in rounds] == [history[0].chosen]
+    assert " -  " in shown(capsys, str(tmp_path / "journal"))  # no gain over what failed

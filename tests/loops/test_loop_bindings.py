@@ -1,0 +1,66 @@
+"""Bound values in a loop: set before each pass, checked after it, put back with the state."""
+
+from __future__ import annotations
+
+import pytest
+
+from dynhp import attribute
+from dynhp.errors import ValueNotInForce
+from dynhp.loops import Epoch
+from dynhp.testing.toys.quadratic import NoisyQuadratic
+from tests.support.loops import Layer, loop_over, run, seen
+
+
+def test_bound_values_are_in_force_and_leave_no_trace() -> None:
+    model, layer = NoisyQuadratic(), Layer()
+    layer.p = 0.5
+    loop = loop_over(model, space={"p": [0.1, 0.2, 0.3]}, bind={"p": attribute(layer, "p")})
+    for epoch in loop:
+        assert layer.p == epoch["p"]
+        epoch.report(loss=1.0)
+        if layer.p == 0.3:
+            break
+    assert layer.p == 0.5
+
+
+def test_after_the_last_try_the_winners_value_is_in_force() -> None:
+    layer = Layer()
+    loop = loop_over(
+        NoisyQuadratic(),
+        epochs=2,
+        adapt_every=1,
+        space={"p": [0.1, 0.2, 0.3]},
+        bind={"p": attribute(layer, "p")},
+    )
+    for epoch in loop:
+        epoch.report(loss=abs(layer.p - 0.2))
+    assert loop.history[-1].candidate["p"] == layer.p == 0.2
+
+
+def test_the_run_starts_from_the_bound_value() -> None:
+    layer = Layer()
+    bind = {"p": attribute(layer, "p")}
+    for bound, start in ((0.3, 0.3), (0.7, 0.2)):  # 0.7 is not on the grid: the middle is
+        layer.p = bound
+        loop = loop_over(NoisyQuadratic(), space={"p": [0.1, 0.2, 0.3]}, bind=bind)
+        assert loop.adapter.current == {"p": start}
+    loop = loop_over(NoisyQuadratic(), space={"p": [0.1, 0.2, 0.3]}, bind=bind, initial={"p": 0.1})
+    assert loop.adapter.current == {"p": 0.1}
+
+
+@pytest.mark.parametrize("line", [False, True])
+def test_a_value_overwritten_in_the_body_stops_the_run_at_the_origin(line: bool) -> None:
+    model, layer = NoisyQuadratic(), Layer()
+    origin = seen(model)
+    bind = {"p": attribute(layer, "p")}
+    loop = loop_over(model, space={"p": [0.1, 0.2]}, bind=bind)
+
+    def body(epoch: Epoch) -> None:
+        model.train_k(1, {"lr": 0.1})
+        epoch.report(**model.metrics())
+        if epoch.trying != line:
+            layer.p = 0.9
+
+    with pytest.raises(ValueNotInForce, match=r"p should be 0\.\d but is 0\.9 after the epoch"):
+        run(loop, body)
+    assert (seen(model), layer.p) == (origin, 0.1)

@@ -1,0 +1,126 @@
+"""A new integration is one folder and one block in pyproject.toml: what was forgotten is named."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[2]
+INTEGRATIONS = sorted(path.name for path in (ROOT / "integrations").iterdir() if path.is_dir())
+# What the core may import besides the standard library, and where.
+OUTSIDE = {
+    "numpy": "dynhp",
+    "rich": "dynhp/report/progress.py",
+    "hypothesis": "dynhp/testing/strategies.py",
+}
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+def sources(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.py"))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Every module that a file imports, and every name taken from one, also inside functions."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def package_of(name: str) -> Path:
+    return ROOT / "integrations" / name / f"dynhp_{name}"
+
+
+def test_there_are_integrations_to_look_at() -> None:
+    assert {"torch", "pyg", "ray"} <= set(INTEGRATIONS)
+
+
+@pytest.mark.parametrize("name", INTEGRATIONS)
+def test_an_integration_has_its_package_its_tests_and_its_page(name: str) -> None:
+    folder = ROOT / "integrations" / name
+    for path in (package_of(name) / "__init__.py", folder / "tests", folder / "README.md"):
+        assert path.exists(), f"integrations/{name} needs {path.relative_to(ROOT)}"
+
+
+@pytest.mark.parametrize("name", INTEGRATIONS)
+def test_an_integration_has_its_extra_and_its_pins(name: str) -> None:
+    extras = project()["project"]["optional-dependencies"]
+    assert name in extras, f"pyproject.toml needs optional-dependencies.{name} = [...]"
+    pinned = (ROOT / "constraints.txt").read_text("utf-8").lower().replace("_", "-")
+    for requirement in extras[name]:
+        package = requirement.split(">")[0].strip().lower().replace("_", "-")
+        assert f"\n{package}==" in pinned, f"constraints.txt needs a version of {package}"
+
+
+@pytest.mark.parametrize("name", INTEGRATIONS)
+def test_an_example_is_known_to_dynhp_check(name: str) -> None:
+    examples = [path for path in sources(package_of(name)) if path.name == "example.py"]
+    points = project()["project"]["entry-points"]["dynhp.trainers"]
+    for path in examples:
+        module = ".".join(path.relative_to(package_of(name).parent).with_suffix("").parts)
+        assert points.get(name) == f"{module}:example", (
+            f'pyproject.toml needs entry-points."dynhp.trainers".{name} = "{module}:example"'
+        )
+
+
+def test_the_wheel_has_the_core_and_every_integration(tmp_path: Path) -> None:
+    wheel = next(WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"]))
+    with zipfile.ZipFile(wheel) as archive:
+        files = set(archive.namelist())
+    expected = [ROOT / "dynhp", *map(package_of, INTEGRATIONS)]
+    for package in expected:
+        for path in sources(package):
+            name = path.relative_to(package.parent).as_posix()
+            assert name in files, f"the wheel lacks {name}: see hatch_build.py"
+    assert "dynhp_pyg/data/cora.npz" in files
+    assert not any(name.startswith(("tests/", "integrations/")) for name in files)
+
+
+@pytest.mark.parametrize("name", INTEGRATIONS)
+def test_the_tools_look_at_every_integration(name: str) -> None:
+    tools = project()["tool"]
+    checked = [path for pattern in tools["mypy"]["files"] for path in ROOT.glob(pattern)]
+    assert package_of(name) in checked, f"mypy does not look at dynhp_{name}: see [tool.mypy] files"
+    roots = [path for pattern in tools["ruff"]["src"][1:] for path in ROOT.glob(pattern)]
+    assert package_of(name).parent in roots, f"ruff does not know dynhp_{name}: see [tool.ruff] src"
+
+
+@pytest.mark.parametrize("name", INTEGRATIONS)
+def test_an_integration_imports_public_modules_of_the_core_and_no_other_integration(
+    name: str,
+) -> None:
+    others = {f"dynhp_{other}" for other in INTEGRATIONS} - {f"dynhp_{name}", "dynhp_torch"}
+    for path in sources(package_of(name)):
+        for module in imported(path):
+            first, *rest = module.split(".")
+            assert first not in others, f"{path.relative_to(ROOT)} imports {module}"
+            if first == "dynhp":
+                private = [part for part in rest if part[0] == "_" and part != "__version__"]
+                assert not private, f"{path.relative_to(ROOT)} imports the private {module}"
+
+
+def test_the_core_imports_no_framework_and_no_integration() -> None:
+    known = {*sys.stdlib_module_names, "dynhp"}
+    for path in sources(ROOT / "dynhp"):
+        place = path.relative_to(ROOT).as_posix()
+        for module in imported(path):
+            first = module.partition(".")[0]
+            allowed = first in known or place.startswith(OUTSIDE.get(first, "nowhere"))
+            assert allowed, f"{place} imports {module}; the core needs numpy only"

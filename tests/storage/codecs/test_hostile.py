@@ -1,0 +1,363 @@
+"""Files that are torn, tampered with or made to harm: refused, without code run or memory lost."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynhp.errors import CodecError, DamagedFile
+from dynhp.storage.codecs import archive, decode, encode, read_state
+from dynhp.storage.codecs.decoder import MOST_STATE
+from dynhp.storage.codecs.encoder import Encoder
+
+ROOT = Path(__file__).resolve().parents[3]
+SMALL = {"w": np.arange(3.0), "n": (1, None, float("nan")), "raw": b"bytes", "t": "text"}
+
+
+def sealed(state: Any, *buffers: bytes, **document: Any) -> bytes:
+    """A file that is sound outside, whatever its JSON says."""
+    text = {"format": "dynhp state", "version": 2, "state": state, **document}
+    return sealed_json(json.dumps(text), *buffers)
+
+
+def sealed_json(text: str, *buffers: bytes) -> bytes:
+    file = io.BytesIO()
+    archive.write(file, [text.encode("latin-1"), *buffers])
+    return file.getvalue()
+
+
+def test_every_single_bit_counts() -> None:
+    data = encode(SMALL)
+    assert len(data) < 2000
+    for place in range(len(data)):
+        for bit in range(8):
+            flipped = bytearray(data)
+            flipped[place] ^= 1 << bit
+            with pytest.raises(DamagedFile):
+                decode(bytes(flipped))
+
+
+def test_every_truncation_and_every_addition_is_seen() -> None:
+    data = encode(SMALL)
+    for length in range(len(data)):
+        with pytest.raises(DamagedFile):
+            decode(data[:length])
+    for extra in (b"\0", b"PK\3\4", data):
+        for longer in (data + extra, extra + data):
+            with pytest.raises(DamagedFile):
+                decode(longer)
+
+
+def test_every_byte_counts_even_where_the_digest_is_made_to_fit() -> None:
+    data = encode(SMALL)
+    decode(resealed(data))
+    for place in range(len(data) - 64):
+        flipped = bytearray(data)
+        flipped[place] ^= 1 << place % 8
+        with pytest.raises(DamagedFile):
+            decode(resealed(bytes(flipped)))
+
+
+def resealed(data: bytes) -> bytes:
+    return data[:-64] + hashlib.sha256(data[:-64]).hexdigest().encode()
+
+
+def test_a_file_that_shrinks_while_it_is_read() -> None:
+    class Shrinking(io.BytesIO):
+        def readinto(self, buffer: Any) -> int:
+            return max(0, super().readinto(buffer) - 1)
+
+    with pytest.raises(DamagedFile, match="became shorter"):
+        read_state(Shrinking(encode(SMALL)))
+
+
+class Evil:
+    def __reduce__(self) -> tuple[Callable[[str], int], tuple[str]]:
+        return os.system, ("touch owned",)
+
+
+def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def lying_size(size: int) -> bytes:
+    """The first member claims this many bytes."""
+    data = bytearray(encode(SMALL))
+    start = len(archive._local(0, 0, 0)) - 16
+    data[start : start + 16] = size.to_bytes(8, "little") * 2
+    return bytes(data)
+
+
+STATE_JSON = b'{"format":"dynhp state","version":2,"state":1}'
+FOREIGN = {
+    "nothing": b"",
+    "text": b"hello",
+    "a pickle": pickle.dumps(Evil()),
+    "a pickled array": (lambda f: (np.save(f, np.array([Evil()]), allow_pickle=True), f))(
+        io.BytesIO()
+    )[1].getvalue(),
+    "an empty zip": zipped({}),
+    "somebody's zip": zipped({"state.json": STATE_JSON}),
+    "a zip bomb": zipped({"state.json": b"0" * 10_000_000}, zipfile.ZIP_DEFLATED),
+    "a path that leaves": zipped({"../../state.json": STATE_JSON}),
+    "an absolute path": zipped({"/etc/state.json": STATE_JSON}),
+    "a size of 8 exabytes": lying_size(2**63),
+    "a size of 1 terabyte": lying_size(2**40),
+    "a size one too large": lying_size(10**4),
+    "a size of nothing": lying_size(0),
+    "no members": (lambda f: (archive.write(f, []), f))(io.BytesIO())[1].getvalue(),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_foreign_files_are_refused(name: str, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DamagedFile, match=r"\w"):
+        decode(FOREIGN[name])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_pickle_would_have_harmed(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    pickle.loads(FOREIGN["a pickle"])
+    assert [path.name for path in tmp_path.iterdir()] == ["owned"]
+
+
+EIGHT = bytes(8)
+LIES: dict[str, bytes] = {
+    "an array too large": sealed({"$array": ["<f8", [2**40], "C", 0]}, EIGHT),
+    "an array too small": sealed({"$array": ["<f8", [], "C", 0]}, EIGHT * 2),
+    "a shape that overflows": sealed({"$array": ["<f8", [2**62, 4], "C", 0]}, b""),
+    "a shape of nothing that overflows": sealed({"$array": ["<f8", [2**70, 0], "C", 0]}, b""),
+    "too many dimensions": sealed({"$array": ["<f8", [1] * 1000, "C", 0]}, EIGHT),
+    "a negative shape": sealed({"$array": ["<f8", [-1, -1], "C", 0]}, EIGHT),
+    "a shape of booleans": sealed({"$array": ["<f8", [True], "C", 0]}, EIGHT),
+    "a shape of floats": sealed({"$array": ["<f8", [1.0], "C", 0]}, EIGHT),
+    "no shape": sealed({"$array": ["<f8", 1, "C", 0]}, EIGHT),
+    "another order": sealed({"$array": ["<f8", [1], "K", 0]}, EIGHT),
+    "objects": sealed({"$array": ["|O", [1], "C", 0]}, EIGHT),
+    "fields": sealed({"$array": ["i4,f4", [1], "C", 0]}, EIGHT),
+    "a long type": sealed({"$array": ["i4," * 10_000, [1], "C", 0]}, EIGHT),
+    "a strange type": sealed({"$array": ["no", [1], "C", 0]}, EIGHT),
+    "a type that is none": sealed({"$array": [8, [1], "C", 0]}, EIGHT),
+    "items of no size": sealed({"$array": ["|V0", [10**15], "C", 0]}, b""),
+    "too few parts": sealed({"$array": ["<f8", [1], "C"]}, EIGHT),
+    "a huge scalar": sealed({"$scalar": ["<U1000000000", ""]}),
+    "a scalar too short": sealed({"$scalar": ["<f8", "00"]}),
+    "a scalar of objects": sealed({"$scalar": ["|O", "00" * 8]}),
+    "a scalar in no hex": sealed({"$scalar": ["<f8", "zz" * 8]}),
+    "a buffer twice": sealed([{"$bytes": 0}, {"$bytes": 0}], EIGHT),
+    "buffers in disorder": sealed([{"$bytes": 1}, {"$bytes": 0}], EIGHT, EIGHT),
+    "a buffer that is not there": sealed({"$bytes": 0}),
+    "a buffer from behind": sealed({"$bytes": -1}, EIGHT),
+    "a buffer by a truth": sealed({"$bytes": False}, EIGHT),
+    "a buffer left over": sealed(1, EIGHT),
+    "axes twice": sealed({"$array": ["<f8", [1, 1], [0, 0], 0]}, EIGHT),
+    "axes of texts": sealed({"$array": ["<f8", [1, 1], ["0", "1"], 0]}, EIGHT),
+    "too many axes": sealed({"$array": ["<f8", [1], [0, 1], 0]}, EIGHT),
+    "the same as nothing": sealed({"$same": 0}),
+    "the same as itself": sealed([{"$same": 0}]),
+    "the same as what comes later": sealed([[], {"$same": 1}, []]),
+    "the same from behind": sealed([[], {"$same": -1}]),
+    "the same by a truth": sealed([[], {"$same": False}]),
+    "the same as a tuple": sealed([{"$tuple": []}, {"$same": 0}]),
+    "a tower of the same": sealed(
+        json.loads("[" * 60 + '["text"]' + "".join(f',{{"$same":{i}}}]' for i in range(60)))
+    ),
+    "a key that cannot be one": sealed({"$dict": [[[1], 2]]}),
+    "a key twice": sealed({"$dict": [["a", 1], ["a", 2]]}),
+    "half a pair": sealed({"$dict": [["a"]]}),
+    "pairs that are none": sealed({"$dict": {"a": 1}}),
+    "two tags": sealed({"$tuple": [], "$bytes": 0}, EIGHT),
+    "a tag among names": sealed({"a": 1, "$tuple": []}),
+    "an unknown tag": sealed({"$import": "os"}),
+    "a tuple of no list": sealed({"$tuple": "abc"}),
+    "a complex of texts": sealed({"$complex": ["1", "2"]}),
+    "half a complex": sealed({"$complex": [1.0, "2"]}),
+    "a float of no bits": sealed({"$float": "00"}),
+    "an int in another way": sealed({"$int": "ff"}),
+    "an int that is none": sealed({"$int": 3}),
+    "a text that is none": sealed({"$str": "ff"}),
+    "nan": sealed_json('{"format":"dynhp state","version":2,"state":NaN}'),
+    "infinity": sealed_json('{"format":"dynhp state","version":2,"state":-Infinity}'),
+    "a float that overflows": sealed_json('{"format":"dynhp state","version":2,"state":1e999}'),
+    "a million digits": sealed_json(
+        '{"format":"dynhp state","version":2,"state":' + "9" * 1_000_000 + "}"
+    ),
+    "a name twice": sealed_json('{"format":"dynhp state","version":2,"state":1,"state":2}'),
+    "a tower": sealed_json(
+        '{"format":"dynhp state","version":2,"state":' + "[" * 100_000 + "]" * 100_000 + "}"
+    ),
+    "a tower to climb": sealed_json(
+        '{"format":"dynhp state","version":2,"state":' + "[" * 400 + "]" * 400 + "}"
+    ),
+    "letters beyond ASCII": sealed_json('{"format":"dynhp state","version":2,"state":"\xff"}'),
+    "no JSON": sealed_json("{"),
+    "no document": sealed_json("[]"),
+    "another format": sealed(1, format="a picture"),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_lies_inside_a_sound_file_are_refused(name: str) -> None:
+    with pytest.raises(DamagedFile, match=r"\w"):
+        decode(LIES[name])
+
+
+def test_the_corpus_is_refused_for_what_it_says_and_not_for_how_it_is_sealed() -> None:
+    assert decode(sealed({"$array": ["<f8", [1], "C", 0]}, EIGHT)).tolist() == [0.0]
+    assert decode(sealed({"$dict": [["a", {"$bytes": 0}]]}, EIGHT)) == {"a": EIGHT}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (sealed({"$codec": ["os.system", "touch owned"]}), "'os.system', which is not registered"),
+        (sealed({"$codec": [["a"], 1]}), "which is not registered|describes no possible state"),
+        (sealed({"$codec": ["numpy.generator", {"bit_generator": "seed"}]}), "needs a bit gen"),
+        (sealed({"$codec": ["numpy.PCG64", {"bit_generator": "seed"}]}), "no bit generator of"),
+        (sealed({"$codec": ["default", ["exec", {}]]}), "default cannot be made"),
+        (sealed({"$codec": ["candidate", 3]}), "candidate cannot be made"),
+        (sealed({"$codec": ["set", [[1]]]}), "set cannot be made"),
+        (sealed(1, version=1), "reads version 2 of states, the file has 1"),
+        (sealed(1, version="9" * 1000), "the file has 9{40};"),
+        (sealed(1, more=1), "reads version 2"),
+    ],
+)
+def test_what_this_version_cannot_read_is_refused(data: bytes, message: str) -> None:
+    with pytest.raises((CodecError, DamagedFile), match=message):
+        decode(data)
+
+
+def lying_generator(kind: str, *way: str, value: Any) -> bytes:
+    """A generator of which one number, or one array, is not what numpy would ever have."""
+    plain = getattr(np.random, kind)(3).state
+    part = plain
+    for name in way[:-1]:
+        part = part[name]
+    part[way[-1]] = value
+    encoder = Encoder()
+    node = {"$codec": ["numpy.generator", {"$codec": [f"numpy.{kind}", encoder.node(plain)]}]}
+    return sealed(node, *map(bytes, encoder.buffers))
+
+
+LONGS = np.zeros(3, np.uint64)
+
+
+@pytest.mark.parametrize(
+    ("kind", "way", "value"),
+    [
+        ("MT19937", ("state", "pos"), 625),
+        ("MT19937", ("state", "pos"), -1),
+        ("MT19937", ("state", "pos"), 10**6),
+        ("MT19937", ("state", "pos"), True),
+        ("MT19937", ("state", "pos"), 3.0),
+        ("MT19937", ("state", "key"), np.zeros(623, np.uint32)),
+        ("MT19937", ("state", "key"), np.zeros(624, np.int64)),
+        ("MT19937", ("state",), None),
+        ("MT19937", ("more",), 1),
+        ("Philox", ("buffer_pos",), 5),
+        ("Philox", ("buffer_pos",), -1000),
+        ("Philox", ("buffer",), LONGS),
+        ("Philox", ("state", "counter"), LONGS),
+        ("Philox", ("state", "key"), LONGS),
+        ("Philox", ("has_uint32",), 2),
+        ("SFC64", ("state", "state"), LONGS),
+        ("SFC64", ("uinteger",), 2**32),
+        ("PCG64", ("state", "state"), 2**128),
+        ("PCG64", ("state", "inc"), -1),
+        ("PCG64DXSM", ("uinteger",), "1"),
+        ("PCG64", ("bit_generator",), "MT19937"),
+    ],
+)
+def test_a_generator_that_would_read_foreign_memory_is_refused(
+    kind: str, way: tuple[str, ...], value: Any
+) -> None:
+    with pytest.raises(CodecError, match="no bit generator of numpy has such a"):
+        decode(lying_generator(kind, *way, value=value))
+
+
+def test_fields_that_a_dataclass_does_not_have() -> None:
+    import dynhp.storage.session  # noqa: F401 - registers dynhp.asked
+
+    with pytest.raises(CodecError, match="the fields are"):
+        decode(sealed({"$codec": ["dynhp.asked", {"candidate": 1}]}))
+
+
+def test_too_much_json_is_refused_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = encode([0.5] * 1000)
+    monkeypatch.setattr("dynhp.storage.codecs.state_file.MOST_STATE", 1000)
+    with pytest.raises(DamagedFile, match="bytes of JSON are more than 1000"):
+        decode(data)
+
+
+@pytest.mark.parametrize("unit", ["[]", "{}", '{"":1}', "1.5", '"a"'])
+def test_the_memory_that_json_takes_is_bounded(unit: str) -> None:
+    text = "[" + ",".join([unit] * (200_000 // len(unit))) + "]"
+    data = sealed_json('{"format":"dynhp state","version":2,"state":' + text + "}")
+    tracemalloc.start()
+    try:
+        decode(data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 70 * len(data)  # as the comment at MOST_STATE says, and a little more
+    assert 70 * MOST_STATE < 1.2e9
+
+
+def test_running_out_of_memory_is_not_called_damage(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(*_: Any, **__: Any) -> Any:
+        raise MemoryError
+
+    data = encode(np.ones(3))
+    monkeypatch.setattr("dynhp.storage.codecs.decoder.np.ndarray", no_memory)
+    with pytest.raises(MemoryError):
+        decode(data)
+
+
+MEASURE = """
+import resource, sys
+from dynhp.storage.codecs import read_state
+from dynhp.errors import DynhpError
+limit = 400 << 20
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+for path in sys.argv[1:]:
+    try:
+        with open(path, "rb") as file:
+            read_state(file)
+    except DynhpError as error:
+        print(type(error).__name__)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory work on Linux")
+def test_the_whole_corpus_is_refused_in_little_memory(tmp_path: Path) -> None:
+    paths = []
+    for number, data in enumerate([*FOREIGN.values(), *LIES.values()]):
+        paths.append(tmp_path / str(number))
+        paths[-1].write_bytes(data)
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, *map(str, paths)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["DamagedFile"] * len(paths)

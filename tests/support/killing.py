@@ -1,0 +1,40 @@
+"""Trainers that are killed while they train, for tests of what is saved and resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class Killed(BaseException):
+    """Stands for the end of a process: nothing catches it."""
+
+
+class MortalTrainer:
+    """Records the calls of ``train_k``, and is killed after so many of them."""
+
+    def __init__(
+        self,
+        inner: Any,
+        left: int | None = None,
+        *,
+        powers: Sequence[str] = ("reseed", "hyperparameters"),
+    ) -> None:
+        self.inner = inner
+        self.left = left
+        self.asked: list[tuple[int, Mapping[str, Any]]] = []
+        for name in ("get_state", "set_state", "metrics", *powers):
+            setattr(self, name, getattr(inner, name))
+
+    @property
+    def calls(self) -> int:
+        """How often it was asked to train."""
+        return len(self.asked)
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+        if self.left is not None:
+            if self.left == 0:
+                raise Killed
+            self.left -= 1
+        self.asked.append((k, dict(hyperparameters)))
+        self.inner.train_k(k, hyperparameters)
