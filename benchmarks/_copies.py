@@ -1,4 +1,4 @@
-"""A round with a state of 200 MB: its memory, and its time beside the copies it cannot avoid."""
+"""A round with a state of 200 MB: its memory, and its time against the copies it cannot avoid."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ORDERS = {
 }
 
 
-class Large:
+class LargeArray:
     """A trainer whose state is one large array; training writes one number into it."""
 
     def __init__(self) -> None:
@@ -49,12 +49,12 @@ class Large:
 
 def rows() -> list[Row]:
     """Memory and time for several orders of winners."""
-    found = [_memory(name, order) for name, order in _ORDERS.items()]
-    trainer = Large()
-    return found + [_time(trainer, name, order) for name, order in _ORDERS.items()]
+    memory = [_memory(name, order) for name, order in _ORDERS.items()]
+    trainer = LargeArray()
+    return memory + [_time(trainer, name, order) for name, order in _ORDERS.items()]
 
 
-def _one_round(trainer: Large, order: Sequence[int]) -> None:
+def _one_round(trainer: LargeArray, order: Sequence[int]) -> None:
     # Each candidate is its own score, and the initial value is tried first: the order is as given.
     adapter = DynamicGridAdapter(
         trainer,
@@ -70,8 +70,8 @@ def _one_round(trainer: Large, order: Sequence[int]) -> None:
 def unavoidable(order: Sequence[int]) -> str:
     """The copies a round needs, in order: (g)et the state, (s)et it back.
 
-    One of the origin; one back before every try but the first; one of every try that is the best
-    so far, but for the last, which is still in the trainer; one back where the last did not win.
+    One of the origin; one back before every try except the first; one of every try that is the best
+    so far, except the last, which is still in the trainer; one back where the last did not win.
     """
     copies = "g"
     for place, score in enumerate(order):
@@ -86,13 +86,13 @@ def _copy_only(array: np.ndarray, copies: str) -> None:
     best = None
     for copy in copies[1:]:
         if copy == "g":
-            best = None  # let go first, as the adapter does
+            best = None  # dropped first, as the adapter does
             best = array.copy()
         else:
             np.copyto(array, origin if best is None else best)
 
 
-def _time(trainer: Large, name: str, order: Sequence[int]) -> Row:
+def _time(trainer: LargeArray, name: str, order: Sequence[int]) -> Row:
     copies = unavoidable(order)
     rounds, alone = [], []
     for _ in range(_REPEATS):
@@ -117,7 +117,7 @@ def _time(trainer: Large, name: str, order: Sequence[int]) -> Row:
 def _memory(name: str, order: Sequence[int]) -> Row:
     tracemalloc.start()  # numpy tells it every array
     try:
-        trainer = Large()
+        trainer = LargeArray()
         _one_round(trainer, order)
         peak = tracemalloc.get_traced_memory()[1]
     finally:

@@ -48,12 +48,12 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def beside(repeats: int, *works: Callable[[], object]) -> list[list[float]]:
+def in_turn(repeats: int, *works: Callable[[], object]) -> list[list[float]]:
     """The seconds of each, taken in turn, so that a busy moment hits all of them."""
     for work in works:
         work()  # workers start, memory is taken
-    found = [[seconds(work) for work in works] for _ in range(repeats)]
-    return [list(column) for column in zip(*found, strict=True)]
+    rows = [[seconds(work) for work in works] for _ in range(repeats)]
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def round_of(trainer: Any, order: Sequence[int], executor: Any) -> None:
@@ -74,14 +74,14 @@ def ratio(columns: Sequence[Sequence[float]]) -> float:
     return statistics.median(a / b for a, b in zip(*columns, strict=True))
 
 
-def told(name: str, columns: Sequence[Sequence[float]]) -> str:
+def medians(name: str, columns: Sequence[Sequence[float]]) -> str:
     """Medians and minima of two columns, in milliseconds."""
     (a, b) = ((statistics.median(column) * 1e3, min(column) * 1e3) for column in columns)
     return f"{name}: medians {a[0]:.0f} and {b[0]:.0f} ms, fastest {a[1]:.0f} and {b[1]:.0f} ms"
 
 
 def speed() -> list[Row]:
-    """Serial's time over that of workers; the limit is told as a ratio the other way round."""
+    """Serial's time over that of workers; the limit is given as a ratio the other way round."""
     return [
         _plain(),
         # Nine tries of equal length cannot be more than 9/5 times faster on two workers.
@@ -100,7 +100,7 @@ def _faster(name: str, make: Callable[[], Busy], limit: float | None) -> Row:
     lengths = [trainer.length(x) for x in order]
     note = (
         f"{faster:.2f} times faster (fastest of both {best:.2f}; {possible(lengths, WORKERS):.2f} "
-        f"is possible with a core for each); {told('Serial, Processes', columns)}"
+        f"is possible with a core for each); {medians('Serial, Processes', columns)}"
     )
     what = f"{TRIES} tries {name}, {WORKERS} workers: time / Serial's"
     return Row(what, 1 / faster, "", None if limit is None else 1 / limit, note)
@@ -118,9 +118,9 @@ def _plain() -> Row:
     """What the machine has to offer at the moment: the same work in two bare processes."""
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         work = [3 * STEPS] * 2
-        columns = beside(7, lambda: compute(2 * work[0]), lambda: pool.map(compute, work, 1))
+        columns = in_turn(7, lambda: compute(2 * work[0]), lambda: pool.map(compute, work, 1))
     faster = ratio(columns)
-    note = f"{faster:.2f} times faster; {told('one, two processes', columns)}"
+    note = f"{faster:.2f} times faster; {medians('one, two processes', columns)}"
     return Row("for comparison, the same work in 2 bare processes", 1 / faster, "", None, note)
 
 
@@ -129,14 +129,14 @@ def one_megabyte() -> list[Row]:
     rows = []
     for name, order in ORDERS.items():
         columns = _rounds(1, order, 60)
-        ours = statistics.median(columns[1]) - statistics.median(columns[0])
+        more = statistics.median(columns[1]) - statistics.median(columns[0])
         rows.append(
             Row(
                 f"1 MB, overhead per try, {name}",
-                ours / TRIES * 1e3,
+                more / TRIES * 1e3,
                 "ms",
                 5,
-                f"a round: {told('Serial, Processes', columns)}",
+                f"a round: {medians('Serial, Processes', columns)}",
             )
         )
     return rows
@@ -150,7 +150,7 @@ def _rounds(megabytes: float, order: Sequence[int], repeats: int) -> list[list[f
 
 def rounds(trainer: Any, order: Sequence[int], executor: Any, repeats: int) -> list[list[float]]:
     """The seconds of rounds, by Serial and by the executor, in turn."""
-    return beside(
+    return in_turn(
         repeats,
         lambda: round_of(trainer, order, Serial()),
         lambda: round_of(trainer, order, executor),
@@ -168,29 +168,29 @@ def unavoidable(order: Sequence[int]) -> int:
 
 
 def hundred_megabytes() -> list[Row]:
-    """The time of a round with a state of 100 MB beside that of its unavoidable copies alone."""
+    """The time of a round with a state of 100 MB against that of its unavoidable copies alone."""
     return [
-        beside_copies(name, order, "Processes", _rounds(100, order, 7))
+        against_copies(name, order, "Processes", _rounds(100, order, 7))
         for name, order in ORDERS.items()
     ]
 
 
-def beside_copies(
+def against_copies(
     name: str, order: Sequence[int], whose: str, columns: Sequence[Sequence[float]]
 ) -> Row:
-    """The rounds of Serial and of an executor, in seconds, beside the copies they cannot avoid."""
+    """The rounds of Serial and of an executor, in seconds, against the copies they cannot avoid."""
     array = np.ones(12_500_000)
     other = np.empty_like(array)
     copies = unavoidable(order)
-    serial, ours = columns
-    alone = [seconds(lambda: [np.copyto(other, array) for _ in range(copies)]) for _ in ours]
+    serial, pooled = columns
+    alone = [seconds(lambda: [np.copyto(other, array) for _ in range(copies)]) for _ in pooled]
     note = (
-        f"{told(f'copies, {whose}', (alone, ours))}; ratio of the fastest "
-        f"{min(ours) / min(alone):.2f}; Serial {statistics.median(serial) * 1e3:.0f} ms"
+        f"{medians(f'copies, {whose}', (alone, pooled))}; ratio of the fastest "
+        f"{min(pooled) / min(alone):.2f}; Serial {statistics.median(serial) * 1e3:.0f} ms"
     )
     return Row(
         f"100 MB, time of a round / of {copies} copies, {name}",
-        statistics.median(ours) / statistics.median(alone),
+        statistics.median(pooled) / statistics.median(alone),
         "",
         2,
         note,

@@ -1,4 +1,4 @@
-"""Ray's actors beside Serial: how much faster two of them are, and what a try costs besides.
+"""Ray's actors against Serial: how much faster two of them are, and what a try costs besides.
 
 Run as ``python benchmarks/bench_executors_ray.py``; the exit code is 1 where a limit is not kept.
 """
@@ -24,13 +24,13 @@ from bench_executors import (
     SLOPE,
     STEPS,
     TRIES,
-    beside,
-    beside_copies,
+    against_copies,
+    in_turn,
+    medians,
     possible,
     ratio,
     round_of,
     rounds,
-    told,
 )
 
 from dynhp_ray import RayExecutor
@@ -58,7 +58,7 @@ def main() -> int:
 
 
 def speed() -> list[Row]:
-    """Serial's time over that of actors; the limit is told as a ratio the other way round."""
+    """Serial's time over that of actors; the limit is given as a ratio the other way round."""
     return [
         _plain(),
         _faster("of unequal length", functools.partial(Busy, STEPS, SLOPE), FASTER),
@@ -70,11 +70,11 @@ def _plain() -> Row:
     """What the machine has to offer at the moment: the same work in two bare processes."""
     work = [3 * STEPS] * ACTORS
     with multiprocessing.get_context("spawn").Pool(ACTORS) as pool:
-        columns = beside(
+        columns = in_turn(
             3, lambda: [compute(steps) for steps in work], lambda: pool.map(compute, work, 1)
         )
     faster = ratio(columns)
-    note = f"{faster:.2f} times faster; {told('one, two processes', columns)}"
+    note = f"{faster:.2f} times faster; {medians('one, two processes', columns)}"
     return Row(f"for comparison, {ACTORS} bare processes", 1 / faster, "", None, note)
 
 
@@ -86,7 +86,7 @@ def _faster(name: str, make: Callable[[], Busy], limit: float) -> Row:
     lengths = [make().length(x) for x in order]
     note = (
         f"{faster:.2f} times faster (fastest of both {best:.2f}; {possible(lengths, ACTORS):.2f} "
-        f"is possible with a core for each); {told('Serial, Ray', columns)}"
+        f"is possible with a core for each); {medians('Serial, Ray', columns)}"
     )
     return Row(
         f"{TRIES} tries {name}, {ACTORS} actors: time / Serial's", 1 / faster, "", 1 / limit, note
@@ -97,14 +97,14 @@ def overhead(name: str, order: Sequence[int]) -> Row:
     """What a try with a state of 1 MB takes more than in Serial, with nothing to train."""
     columns = _rounds(functools.partial(LargeState, 1), order, 30)
     more = statistics.median(columns[1]) - statistics.median(columns[0])
-    note = f"a round: {told('Serial, Ray', columns)}"
+    note = f"a round: {medians('Serial, Ray', columns)}"
     return Row(f"1 MB, overhead per try, {name}", more / TRIES * 1e3, "ms", OVERHEAD, note)
 
 
 def hundred_megabytes() -> list[Row]:
-    """The time of a round with a state of 100 MB beside that of its unavoidable copies alone."""
+    """The time of a round with a state of 100 MB against that of its unavoidable copies alone."""
     return [
-        beside_copies(name, order, "Ray", _rounds(functools.partial(LargeState, 100), order, 7))
+        against_copies(name, order, "Ray", _rounds(functools.partial(LargeState, 100), order, 7))
         for name, order in ORDERS.items()
     ]
 

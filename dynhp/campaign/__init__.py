@@ -1,4 +1,4 @@
-"""Many independent runs: carried out on all cores, each saved as it ends, resumed after a crash."""
+"""Many independent runs on all cores, each saved as it ends; imports storage and below."""
 
 from dynhp.campaign.progress import CampaignProgress
 from dynhp.campaign.request import Function, Settings, product

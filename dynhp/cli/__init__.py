@@ -1,1 +1,1 @@
-"""The sub-commands of ``dynhp``, one file each, with a function ``register(subparsers)``."""
+"""The command ``dynhp``, one file for each sub-command; imports all other folders."""

@@ -1,4 +1,4 @@
-"""Executors: who carries out the tries of a round."""
+"""Executors: what carries out the tries of a round; imports rounds and below."""
 
 from dynhp.executors.batched import Batched
 from dynhp.executors.pool.processes import Processes

@@ -1,4 +1,4 @@
-"""All tries of a heat in one pass, for trainers that can do that."""
+"""All tries of a stage in one pass, for trainers that can do that."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = ["Batched"]
 
 @dataclass(frozen=True, slots=True)
 class Batched:
-    """Carry out the tries of a heat in one pass: one call of the trainer's ``try_batch``.
+    """Carry out the tries of a stage in one pass: one call of the trainer's ``try_batch``.
 
     Jobs that do not start from one origin, or each with a seed, are carried out as ``Serial``
-    does; likewise a heat whose pass raises, so that only the try to blame fails. Nobody else can
-    read a value back in the middle of a pass: ``try_batch`` is to raise where one did not take.
+    does; likewise a stage whose pass raises, so that only the try to blame fails. A value cannot be
+    read back in the middle of a pass: ``try_batch`` must raise where one is not in force.
 
     >>> Batched()
     Batched()
@@ -43,13 +43,13 @@ class Batched:
         if not _alike(jobs):
             yield from Serial().run(trainer, jobs, at=at)
             return
-        found = _in_one_pass(trainer, jobs)
-        if found is None:  # and the pass has left the trainer who knows where
+        results = _in_one_pass(trainer, jobs)
+        if results is None:  # and the pass has left the trainer in any state
             yield from Serial().run(trainer, jobs, at=UNKNOWN_STATE)
             return
         seconds = (time.perf_counter() - began) / len(jobs)
-        left = deque(zip(jobs, found, strict=True))
-        del jobs, found  # a state that was dealt with is let go
+        left = deque(zip(jobs, results, strict=True))
+        del jobs, results  # a state that was dealt with is dropped
         while left:
             job, (series, state) = left.popleft()
             outcome = _outcome(trainer, job, series, state)
@@ -69,16 +69,17 @@ def _in_one_pass(trainer: TriesBatches, jobs: Sequence[Job]) -> Sequence[Any] | 
     """Metrics and end state for each job, or None where one pass does not work out."""
     candidates = [job.candidate for job in jobs]
     try:
-        found = trainer.try_batch(jobs[0].origin, candidates, jobs[0].epochs)
+        results = trainer.try_batch(jobs[0].origin, candidates, jobs[0].epochs)
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        logging.getLogger("dynhp").info("tries in one pass raised %s; one by one instead", told)
-        return None
-    if len(found) != len(jobs):
-        raise ContractError(
-            f"try_batch must give one result for each candidate, got {len(found)} for {len(jobs)}"
+        logging.getLogger("dynhp").info(
+            "tries in one pass raised %s: %s; one by one instead", type(error).__name__, error
         )
-    return found
+        return None
+    if len(results) != len(jobs):
+        raise ContractError(
+            f"try_batch must give one result for each candidate, got {len(results)} for {len(jobs)}"
+        )
+    return results
 
 
 def _outcome(trainer: Any, job: Job, series: Any, state: State) -> Outcome:
@@ -93,7 +94,7 @@ def _outcome(trainer: Any, job: Job, series: Any, state: State) -> Outcome:
     outcome = log.outcome(lambda: state)
     if outcome.error is None:
         return replace(outcome, in_place=False)
-    # It was trained on after it had failed; its state is to be that at its failure all the same.
+    # It was trained on after it had failed; its state must be that at its failure all the same.
     return replace(
         outcome, in_place=False, keep=lambda: attempt(trainer, job, at=UNKNOWN_STATE).keep()
     )

@@ -24,7 +24,7 @@ class Serial:
     def run(self, trainer: Trainer, jobs: Sequence[Job], *, at: State) -> Iterator[Outcome]:
         """Yield the outcomes as they come; nothing is trained before it is asked for."""
         left = deque(jobs)
-        del jobs  # a job done is let go, and with it the state it started from
+        del jobs  # a job done is dropped, and with it the state it started from
         while left:
             yield attempt(trainer, left.popleft(), at=at)
             at = UNKNOWN_STATE

@@ -1,4 +1,4 @@
-"""Adaptation inside a loop of your own: its epochs, the parts of its state, bound values."""
+"""Adaptation in a loop of your own: epochs, parts of a state, values; imports adapter and below."""
 
 from dynhp.loops.adapt import Loop, adapt
 from dynhp.loops.bindings import Binding, attribute

@@ -1,4 +1,4 @@
-"""Proposers: which candidates a round tries; they see records and spaces, never states."""
+"""Proposers: which candidates a round tries, seen from records only; imports spaces and below."""
 
 from dynhp.proposers.contract import Known, Proposer, Waves
 from dynhp.proposers.grid import Drawn, FullGrid, Placebo

@@ -1,4 +1,4 @@
-"""Reports: a run as text, as a page, and its progress while it goes on."""
+"""Reports: a run as text, as a page, and its progress; imports storage and below."""
 
 from dynhp.report.html import html_report, write_html
 from dynhp.report.luck import Luck, luck_of

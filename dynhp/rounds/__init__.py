@@ -1,1 +1,1 @@
-"""The work of one round: jobs for an executor, a try carried out, which tries go on."""
+"""One round: jobs, a try carried out, which tries go on; imports proposers, selection and below."""

@@ -90,7 +90,7 @@ class CompletesAnyOrder(Protocol):
 
 @runtime_checkable
 class Closes(Protocol):
-    """Optional: an executor with something to end, as after Ctrl-C; one around it passes it on."""
+    """Optional: an executor with something to end, as after Ctrl-C; a wrapper passes it on."""
 
     def close(self) -> None:
         """End it; the next run starts again."""

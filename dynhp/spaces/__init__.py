@@ -1,4 +1,4 @@
-"""Spaces: where the values of hyperparameters lie, and which are next to each other."""
+"""Spaces: where values lie, and which are next to each other; imports records and errors."""
 
 from dynhp.spaces.axis import Axis, ScaledAxis
 from dynhp.spaces.lists import Categorical, Ordered

@@ -1,4 +1,4 @@
-"""Runs on disk: checkpoints, journals, and the files they are written to."""
+"""Runs on disk: checkpoints, journals, files; imports loops, wrappers and below."""
 
 from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
 from dynhp.storage.journal import Journal

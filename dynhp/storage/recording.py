@@ -153,9 +153,5 @@ def _replayed(place: TryPlace, done: FinishedTry) -> Outcome:
         return done.state
 
     return Outcome(
-        series=done.series,
-        epochs=done.epochs,
-        keep=keep,
-        error=done.error,
-        seconds=done.seconds,
+        series=done.series, epochs=done.epochs, keep=keep, error=done.error, seconds=done.seconds
     )

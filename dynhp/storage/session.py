@@ -17,7 +17,7 @@ from dynhp.storage.codecs.json_text import strict_json
 from dynhp.storage.folder import CheckpointFolder, SavedRun
 from dynhp.storage.ranks import Agrees, newest_of_all
 from dynhp.storage.recording import FinishedTry, RecordingExecutor, TryPlace, TryRequest
-from dynhp.wrappers.keep_best import _Kept
+from dynhp.wrappers.keep_best import KeptState
 
 __all__ = ["OnError", "Rewinds", "Session", "WhetherToResume"]
 
@@ -32,7 +32,7 @@ CONTENT = {"adapter", "history", "trainer", "outputs"}
 # The names are on disk: never change them.
 register_dataclass(TryRequest, name="dynhp.asked")
 register_dataclass(FinishedTry, name="dynhp.done")
-register_dataclass(_Kept, name="dynhp.kept")
+register_dataclass(KeptState, name="dynhp.kept")
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""Wrappers around a trainer or an adapter: one keeps the best state, one an unadapted line."""
+"""Wrappers that keep the best state, or an unadapted line; imports planning, adapter and below."""
 
 from dynhp.wrappers.keep_best import KeepBest
 from dynhp.wrappers.shadow import Delivery, Shadow

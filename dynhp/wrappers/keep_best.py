@@ -16,7 +16,7 @@ __all__ = ["KeepBest"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class KeptState:
     """The trainer's own state, and the best so far (shared between states, never changed)."""
 
     own: State
@@ -56,11 +56,11 @@ class KeepBest:
         if isinstance(trainer, Reseeds):
             self.reseed = trainer.reseed
 
-    def get_state(self) -> _Kept:
+    def get_state(self) -> KeptState:
         """The trainer's state and the best one."""
-        return _Kept(self.trainer.get_state(), self._best, self._best_score, self._epoch)
+        return KeptState(self.trainer.get_state(), self._best, self._best_score, self._epoch)
 
-    def set_state(self, state: _Kept) -> None:
+    def set_state(self, state: KeptState) -> None:
         """Take both back."""
         self.trainer.set_state(state.own)
         self._best, self._best_score, self._epoch = state.best, state.best_score, state.epoch

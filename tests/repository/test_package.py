@@ -12,7 +12,7 @@ import subprocess
 import sys
 import types
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -87,6 +87,12 @@ def test_every_public_name_says_what_it_is(name: str) -> None:
     assert first[0].isupper(), first
     assert not first.startswith(f"{thing.__name__}("), "a signature that dataclass has written"
     assert thing.__module__.partition(".")[0] in {"dynhp", name.partition(".")[0]}
+
+
+@pytest.mark.parametrize("name", ["Event", "Value"])
+def test_aliases_stand_for_types(name: str) -> None:
+    assert all(isinstance(kind, type) for kind in get_args(PUBLIC[name]))
+    assert len(get_args(PUBLIC[name])) > 1
 
 
 @pytest.mark.parametrize("name", sorted(PUBLIC.keys() - CLASSES_AND_FUNCTIONS))

@@ -103,9 +103,9 @@ def measuring(value: Any) -> Any:
 
 @pytest.mark.parametrize("value", [1, 1.0, True, np.float32(1), np.int64(1), np.array(1.0)])
 def test_metrics_become_floats(value: Any) -> None:
-    found = read_metrics(measuring({"loss": value}))["loss"]
-    assert found == 1.0
-    assert type(found) is float
+    metric = read_metrics(measuring({"loss": value}))["loss"]
+    assert metric == 1.0
+    assert type(metric) is float
 
 
 @pytest.mark.parametrize("value", ["1.0", None, [1.0], 1j, 10**400, np.ones(2), object])
@@ -114,11 +114,11 @@ def test_what_is_no_number_is_no_metric(value: Any) -> None:
         read_metrics(measuring({"acc": 1.0, "loss": value}))
 
 
-@pytest.mark.parametrize("found", [0.5, None, [("loss", 1.0)]])
-def test_metrics_must_be_a_mapping(found: Any) -> None:
+@pytest.mark.parametrize("metrics", [0.5, None, [("loss", 1.0)]])
+def test_metrics_must_be_a_mapping(metrics: Any) -> None:
     message = r"^metrics\(\) must return a mapping of names to floats, got "
     with pytest.raises(MetricError, match=message):
-        read_metrics(measuring(found))
+        read_metrics(measuring(metrics))
 
 
 def test_reseed_says_what_is_missing() -> None:
@@ -128,7 +128,7 @@ def test_reseed_says_what_is_missing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("wanted", "in_force"),
     [
         (0.1, 0.1),
         (0.1, float(np.float32(0.1))),
@@ -139,12 +139,12 @@ def test_reseed_says_what_is_missing() -> None:
         (True, True),
     ],
 )
-def test_values_that_are_in_force(wanted: Any, found: Any) -> None:
-    check_value("x", wanted, found, "now")
+def test_values_that_are_in_force(wanted: Any, in_force: Any) -> None:
+    check_value("x", wanted, in_force, "now")
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("wanted", "in_force"),
     [
         (0.1, 0.11),
         (1.0, 1.0 + 2e-6),
@@ -156,11 +156,11 @@ def test_values_that_are_in_force(wanted: Any, found: Any) -> None:
         (None, 0.0),
     ],
 )
-def test_values_that_are_not_in_force(wanted: Any, found: Any) -> None:
+def test_values_that_are_not_in_force(wanted: Any, in_force: Any) -> None:
     with pytest.raises(ValueNotInForce) as caught:
-        check_value("x", wanted, found, "after lunch")
+        check_value("x", wanted, in_force, "after lunch")
     assert str(caught.value) == (
-        f"x should be {wanted!r} but is {found!r} after lunch; something overwrote it (a "
+        f"x should be {wanted!r} but is {in_force!r} after lunch; something overwrote it (a "
         "scheduler, a restore, a cached copy of the optimiser's groups) or the setter has no "
         "effect. Remove the scheduler, adapt a scale on top of it, or fix the setter"
     )
@@ -224,7 +224,7 @@ class RestoresOld(ReadBack):
 
 
 @pytest.mark.parametrize(
-    ("kind", "wanted", "found", "rounds"),
+    ("kind", "wanted", "in_force", "rounds"),
     [
         (Ignores, 0.01, 0.1, 0),
         (Scheduled, 0.1, 0.05, 1),
@@ -233,7 +233,7 @@ class RestoresOld(ReadBack):
     ],
 )
 def test_a_value_that_is_not_in_force_stops_the_run(
-    kind: type[Toy], wanted: float, found: float, rounds: int
+    kind: type[Toy], wanted: float, in_force: float, rounds: int
 ) -> None:
     trainer = kind(3, noise=0.0)
     adapter = DynamicGridAdapter(
@@ -245,7 +245,7 @@ def test_a_value_that_is_not_in_force_stops_the_run(
     with pytest.raises(ValueNotInForce) as caught:
         adapter.run(20)
     assert str(caught.value).startswith(
-        f"lr should be {wanted} but is {found} after training with it; something overwrote it"
+        f"lr should be {wanted} but is {in_force} after training with it; something overwrote it"
     )
     assert str(caught.value).endswith("or fix the setter")
     assert len(adapter.history) == rounds
@@ -265,29 +265,29 @@ def test_a_trainer_may_tell_only_some_of_its_values() -> None:
         trainer, {"lr": [0.01, 0.1]}, criterion=lowest("loss"), adapt_every=2, try_for=1
     ).run(4)
     assert trainer.steps == 4
-    told = trainer_from(
+    reader = trainer_from(
         get_state=lambda: 0,
         set_state=lambda state: None,
         train_k=lambda k, values: None,
         metrics=lambda: {},
         hyperparameters=lambda: {"lr": 0.1},
     )
-    check_in_force(told, Candidate({"wd": 0.5, "lr": 0.1}))
+    check_in_force(reader, Candidate({"wd": 0.5, "lr": 0.1}))
     with pytest.raises(ValueNotInForce, match=r"lr should be 0\.2 but is 0\.1"):
-        check_in_force(told, Candidate({"wd": 0.5, "lr": 0.2}))
+        check_in_force(reader, Candidate({"wd": 0.5, "lr": 0.2}))
 
 
 @pytest.mark.parametrize(
-    ("told", "message"),
+    ("values", "message"),
     [
         ({"learning_rate": 0.1}, r"names 'learning_rate', but 'lr' is adapted"),
         (None, r"hyperparameters\(\) must map names to values, got None"),
     ],
 )
-def test_a_read_back_that_could_read_nothing_is_refused(told: Any, message: str) -> None:
+def test_a_read_back_that_could_read_nothing_is_refused(values: Any, message: str) -> None:
     class Mistaken(ReadBack):
         def hyperparameters(self) -> Any:
-            return told
+            return values
 
     with pytest.raises(ContractError, match=message):
         DynamicGridAdapter(

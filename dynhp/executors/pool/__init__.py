@@ -1,7 +1,4 @@
-"""Tries side by side on workers: one pool for every kind of worker, and a transport for each.
-
-``Processes`` is ready to use; the names here are for a transport of your own.
-"""
+"""Tries side by side on workers: one pool for all kinds of workers, and the seam of transports."""
 
 from dynhp.executors.pool.base import PooledExecutor, pickled_factory
 from dynhp.executors.pool.messages import (

@@ -92,7 +92,7 @@ class Dispatcher:
         packed = self._packed[number]
         if isinstance(packed, Raised):
             raise packed.again()
-        return self._pool.load(packed)
+        return self._pool.transport.load(packed.state)
 
     def _assign(self, *, ahead: bool) -> None:
         """Give jobs to workers for as long as there are both."""

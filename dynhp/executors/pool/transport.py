@@ -1,7 +1,7 @@
 """The seam of the pool: what an engine must supply so that workers can run on it.
 
 The pool (``dynhp.executors.pool.workers.WorkerPool``) decides everything: which worker gets which
-job, who runs ahead, what is repeated, which worker took too long. A *transport* only starts workers
+job, how far it runs ahead, what is repeated, what takes too long. A *transport* only starts workers
 and carries messages and states; ``dynhp.executors.pool.process_transport`` is one for processes of
 this machine, ``dynhp_ray`` has one for the actors of a Ray cluster. One of your own is used as
 ``PooledExecutor(make_transport, workers=4)``: ``make_transport`` is called when workers are needed

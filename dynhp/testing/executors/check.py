@@ -26,10 +26,7 @@ MakeExecutor: TypeAlias = Callable[[Make], Executor]
 
 
 def check_executor(
-    make_executor: MakeExecutor,
-    *,
-    make_trainer: Make | None = None,
-    space: SpaceLike | None = None,
+    make_executor: MakeExecutor, *, make_trainer: Make | None = None, space: SpaceLike | None = None
 ) -> LawReport:
     """Demand that an executor gives what ``Serial`` gives, bit for bit; else raise ``LawBroken``.
 

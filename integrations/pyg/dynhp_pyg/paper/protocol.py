@@ -40,13 +40,7 @@ _REGULAR = ("learning_rate_scale", "weight_decay", "dropout")
 
 
 def runs_of(
-    part: Part,
-    *,
-    protocol: str,
-    seeds: int,
-    layers: int = 2,
-    width: int = 64,
-    epochs: int = 500,
+    part: Part, *, protocol: str, seeds: int, layers: int = 2, width: int = 64, epochs: int = 500
 ) -> list[RunSettings]:
     """Give the settings of every run of a part, the seed changing slowest.
 

@@ -11,14 +11,7 @@ from numpy.typing import NDArray
 
 from dynhp_pyg.graphs.arrays import Ints, distinct_pairs, starts_of
 from dynhp_pyg.graphs.errors import DataError
-from dynhp_pyg.splits.free_pairs import (
-    FreePairs,
-    Groups,
-    between,
-    free_pairs,
-    groups_of,
-    inside,
-)
+from dynhp_pyg.splits.free_pairs import FreePairs, Groups, between, free_pairs, groups_of, inside
 
 
 class NegativeSampler(Protocol):

@@ -110,7 +110,4 @@ def _parts_on(owner: Any) -> Iterator[Part]:
     elif isinstance(generator, np.random.Generator | random.Random):
         yield stateful_part(generator)
     if isinstance(getattr(owner, "epoch", None), int):  # DistributedSampler shuffles by it
-        yield Part(
-            get=lambda: owner.epoch,
-            set=lambda epoch: setattr(owner, "epoch", epoch),
-        )
+        yield Part(get=lambda: owner.epoch, set=lambda epoch: setattr(owner, "epoch", epoch))

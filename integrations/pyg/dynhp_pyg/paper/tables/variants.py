@@ -65,10 +65,7 @@ def recommended_table(results: Results) -> Table:
         title="Recommended: racing by averaged weights from a constant learning rate",
         headings=("column", "AUC", "relative epochs", "− fixed, cosine", "− fixed, constant"),
         rows=tuple(
-            (
-                text_cell(str(column)),
-                *_cells(results, column, _RECOMMENDED, (UNADAPTED, _CONSTANT)),
-            )
+            (text_cell(str(column)), *_cells(results, column, _RECOMMENDED, (UNADAPTED, _CONSTANT)))
             for column in results.columns
         ),
     )

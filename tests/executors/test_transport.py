@@ -1,0 +1,111 @@
+"""A transport of one's own: the threads that the docs show, and what goes wrong on them."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynhp.errors import SettingsError
+from dynhp.executors.pool.base import PooledExecutor
+from dynhp.rounds.jobs import UNKNOWN_STATE
+from dynhp.testing import NoisyQuadratic
+from dynhp.testing.executors.check import check_executor
+from tests.support.puppets import job
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "cluster.md"
+
+
+@pytest.fixture(scope="module")
+def threads() -> Callable[..., Any]:
+    """The transport that the docs show."""
+    (block,) = re.findall(r"```python\n([^`]*class Threads:.*?)```", PAGE.read_text(), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(block.partition("\nwith PooledExecutor")[0], names)
+    transport: Callable[..., Any] = names["Threads"]
+    return transport
+
+
+def test_the_transport_of_the_docs_gives_what_serial_gives(threads: Callable[..., Any]) -> None:
+    report = check_executor(lambda make: PooledExecutor(partial(threads, make), workers=3))
+    assert len(report.verdicts) == 21
+
+
+def outcomes(make_transport: Callable[[], Any], **settings: Any) -> list[Any]:
+    trainer = NoisyQuadratic()
+    jobs = [job(trainer.get_state(), rate) for rate in (0.01, 0.1, 0.2)]
+    with PooledExecutor(make_transport, **settings) as executor:
+        return list(executor.run(trainer, jobs, at=UNKNOWN_STATE))
+
+
+class LeavesOnce(NoisyQuadratic):
+    """Exits with one learning rate, so often."""
+
+    times = 0
+
+    def train_k(self, k: int, hyperparameters: Any) -> None:
+        super().train_k(k, hyperparameters)
+        if hyperparameters["lr"] == 0.1 and LeavesOnce.times > 0:
+            LeavesOnce.times -= 1
+            sys.exit(3)
+        if hyperparameters["lr"] == 0.2 and LeavesOnce.times < 0:
+            time.sleep(1.0)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_worker_that_is_gone_is_replaced(
+    threads: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LeavesOnce, "times", 1)
+    expected = outcomes(partial(threads, NoisyQuadratic))
+    seen = outcomes(partial(threads, LeavesOnce), retries=1)
+    assert LeavesOnce.times == 0
+    assert [each.series for each in seen] == [each.series for each in expected]
+    monkeypatch.setattr(LeavesOnce, "times", 1)
+    lost = outcomes(partial(threads, LeavesOnce), retries=0)[1]
+    assert lost.error == (
+        "WorkerLost: its worker was lost 1 times, at last in epoch 1: its thread has ended"
+    )
+
+
+def test_a_try_that_takes_too_long_fails(
+    threads: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LeavesOnce, "times", -1)
+    slow = outcomes(partial(threads, LeavesOnce), retries=0, time_limit=0.3)[2]
+    assert slow.error.endswith("it took longer than time_limit=0.3 s")
+
+
+def test_errors_begin_with_the_name_of_the_transport(threads: Callable[..., Any]) -> None:
+    with pytest.raises(SettingsError, match=r"^Threads: make_trainer must build .* got KeyError"):
+        outcomes(partial(threads, lambda: {}["data"]))
+
+
+def test_a_transport_that_cannot_be_opened_says_so_each_time() -> None:
+    def closed() -> Any:
+        raise ConnectionRefusedError("no cluster")
+
+    executor = PooledExecutor(closed)
+    for _ in range(2):
+        with pytest.raises(ConnectionRefusedError, match="no cluster"):
+            list(executor.as_completed([job(0)]))
+    executor.close()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"workers": 0}, "workers must be a whole number of 1 or more, got 0"),
+        ({"retries": -1}, "retries must be a whole number of 0 or more, got -1"),
+        ({"time_limit": 0}, "time_limit must be a number of seconds above 0, .* got 0"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError, match=f"PooledExecutor: {message}"):
+        PooledExecutor(lambda: None, **settings)  # type: ignore[arg-type, return-value]
