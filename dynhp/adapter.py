@@ -151,7 +151,7 @@ class DynamicGridAdapter:
             close(self.executor)  # whether it came in the tries or outside: no worker stays
             raise
         finally:
-            steps.close()  # a round that is broken off puts everything back
+            steps.close()  # a round that is interrupted puts everything back
         return self._rounds[-1]
 
     # fmt: off

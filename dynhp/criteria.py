@@ -199,7 +199,7 @@ def score(criterion: Criterion, series: Sequence[Metrics], progress: Progress) -
             f"the criterion {criterion!r} raised {type(failure).__name__}: {failure}"
         ) from failure
     try:
-        if isinstance(result, str):  # "0.5" is no number, though float() reads it
+        if isinstance(result, str):  # "0.5" is not a number, though float() reads it
             raise TypeError
         return float(result)
     except (TypeError, ValueError, OverflowError):

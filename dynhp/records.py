@@ -115,14 +115,13 @@ class Try:
         seed: what the trainer was reseeded with, None where it was not.
         seconds: how long it took; not compared.
 
-    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> from dynhp import complete_search, lowest
     >>> from dynhp.testing import Quadratic
-    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.5, 3.0]}, criterion=lowest("loss"),
-    ...                              adapt_every=3, try_for=1)
-    >>> for try_ in adapter.step().tries:
+    >>> [round_] = complete_search(Quadratic(), {"lr": [2, 3]}, criterion=lowest("loss"), epochs=1)
+    >>> for try_ in round_.tries:
     ...     print(try_.candidate, try_.epochs, try_.series, try_.score)
-    Candidate(lr=0.5) 1 ({'loss': 0.125},) -0.125
-    Candidate(lr=3.0) 1 ({'loss': 2.0},) -2.0
+    Candidate(lr=2) 1 ({'loss': 0.5},) -0.5
+    Candidate(lr=3) 1 ({'loss': 2.0},) -2.0
     """
 
     candidate: Candidate
@@ -157,17 +156,14 @@ class Round:
         reason: why that one, in a few words.
         metrics: what the trainer measured at the end.
         seed: what the main line was reseeded with at the start, None where it was not.
-        restarted: whether the main line went back to the origin after the tries
-            (``keep="value"``), so that the winner's try epochs are overhead too.
+        restarted: whether it went back to the origin after the tries (``keep="value"``).
         seconds: how long it took; not compared.
 
-    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> from dynhp import complete_search, lowest
     >>> from dynhp.testing import Quadratic
-    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
-    ...                              adapt_every=3, try_for=1)
-    >>> round_ = adapter.step()
+    >>> [round_] = complete_search(Quadratic(), {"lr": [2, 1]}, criterion=lowest("loss"), epochs=3)
     >>> round_.previous, round_.candidate, round_.overhead, round_.reason
-    (Candidate(lr=0.1), Candidate(lr=0.5), 1, 'scored 0.28 above the value in force')
+    (Candidate(lr=2), Candidate(lr=1), 3, 'scored 0.5 above the value in force')
     """
 
     index: int

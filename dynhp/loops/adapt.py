@@ -182,7 +182,7 @@ class Loop:
                 next(steps, None)  # the main line ends here: record it as it is
             raise
         finally:
-            steps.close()  # steps that are broken off put everything back
+            steps.close()  # steps that are interrupted put everything back
 
     def _tries(self, work: CarryOutTries) -> Generator[Epoch, None, None]:
         at, left = work.at, deque(work.stage.jobs())

@@ -94,7 +94,7 @@ def require_names(bind: Iterable[str], known: Iterable[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute somewhere below an object; its path is followed anew each time."""
+    """An attribute somewhere below an object; its path is followed again each time."""
 
     root: Any
     path: str

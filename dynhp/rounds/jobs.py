@@ -31,7 +31,7 @@ class Outcome:
     """What came of a job: metrics per epoch, the epochs begun, and an error where it failed.
 
     ``keep()`` hands out the state at the end; call it before the next outcome is asked for.
-    ``in_place`` tells that the main line's own trainer is in that state until then.
+    ``in_place`` says that the main line's own trainer is in that state until then.
     """
 
     series: tuple[Metrics, ...]
@@ -81,7 +81,7 @@ class Executor(Protocol):
 
 @runtime_checkable
 class CompletesAnyOrder(Protocol):
-    """Optional: an executor that hands out outcomes as they end, which campaigns prefer."""
+    """Optional: an executor that hands out outcomes as they end, which suits campaigns better."""
 
     def as_completed(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Outcome]]:
         """Yield the place of each job and its outcome, the first to end first."""
@@ -93,7 +93,7 @@ class Closes(Protocol):
     """Optional: an executor with something to end, as after Ctrl-C; a wrapper passes it on."""
 
     def close(self) -> None:
-        """End it; the next run starts anew."""
+        """End it; the next run starts again."""
         ...
 
 

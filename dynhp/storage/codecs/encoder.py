@@ -36,7 +36,7 @@ class _Encoded(NamedTuple):
 
 
 class Encoder:
-    """Turns one state into nodes of JSON, with its large parts put aside as buffers."""
+    """Turns one state into nodes of JSON, with its large parts as buffers."""
 
     def __init__(self) -> None:
         self.buffers: list[Buffer] = []
@@ -112,7 +112,7 @@ class Encoder:
 
     def _inside(self, value: Any, encode: Callable[[], Any]) -> Any:
         if id(value) in self._above:
-            raise CodecError(f"{self.where()} holds a thing that it is in itself; break the cycle")
+            raise CodecError(f"{self.where()} contains itself; break the cycle")
         if len(self._above) >= MOST_LEVELS:
             raise CodecError(
                 f"{self.where()} lies more than {MOST_LEVELS} levels deep; make the state flatter"

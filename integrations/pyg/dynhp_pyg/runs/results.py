@@ -42,7 +42,7 @@ def table(results: Sequence[LinkResult]) -> str:
     ]
     lines = [str(results[0].settings), text_table(rows, right=True)]
     if len(results) == 1:
-        lines.append("one seed tells nothing about luck: the 95 % interval needs two or more")
+        lines.append("one seed says nothing about luck: the 95 % interval needs two or more")
     if results[0].warning:
         lines.append(_leak(results))
     return "\n".join(lines)

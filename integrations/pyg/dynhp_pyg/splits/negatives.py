@@ -71,7 +71,8 @@ class CommunityNegatives:
 
     A within-pair is a uniform node and a uniform node of its community, so a pair in a community
     of n nodes has weight 1/n; a between-pair is two uniform nodes of different communities; edges
-    and self pairs are excluded. Of `count` pairs, `round(ratio * count)` are within.
+    and self pairs are excluded. Of `count` pairs, `round(ratio * count)` are within. It is made by
+    `community_negatives`, which has a list of its arguments.
 
     >>> sampler = community_negatives(np.array([0, 0, 0, 1, 1]), np.array([[0], [1]]), ratio=0.5)
     >>> sampler.within(4)
