@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from dynhp.report.table import text_table
+from dynhp.report.table import csv_table, text_table
 from dynhp_pyg.runs.intervals import Mean, mean_of
 
 if TYPE_CHECKING:
@@ -69,11 +67,7 @@ def json_text(results: Sequence[LinkResult]) -> str:
 def csv_text(results: Sequence[LinkResult]) -> str:
     """Write a row for each seed: its settings, then its results."""
     rows = [_flat(each) for each in results]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return csv_table([rows[0], *(row.values() for row in rows)])
 
 
 def seconds_text(results: Sequence[LinkResult]) -> str:
