@@ -131,8 +131,6 @@ class Dispatcher:
                 heapq.heappush(self._waiting, number)
             return
         epochs = lost.epochs or 0
-        error = (
-            f"WorkerLost: its worker was lost {times} times, at last in epoch {epochs}: {lost.why}"
-        )
+        error = f"WorkerLost: its worker was lost {times} times, last in epoch {epochs}: {lost.why}"
         self._reports.setdefault(number, TryReport((), epochs, error, 0.0))
         self._packed[number] = Raised(ContractError(f"there is no state to keep: {error}"), "")

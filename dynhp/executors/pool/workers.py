@@ -162,7 +162,7 @@ class WorkerPool:
                 self._settle(worker, answer)
             if number is not None:
                 yield number, answer
-            elif isinstance(answer, Packed):  # released before it came: keep() was broken off
+            elif isinstance(answer, Packed):  # released before it came: keep() was interrupted
                 self.transport.release(answer.state)
 
     def _answers(self) -> list[tuple[WorkerHandle, Answer | Lost]]:

@@ -111,7 +111,7 @@ class ActorChannel:
 
     def close(self) -> None:
         """Kill the actor: it has nothing to end in an orderly way."""
-        if ray.is_initialized():  # Ray would start anew to kill what is not there
+        if ray.is_initialized():  # Ray would start again to kill what is not there
             with suppress(Exception):  # that it is dead already is as good
                 ray.kill(self.actor)
 
@@ -186,7 +186,7 @@ class RayTransport:
 def in_one_line(error: Exception) -> str:
     """What Ray says, in one line.
 
-    >>> in_one_line(RuntimeError("The actor died.\\n  At night."))
-    'RuntimeError: The actor died. At night.'
+    >>> in_one_line(RuntimeError("The actor died.\\n  Out of memory."))
+    'RuntimeError: The actor died. Out of memory.'
     """
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
