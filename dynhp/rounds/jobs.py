@@ -17,6 +17,9 @@ class Job:
     """What to train from where: one candidate, ``epochs`` epochs, starting at ``origin``.
 
     ``seed`` reseeds the trainer first; the metrics in ``watch`` must stay finite.
+
+    >>> Job(origin=0, candidate=Candidate({"lr": 0.1}), epochs=2, watch=("loss",)).epochs
+    2
     """
 
     origin: State
@@ -32,6 +35,14 @@ class Outcome:
 
     ``keep()`` hands out the state at the end; call it before the next outcome is asked for.
     ``in_place`` says that the main line's own trainer is in that state until then.
+
+    >>> from dynhp import Serial
+    >>> from dynhp.testing import Quadratic
+    >>> trainer = Quadratic()
+    >>> job = Job(origin=trainer.get_state(), candidate=Candidate({"lr": 0.5}), epochs=2)
+    >>> [outcome] = Serial().run(trainer, [job], at=UNKNOWN_STATE)
+    >>> outcome.series, outcome.keep()
+    (({'loss': 0.125}, {'loss': 0.03125}), 0.25)
     """
 
     series: tuple[Metrics, ...]
