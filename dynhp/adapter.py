@@ -11,7 +11,8 @@ import numpy as np
 
 from dynhp._checks import require_count
 from dynhp.advice import hints_for
-from dynhp.criteria import Criterion, metrics_of, score
+from dynhp.criteria import Criterion
+from dynhp.criteria.contract import metrics_of, score
 from dynhp.errors import ContractError
 from dynhp.executors import Executor, Serial
 from dynhp.proposers import FullGrid, Known, Proposer

@@ -8,7 +8,8 @@ from typing import Literal
 
 from dynhp._checks import require_count, require_criterion
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.criteria import Criterion, score
+from dynhp.criteria import Criterion
+from dynhp.criteria.contract import score
 from dynhp.errors import ContractError, DynhpError, SettingsError
 from dynhp.planning.budget import Cost, spent
 from dynhp.planning.schedule import Segment, follow

@@ -11,7 +11,7 @@ import torch
 
 from dynhp import History, plan_for, schedule_of, spent
 from dynhp.adapter import Callback
-from dynhp.criteria import metrics_of
+from dynhp.criteria.contract import metrics_of
 from dynhp.errors import SettingsError
 from dynhp.planning import Cost, Plan, Schedule
 from dynhp.records import Value
