@@ -91,15 +91,15 @@ class Progress:
 
 
 def _one_nan(value: float) -> float:
-    # No nan equals another, but records that hold the same object are equal: also where one came
-    # from another process, from a file, or from a trainer that makes its own.
+    # No nan equals another, but records that hold the same object are equal, wherever it came from.
     return value if value == value else math.nan
 
 
 def _with_one_nan(metrics: Metrics) -> Metrics:
-    if all(value == value for value in metrics.values()):
-        return metrics
-    return {name: _one_nan(value) for name, value in metrics.items()}
+    for value in metrics.values():  # a loop, because this runs for every try
+        if value != value:
+            return {name: _one_nan(each) for name, each in metrics.items()}
+    return metrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
