@@ -13,7 +13,7 @@ import ray
 from ray import cloudpickle
 from ray.exceptions import RayError
 
-from dynhp.executors.pool.messages import Answer, Lost, Pack, Raised, Ready, Request, Train
+from dynhp.executors.pool.messages import Answer, Began, Lost, Pack, Raised, Ready, Request, Train
 from dynhp.executors.pool.packing import pieces_of
 from dynhp.executors.pool.worker import WorkerLoop, build_trainer
 from dynhp.trainer import State
@@ -103,6 +103,8 @@ class ActorChannel:
         except (RayError, StopIteration) as error:
             self._why = in_one_line(error)
             raise EOFError from error
+        if not isinstance(answer, Began):
+            self.expected = None  # the last one: the store may free what it holds
         return answer
 
     def is_alive(self) -> bool:
