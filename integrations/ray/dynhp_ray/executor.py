@@ -97,7 +97,7 @@ class RayExecutor:
         return self._pooled.as_completed(jobs)
 
     def close(self) -> None:
-        """End the actors, and Ray if it was started here; the next run begins anew."""
+        """End the actors, and Ray if it was started here; the next run starts new ones."""
         self._pooled.close()
 
     def __enter__(self) -> RayExecutor:
