@@ -8,7 +8,9 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "api.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "api.md"
+INTEGRATIONS = sorted(path.name for path in ROOT.glob("integrations/*/dynhp_*"))
 MODULES = (
     "dynhp",
     "dynhp.records",
@@ -31,9 +33,7 @@ MODULES = (
     "dynhp.testing.laws",
     "dynhp.testing.executors",
     "dynhp.testing.strategies",
-    "dynhp_torch",
-    "dynhp_pyg",
-    "dynhp_ray",
+    *INTEGRATIONS,
 )
 BEGINNING = """# API
 

@@ -91,6 +91,11 @@ with RayExecutor(NoisyQuadratic, actors=os.cpu_count() + 1) as first:
     run(first)
     ray.shutdown()  # by somebody else: the executor begins anew
     run(first)
+    pool = first._pooled._pool
+    pool._end(pool.workers, 0)  # as after a run whose tries hung
+    ray_processes |= set(tree(os.getpid())) - {os.getpid()}
+    ray.shutdown()
+    run(first)
     assert ray.is_initialized()
     ray_processes |= set(tree(os.getpid())) - {os.getpid()}
 assert not ray.is_initialized()
