@@ -1,7 +1,7 @@
 """dynhp changes hyperparameters while a model trains: it tries values on copies and keeps the best.
 
 Start with ``DynamicGridAdapter`` (a trainer), ``adapt`` (a loop of your own) or ``trainer_from``
-(functions); ``plan`` tells the cost beforehand and ``dynhp.testing.check_trainer`` proves that a
+(functions); ``plan`` gives the cost beforehand and ``dynhp.testing.check_trainer`` proves that a
 trainer is sound. Contracts, records and errors are imported from their modules: ``dynhp.errors``,
 ``dynhp.records``, ``dynhp.proposers`` and so on.
 """
@@ -67,7 +67,7 @@ __all__ = [
     "Racing",
     "KeepBest",
     "Shadow",
-    # who carries it out
+    # what carries it out
     "Serial",
     "Processes",
     "Batched",
@@ -82,7 +82,7 @@ __all__ = [
     "complete_search",
     "random_search",
     "fixed",
-    # whatever goes wrong
+    # the base of all errors
     "DynhpError",
 ]
 

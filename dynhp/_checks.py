@@ -20,7 +20,7 @@ __all__ += ["pickled_factory", "require_time_limit"]
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether this is an int or a float proper: True is not a number here."""
+    """Whether this is an int or a float; True is not a number here."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -30,14 +30,14 @@ def is_whole(value: object, *, least: int) -> TypeGuard[int]:
 
 
 def require_count(what: str, value: object) -> int:
-    """The value, refused where it is no whole number above 0."""
+    """The value, refused where it is not a whole number above 0."""
     if not is_whole(value, least=1):
         raise SettingsError(f"{what} must be a whole number above 0, got {value!r}")
     return value
 
 
 def require_whole(what: str, value: object, *, least: int, most: int | None = None) -> int:
-    """The value, refused where it is no whole number or lies outside the bounds.
+    """The value, refused where it is not a whole number or lies outside the bounds.
 
     >>> require_whole("workers", 0, least=1)
     Traceback (most recent call last):
@@ -57,7 +57,7 @@ def require_seed(what: str, value: object) -> int:
 def require_number(
     what: str, value: object, rule: str, inside: Callable[[float], bool] = math.isfinite
 ) -> float:
-    """The value, refused where it is no number or not ``inside``; ``rule`` says so in words.
+    """The value, refused where it is not a number or not ``inside``; ``rule`` says it in words.
 
     >>> require_number("share", 1.5, "lie between 0 and 1", lambda share: 0 <= share <= 1)
     Traceback (most recent call last):
@@ -75,7 +75,7 @@ def require_word(what: str, word: object, known: Sequence[str]) -> None:
 
 
 def require_name(what: str, name: object) -> str:
-    """The name, refused where it is no string or an empty one."""
+    """The name, refused where it is not a string or is empty."""
     if not isinstance(name, str) or not name:
         raise SettingsError(f"{what} must be a non-empty string, got {name!r}")
     return name
@@ -94,13 +94,13 @@ def require_callable(what: str, function: object, description: str = "a function
 
 
 def require_functions(what: str, functions: Any, description: str) -> None:
-    """Refuse what is no list of functions."""
+    """Refuse what is not a list of functions."""
     if not isinstance(functions, Sequence) or not all(map(callable, functions)):
         raise SettingsError(f"{what} must be a list of {description}, got {functions!r}")
 
 
 def require_mapping(what: str, mapping: object, rule: str = "map names to values") -> None:
-    """Refuse what is no mapping."""
+    """Refuse what is not a mapping."""
     if not isinstance(mapping, Mapping):
         raise SettingsError(f"{what} must {rule}, got {mapping!r}")
 
@@ -117,7 +117,7 @@ def require_lengths(adapt_every: int, try_for: int) -> None:
 
 
 def require_trainer(trainer: object) -> None:
-    """Refuse what is no trainer, naming the methods it lacks."""
+    """Refuse what is not a trainer, and name the methods it lacks."""
     needed = ("get_state", "set_state", "train_k", "metrics")
     missing = [name for name in needed if not callable(getattr(trainer, name, None))]
     if missing:
@@ -165,7 +165,7 @@ def distinct_values(what: str, values: Iterable[Any]) -> tuple[Value, ...]:
 
 
 def require_bounds(what: str, low: Any, high: Any, *, log: bool) -> None:
-    """Refuse bounds that are no numbers, are reversed, or have no logarithm."""
+    """Refuse bounds that are not numbers, are reversed, or have no logarithm."""
     low, high = plain_value(what, low), plain_value(what, high)
     for bound in (low, high):
         if not is_number(bound):
@@ -198,7 +198,18 @@ def pickled_factory(
         "a closure"
     ),
 ) -> bytes:
-    """Pickle what builds a trainer for the workers of an executor; refuse what cannot be sent."""
+    """Pickle what builds a trainer for the workers of an executor; refuse what cannot be sent.
+
+    Args:
+        executor: the name with which an error message begins.
+        make_trainer: what builds the trainer, such as a class.
+        dumps: pickles it.
+        way_out: the end of the error message where that fails.
+
+    >>> from dynhp.testing import Quadratic
+    >>> pickle.loads(pickled_factory("Mine", Quadratic)).__name__
+    'Quadratic'
+    """
     if not callable(make_trainer):
         raise SettingsError(
             f"{executor}: make_trainer must be a function that builds a fresh trainer, got "

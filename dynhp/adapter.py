@@ -11,7 +11,8 @@ import numpy as np
 
 from dynhp._checks import require_count
 from dynhp.advice import hints_for
-from dynhp.criteria import Criterion, metrics_of, score
+from dynhp.criteria import Criterion
+from dynhp.criteria.contract import metrics_of, score
 from dynhp.errors import ContractError
 from dynhp.executors import Executor, Serial
 from dynhp.proposers import FullGrid, Known, Proposer
@@ -151,7 +152,7 @@ class DynamicGridAdapter:
             close(self.executor)  # whether it came in the tries or outside: no worker stays
             raise
         finally:
-            steps.close()  # a round that is broken off puts everything back
+            steps.close()  # a round that is interrupted puts everything back
         return self._rounds[-1]
 
     # fmt: off

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from dynhp.criteria import Criterion, metrics_of, rewards_not_learning
+from dynhp.criteria import Criterion
+from dynhp.criteria.combined import rewards_not_learning
+from dynhp.criteria.contract import metrics_of
 
 __all__ = ["LEAVE_ALONE", "hints_for", "kind_of"]
 

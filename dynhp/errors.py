@@ -6,7 +6,7 @@
     ├── SettingsError (ValueError)      a setting or an argument cannot work; raised before training
     ├── LeaveItAlone (ValueError)       advice: this hyperparameter is better not adapted
     ├── ContractError (RuntimeError)    a trainer, criterion or proposer broke its contract
-    │   ├── ValueNotInForce             the chosen value did not take, or was overwritten
+    │   ├── ValueNotInForce             the chosen value has no effect, or was overwritten
     │   └── MetricError                 a metric is missing or is not a number
     ├── AllTriesFailed (RuntimeError)   no candidate of a round could be trained
     ├── LoopError (RuntimeError)        the loop around ``adapt`` did something it must not
@@ -26,7 +26,15 @@ __all__ += ["ValueNotInForce", "nearest"]
 
 
 class DynhpError(Exception):
-    """Any error that dynhp raises on purpose."""
+    """Any error that dynhp raises on purpose.
+
+    >>> from dynhp import Float
+    >>> try:
+    ...     Float(1.0, 0.1)
+    ... except DynhpError as error:
+    ...     print(f"{type(error).__name__}: {error}")
+    SettingsError: Float: low must be below high, got low=1.0, high=0.1
+    """
 
 
 class SettingsError(DynhpError, ValueError):
@@ -42,7 +50,7 @@ class ContractError(DynhpError, RuntimeError):
 
 
 class ValueNotInForce(ContractError):
-    """The value chosen for a hyperparameter did not take, or something overwrote it."""
+    """The value chosen for a hyperparameter has no effect, or something overwrote it."""
 
 
 class MetricError(ContractError):

@@ -91,23 +91,37 @@ class Progress:
 
 
 def _one_nan(value: float) -> float:
-    # No nan equals another, but records that hold the same object are equal: also where one came
-    # from another process, from a file, or from a trainer that makes its own.
+    # No nan equals another, but records that hold the same object are equal, wherever it came from.
     return value if value == value else math.nan
 
 
 def _with_one_nan(metrics: Metrics) -> Metrics:
-    if all(value == value for value in metrics.values()):
-        return metrics
-    return {name: _one_nan(value) for name, value in metrics.items()}
+    for value in metrics.values():  # a loop, because this runs for every try
+        if value != value:
+            return {name: _one_nan(each) for name, each in metrics.items()}
+    return metrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Try:
     """One candidate trained for a few epochs from the round's origin, and what came of it.
 
-    ``epochs`` counts the epochs begun, so a try that raised in its second epoch has 2.
-    ``score`` is what the criterion made of the series (higher is better), nan where it failed.
+    Attributes:
+        candidate: the values it was trained with.
+        series: the metrics after each epoch, oldest first.
+        epochs: the epochs begun, so a try that raised in its second epoch has 2.
+        score: what the criterion made of the series (higher is better), nan where it failed.
+        error: why it failed, None where it did not.
+        seed: what the trainer was reseeded with, None where it was not.
+        seconds: how long it took; not compared.
+
+    >>> from dynhp import complete_search, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> [round_] = complete_search(Quadratic(), {"lr": [2, 3]}, criterion=lowest("loss"), epochs=1)
+    >>> for try_ in round_.tries:
+    ...     print(try_.candidate, try_.epochs, try_.series, try_.score)
+    Candidate(lr=2) 1 ({'loss': 0.5},) -0.5
+    Candidate(lr=3) 1 ({'loss': 2.0},) -2.0
     """
 
     candidate: Candidate
@@ -132,9 +146,24 @@ class Try:
 class Round:
     """One period of the run: its tries, the one that was kept and why, and where it ended.
 
-    ``restarted`` says that the main line went back to the origin after the tries
-    (``keep="value"``), so that the winner's try epochs are overhead too. ``seed`` is what the
-    main line was reseeded with at the round's start, None where it was not reseeded.
+    Attributes:
+        index: the number of the round, from 0.
+        start: the epochs of the main line before it.
+        epochs: the epochs of the main line in it.
+        previous: the values in force before it.
+        tries: its tries, in the order of the candidates.
+        chosen: the place of the try that was kept.
+        reason: why that one, in a few words.
+        metrics: what the trainer measured at the end.
+        seed: what the main line was reseeded with at the start, None where it was not.
+        restarted: whether it went back to the origin after the tries (``keep="value"``).
+        seconds: how long it took; not compared.
+
+    >>> from dynhp import complete_search, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> [round_] = complete_search(Quadratic(), {"lr": [2, 1]}, criterion=lowest("loss"), epochs=3)
+    >>> round_.previous, round_.candidate, round_.overhead, round_.reason
+    (Candidate(lr=2), Candidate(lr=1), 3, 'scored 0.5 above the value in force')
     """
 
     index: int
@@ -201,7 +230,16 @@ class History(Sequence[Round]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundStarted:
-    """Given to callbacks when a round begins, before its first try."""
+    """Given to callbacks when a round begins, before its first try.
+
+    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> seen = []
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1]}, criterion=lowest("loss"),
+    ...                              adapt_every=3, try_for=1, callbacks=[seen.append])
+    >>> history = adapter.run(3); seen[0]
+    RoundStarted(index=0, start=0, epochs=3)
+    """
 
     index: int
     start: int

@@ -19,7 +19,11 @@ _RECENT = 50  # rounds; enough for an estimate, and late rounds cost no more tha
 
 
 class Stage(NamedTuple):
-    """A part of the tries: each trains for ``epochs`` more, then the best ``keep`` go on."""
+    """A part of the tries: each trains for ``epochs`` more, then the best ``keep`` go on.
+
+    >>> Racing(keep=0.5).stages(tries=4, epochs=2)
+    (Stage(epochs=1, keep=2), Stage(epochs=1, keep=1))
+    """
 
     epochs: int
     keep: int
@@ -27,7 +31,21 @@ class Stage(NamedTuple):
 
 @runtime_checkable
 class Selection(Protocol):
-    """Which tries go on and which is kept. Costs follow from ``stages`` alone."""
+    """Which tries go on and which is kept. Costs follow from ``stages`` alone.
+
+    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> class SmallestThatWorks:  # the smallest rate whose try did not fail
+    ...     def stages(self, tries, epochs): return [Stage(epochs, keep=1)]
+    ...     def ranking(self, history, current): return self.rank
+    ...     def rank(self, tries):
+    ...         able = [place for place, try_ in enumerate(tries) if try_.error is None]
+    ...         return sorted(able, key=lambda place: tries[place].candidate["lr"])
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
+    ...                              adapt_every=2, try_for=1, selection=SmallestThatWorks())
+    >>> adapter.step().candidate
+    Candidate(lr=0.1)
+    """
 
     def stages(self, tries: int, epochs: int) -> Sequence[Stage]:
         """How that many tries of that many epochs are run; the last stage keeps one."""

@@ -22,6 +22,18 @@ class Trainer(Protocol):
     The state holds *all that decides the future*: weights, buffers, optimiser, schedule, scaler,
     random generators, data position, counters. Hyperparameters under adaptation are not in it:
     they are passed to ``train_k``. ``dynhp.testing.check_trainer`` proves that a trainer obeys.
+
+    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> class Descent:
+    ...     x = 1.0
+    ...     def get_state(self): return self.x
+    ...     def set_state(self, state): self.x = state
+    ...     def train_k(self, k, hyperparameters): self.x *= (1 - hyperparameters["lr"]) ** k
+    ...     def metrics(self): return {"loss": self.x**2}
+    >>> adapter = DynamicGridAdapter(Descent(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
+    ...                              adapt_every=2, try_for=1)
+    >>> adapter.run(4)[-1].candidate
+    Candidate(lr=0.5)
     """
 
     def get_state(self) -> State:
@@ -43,7 +55,20 @@ class Trainer(Protocol):
 
 @runtime_checkable
 class ReadsBack(Protocol):
-    """Optional: a trainer that can tell which values are in force."""
+    """Optional: a trainer that can say which values are in force, so that they are checked.
+
+    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> class Overwritten(Quadratic):  # as if a scheduler set its own value
+    ...     def hyperparameters(self): return {"lr": 0.1}
+    >>> adapter = DynamicGridAdapter(Overwritten(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
+    ...                              adapt_every=2, try_for=1)
+    >>> try:
+    ...     adapter.step()
+    ... except RuntimeError as error:
+    ...     print(str(error).partition(";")[0])
+    lr should be 0.5 but is 0.1 after training with it
+    """
 
     def hyperparameters(self) -> Mapping[str, Value]:
         """The values now in force."""
@@ -52,7 +77,16 @@ class ReadsBack(Protocol):
 
 @runtime_checkable
 class Reseeds(Protocol):
-    """Optional: a trainer whose random generators can be seeded, for independent tries."""
+    """Optional: a trainer whose random generators can be seeded, for independent tries.
+
+    >>> import random
+    >>> class Noisy:
+    ...     rng = random.Random()
+    ...     def reseed(self, seed): self.rng.seed(seed)
+    >>> trainer = Noisy(); trainer.reseed(7); first = trainer.rng.random()
+    >>> trainer.reseed(7); trainer.rng.random() == first
+    True
+    """
 
     def reseed(self, seed: int) -> None:
         """Seed all generators that belong to the state."""
@@ -61,7 +95,20 @@ class Reseeds(Protocol):
 
 @runtime_checkable
 class TriesBatches(Protocol):
-    """Optional: a trainer that can carry out all tries of a round in one pass."""
+    """Optional: a trainer that can carry out all tries of a round in one pass.
+
+    >>> from dynhp import Batched, DynamicGridAdapter, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> class Formula(Quadratic):
+    ...     def try_batch(self, origin, candidates, k):
+    ...         factors = [1 - values["lr"] for values in candidates]
+    ...         paths = [[origin * factor**n for n in range(1, k + 1)] for factor in factors]
+    ...         return [([{"loss": x**2 / 2} for x in path], path[-1]) for path in paths]
+    >>> adapter = DynamicGridAdapter(Formula(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
+    ...                              adapt_every=2, try_for=1, executor=Batched())
+    >>> adapter.step().candidate
+    Candidate(lr=0.5)
+    """
 
     def try_batch(
         self, origin: State, candidates: Sequence[Mapping[str, Value]], k: int

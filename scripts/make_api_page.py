@@ -8,7 +8,9 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "api.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "api.md"
+INTEGRATIONS = sorted(path.name for path in ROOT.glob("integrations/*/dynhp_*"))
 MODULES = (
     "dynhp",
     "dynhp.records",
@@ -28,11 +30,10 @@ MODULES = (
     "dynhp.campaign",
     "dynhp.report",
     "dynhp.testing",
+    "dynhp.testing.laws",
     "dynhp.testing.executors",
     "dynhp.testing.strategies",
-    "dynhp_torch",
-    "dynhp_pyg",
-    "dynhp_ray",
+    *INTEGRATIONS,
 )
 BEGINNING = """# API
 
@@ -41,6 +42,12 @@ import. `help(name)` shows its arguments and an example. What is not listed here
 
 <!-- Written by `python scripts/make_api_page.py` from the docstrings; a test compares the two. -->
 """
+
+
+def is_definition(thing: Any) -> bool:
+    """Whether it is a class or a function of a package of this project, not an alias of another."""
+    made = inspect.isclass(thing) or inspect.isroutine(thing)
+    return made and str(getattr(thing, "__module__", "")).startswith("dynhp")
 
 
 def public_names(package: str = "") -> dict[str, list[str]]:
@@ -59,7 +66,7 @@ def public_names(package: str = "") -> dict[str, list[str]]:
 
 def sentence(thing: Any, name: str, module: Any) -> str:
     """The first sentence of a docstring; of an alias or a constant, what its source says of it."""
-    if inspect.isclass(thing) or inspect.isroutine(thing):
+    if is_definition(thing):
         return _first_sentence(inspect.getdoc(thing) or "")
     for line in inspect.getsource(module).split(f"\n{name}", 1)[1:]:
         _, _, after = line.partition('"""')
@@ -74,9 +81,8 @@ def _first_sentence(text: str) -> str:
 
 def defining_module(name: str, thing: Any, module: str) -> Any:
     """The module in whose source a name is defined, which for an alias has to be looked for."""
-    home = getattr(thing, "__module__", None)
-    if (inspect.isclass(thing) or inspect.isroutine(thing)) and home:
-        return importlib.import_module(home)
+    if is_definition(thing):
+        return importlib.import_module(thing.__module__)
     package = importlib.import_module(module)
     for node in ast.parse(inspect.getsource(package)).body:
         if isinstance(node, ast.ImportFrom) and name in [alias.name for alias in node.names]:

@@ -52,7 +52,7 @@ Make = Callable[[Sequence[Callable[[Any], None]]], DynamicGridAdapter]
 
 
 def main() -> None:
-    """Write all of it anew."""
+    """Write all of it again."""
     torch.set_num_threads(1)
     shutil.rmtree(OUT, ignore_errors=True)
     for name, case in CASES.items():

@@ -1,4 +1,4 @@
-"""Many independent runs on all cores, each saved as it ends; imports storage and below."""
+"""Many independent runs on all cores, each saved as it ends; imports report and below."""
 
 from dynhp.campaign.progress import CampaignProgress
 from dynhp.campaign.request import Function, Settings, product

@@ -33,7 +33,7 @@ def ended_in(folder: Path, name: str) -> dict[str, Finished]:
 
 
 class Ledger:
-    """The runs that ended, by the canonical names of their settings; a later one replaces."""
+    """The runs that ended, by the canonical names of their settings, each as it ended last."""
 
     def __init__(self, folder: Path, file: FileIO, ended: dict[str, Finished]) -> None:
         self._folder = folder
@@ -103,7 +103,7 @@ def _header(name: str) -> bytes:
 
 
 def _check_header(path: Path, first: bytes, header: bytes, *, whole: bool) -> None:
-    """Refuse the file of anything else; of a new file a kill can leave a part."""
+    """Refuse the file of another campaign; a kill may leave only a part of a new header."""
     if not (first.rstrip(b"\r") == header[:-1] if whole else header.startswith(first)):
         raise CheckpointError(
             f"{str(path)!r} is not of this campaign: it should begin with "

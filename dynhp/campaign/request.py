@@ -45,7 +45,7 @@ def product(**axes: Iterable[Any]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignRequest:
-    """What a campaign is asked for, checked; runs go by the canonical text of their settings."""
+    """What a campaign is asked for, checked; the canonical text of its settings names a run."""
 
     function: Function
     name: str

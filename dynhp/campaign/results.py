@@ -16,6 +16,13 @@ __all__ = ["CampaignResults", "Finished"]
 class Finished:
     """One run: its settings and what it returned, or the error it failed with and the details.
 
+    Attributes:
+        settings: what the function was called with.
+        result: what it returned, None where it failed.
+        error: the last line of the error, None where it did not fail.
+        details: the traceback, if there is one; not compared.
+        seconds: how long it took; not compared.
+
     >>> Finished(settings={"seed": 0}, result={"auc": 0.9}).error is None
     True
     """
@@ -46,7 +53,7 @@ class CampaignResults(Sequence[Finished]):
     def rows(self) -> list[dict[str, Any]]:
         """Give settings, results and error of each run, side by side.
 
-        A result that is called like a setting, or ``error``, is called ``result.<name>`` here.
+        A result with the name of a setting, or ``error``, is called ``result.<name>`` here.
         """
         taken = {*self._settings(), "error"}
         return [

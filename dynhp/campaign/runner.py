@@ -40,7 +40,7 @@ def run_campaign(
 ) -> CampaignResults:
     """Call ``function(**settings)`` for every run that ``folder`` has no result of.
 
-    Runs must depend on nothing but their settings: then the results do not depend on workers,
+    Runs must depend on their settings only: then the results do not depend on workers,
     order or interruptions. Each is appended to ``folder/results.jsonl`` as it ends; when all have
     ended, they are written to ``folder/results.csv``, in the order of ``runs``. A run that raises,
     or loses its worker again and again, is recorded as failed and the others go on; the next call
@@ -124,7 +124,7 @@ def _carried_out(
 ) -> Iterator[tuple[str, Finished]]:
     """Carry out what is not done, the longest first, and give each as it ends, if possible."""
     missing = [key for key in request.runs if key not in done]
-    keys = sorted(missing, key=lambda key: -request.costs[key])  # none is left alone at the end
+    keys = sorted(missing, key=lambda key: -request.costs[key])  # no long one is last
     if not keys:
         return
     jobs = [

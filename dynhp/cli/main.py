@@ -18,7 +18,7 @@ BUILT_IN = ("check", "journal")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command with these arguments and give its exit code: 0 good, 1 failed, 2 misused.
+    """Run the command with these arguments; the exit code is 0 (success), 1 (failure), 2 (misuse).
 
     >>> main(["check", "dynhp.testing.toys:example", "--here"])
     dynhp.testing.toys:example

@@ -3,6 +3,6 @@
 from dynhp.executors.batched import Batched
 from dynhp.executors.pool.processes import Processes
 from dynhp.executors.serial import Serial
-from dynhp.rounds.jobs import Executor
+from dynhp.rounds.jobs import Executor, Job, Outcome
 
-__all__ = ["Batched", "Executor", "Processes", "Serial"]
+__all__ = ["Batched", "Executor", "Job", "Outcome", "Processes", "Serial"]

@@ -47,10 +47,25 @@ def adapt(
 ) -> Loop:
     """Adapt hyperparameters in a loop of your own: it runs once per epoch, tries included.
 
-    ``state`` lists everything that decides the future: model, optimiser, scheduler, generators
-    (Python's and numpy's global ones are taken care of). ``bind`` says where a value lives, so that
-    it is set and read back for you; the other values are read from the epoch. A bound value that
-    is on the grid is the one the run starts from, unless ``initial`` names another.
+    Args:
+        epochs: the epochs of the main line.
+        state: everything that decides the future: model, optimiser, scheduler, generators (Python's
+            and numpy's global generators always belong to it).
+        space: the hyperparameters and their values: a ``Space``, or a mapping it can be made of.
+        criterion: what a try is worth, such as ``highest("val_auc")``.
+        adapt_every: the epochs of a round.
+        try_for: the epochs of a try.
+        bind: where values live, so that they are set and read back for you, such as
+            ``{"p": attribute(model, "dropout.p")}``; the others are read from the epoch.
+        proposer: which candidates a round tries; all of the grid by default.
+        selection: which tries go on, and which one is kept; the best by default.
+        keep: go on from the "winner", its state, or take only its "value" back to the origin.
+        randomness: "common" random numbers for all tries of a round, or "independent" ones.
+        initial: the value in force at the start; by default the bound value, where it is on the
+            grid, or the middle.
+        seed: of the adapter's own generator.
+        callbacks: called with each event of the run.
+        as_part: how an object of ``state`` is taken and set; needed by integrations only.
 
     >>> from dynhp import lowest
     >>> from dynhp.testing import Quadratic
@@ -101,6 +116,18 @@ class Loop:
     the bound values back to the round's origin. Leaving it on the main line keeps the state as it
     is and records a shorter round, with the passes that were completed or reported. Where the
     iterator is held elsewhere, ``close()`` ends the run as ``break`` would.
+
+    >>> from dynhp import lowest
+    >>> from dynhp.testing import Quadratic
+    >>> model = Quadratic()
+    >>> loop = adapt(20, state=[model], space={"lr": [0.1, 0.5]}, criterion=lowest("loss"),
+    ...              adapt_every=5, try_for=1)
+    >>> for epoch in loop:
+    ...     model.train_k(1, epoch.values)
+    ...     epoch.report(loss=model.metrics()["loss"])
+    ...     if epoch.number == 7 and not epoch.trying: break
+    >>> [round_.epochs for round_ in loop.history]
+    [5, 3]
     """
 
     def __init__(self, adapter: DynamicGridAdapter, bind: Mapping[str, Binding]) -> None:
@@ -155,7 +182,7 @@ class Loop:
                 next(steps, None)  # the main line ends here: record it as it is
             raise
         finally:
-            steps.close()  # steps that are broken off put everything back
+            steps.close()  # steps that are interrupted put everything back
 
     def _tries(self, work: CarryOutTries) -> Generator[Epoch, None, None]:
         at, left = work.at, deque(work.stage.jobs())

@@ -21,6 +21,19 @@ class Binding(Protocol):
 
     It may have an attribute ``way_out``, a sentence that ends the error where the value in force
     is not the value wanted.
+
+    >>> from dynhp import adapt, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> model, settings = Quadratic(), {"lr": 0.1}
+    >>> class Rate:
+    ...     def set(self, value): settings["lr"] = value
+    ...     def get(self): return settings["lr"]
+    >>> for epoch in adapt(4, state=[model], space={"lr": [0.1, 0.5]}, bind={"lr": Rate()},
+    ...                    criterion=lowest("loss"), adapt_every=2, try_for=1):
+    ...     model.train_k(1, settings)
+    ...     epoch.report(loss=model.metrics()["loss"])
+    >>> settings
+    {'lr': 0.5}
     """
 
     def set(self, value: Value) -> None:
@@ -81,7 +94,7 @@ def require_names(bind: Iterable[str], known: Iterable[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute somewhere below an object; its path is followed anew each time."""
+    """An attribute somewhere below an object; its path is followed again each time."""
 
     root: Any
     path: str

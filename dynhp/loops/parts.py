@@ -20,6 +20,11 @@ class Part:
     """One thing that belongs to the state. What ``get`` returned is never changed afterwards.
 
     ``reseed`` is there for generators, and for objects that have such a method of their own.
+
+    >>> position = [3]  # in the data; ``state=[model, part]`` makes it part of the state
+    >>> part = Part(get=lambda: position[0], set=lambda state: position.__setitem__(0, state))
+    >>> state = part.get(); position[0] = 9; part.set(state); position
+    [3]
     """
 
     get: Callable[[], Any]

@@ -6,13 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dynhp._checks import (
-    plain_value,
-    require_count,
-    require_mapping,
-    require_number,
-    require_seed,
-)
+from dynhp._checks import plain_value, require_count, require_mapping, require_number, require_seed
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.criteria import Criterion
 from dynhp.errors import SettingsError
@@ -25,12 +19,7 @@ __all__ = ["complete_search", "fixed", "random_search"]
 
 
 def complete_search(
-    trainer: Trainer,
-    space: SpaceLike,
-    *,
-    criterion: Criterion,
-    epochs: int,
-    part: float = 1.0,
+    trainer: Trainer, space: SpaceLike, *, criterion: Criterion, epochs: int, part: float = 1.0
 ) -> History:
     """Train one model per grid value and keep the best.
 

@@ -59,6 +59,14 @@ class Plan:
 
     They differ where the number of candidates depends on the course of the run (neighbours at an
     end of an axis, a peak that lies inside or not).
+
+    >>> from dynhp import DynamicGridAdapter, Neighbors, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.2, 0.5]}, criterion=lowest("loss"),
+    ...                              adapt_every=5, try_for=1, proposer=Neighbors())
+    >>> plan = plan_for(adapter, 20)
+    >>> plan.exact, plan.least.total, plan.most.total
+    (False, 24, 28)
     """
 
     least: Cost

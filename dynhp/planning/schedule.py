@@ -22,7 +22,13 @@ _FORMAT = "dynhp-schedule"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A number of epochs with these values; ``seed`` reseeds the trainer first, where given."""
+    """A number of epochs with these values; ``seed`` reseeds the trainer first, where given.
+
+    >>> from dynhp.testing import Quadratic
+    >>> high, low = (Segment(epochs=2, values=Candidate({"lr": lr})) for lr in (0.5, 0.1))
+    >>> replay(Schedule((high, low)), Quadratic())[-1].candidate
+    Candidate(lr=0.1)
+    """
 
     epochs: int
     values: Candidate

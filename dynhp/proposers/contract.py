@@ -19,6 +19,11 @@ class Known:
     """All that a proposer may look at: never a state, never the trainer.
 
     ``tries`` are the tries of this round so far: none when its first wave is asked for.
+
+    >>> from dynhp import Neighbors
+    >>> known = Known(space=Space({"lr": [1, 2, 4]}), current=Candidate({"lr": 2}))
+    >>> Neighbors().propose(known, np.random.default_rng(0))
+    [Candidate(lr=2), Candidate(lr=1), Candidate(lr=4)]
     """
 
     space: Space
@@ -32,6 +37,10 @@ class Waves(NamedTuple):
 
     They hold wave by wave (one that is not there has size 0), in every round of a run, and a
     larger wave never costs less: so what they cost bounds what a round costs.
+
+    >>> from dynhp import Neighbors
+    >>> Neighbors().waves(Space({"lr": [1, 2, 4]}), Candidate({"lr": 2}))
+    Waves(least=(2,), most=(3,))
     """
 
     least: tuple[int, ...]
@@ -44,6 +53,18 @@ class Proposer(Protocol):
 
     It may have an attribute ``randomness`` ("common" or "independent") where it only makes sense
     with one of them.
+
+    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> class AlsoTheLast:  # the value in force, and the last of the grid
+    ...     def propose(self, known, rng):
+    ...         both = [known.current, known.space.grid()[-1]]
+    ...         return [] if known.tries else list(dict.fromkeys(both))
+    ...     def waves(self, space, current): return Waves(least=(1,), most=(2,))
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.2, 0.5]}, criterion=lowest("loss"),
+    ...                              adapt_every=2, try_for=1, proposer=AlsoTheLast())
+    >>> [len(round_.tries) for round_ in adapter.run(4)]
+    [2, 1]
     """
 
     def propose(self, known: Known, rng: np.random.Generator) -> Sequence[Candidate]:

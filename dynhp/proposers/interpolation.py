@@ -125,7 +125,7 @@ def scaled_axis(space: Space, name: str) -> ScaledAxis:
 
 
 def peak_of(tries: Sequence[Try], name: str, axis: ScaledAxis) -> float | None:
-    """Where the parabola through the first three tries peaks, None where it does not inside.
+    """The peak of the parabola through the first three tries, None where it has none between them.
 
     >>> space = Space({"x": [0.0, 0.5, 1.0]})
     >>> tries = [Try(candidate=Candidate({"x": x}), series=(), epochs=1, score=-(x - 0.4) ** 2)

@@ -70,7 +70,14 @@ def html_report(
 
 
 def write_html(path: str | os.PathLike[str], page: str) -> None:
-    """Write the page whole or not at all."""
+    """Write the page whole or not at all.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_html(Path(folder, "run.html"), html_report([], title="Demo"))
+    ...     [file.name for file in Path(folder).iterdir()]
+    ['run.html']
+    """
     target = Path(path)
     write_texts(target.parent, {target.name: page})
 

@@ -17,6 +17,9 @@ class Luck:
     """How many changes of value there were, and how many gained more than twice the noise.
 
     ``noise`` is the standard deviation of a paired difference, 0 where it cannot be estimated.
+
+    >>> print(Luck(rounds=10, changes=4, clear=3, noise=0.02))
+    The value changed in 4 of 10 rounds. In 3 of these the gain was above twice the noise (0.02).
     """
 
     rounds: int

@@ -112,7 +112,7 @@ def shown(stream: TextIO | None = None) -> Callable[[CampaignProgress], None]:
 
 
 def _lines(out: TextIO, *, last: int) -> Callable[[int, str], None]:
-    """Print a line where another step is reached than that of the line before."""
+    """Print a line when the step differs from that of the line before."""
 
     def line(step: int, text: str) -> None:
         nonlocal last

@@ -1,10 +1,12 @@
-"""Tables of plain text, for a terminal."""
+"""Tables of plain text, for a terminal, and as CSV, for programs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Iterable, Sequence
 
-__all__ = ["text_table"]
+__all__ = ["csv_table", "text_table"]
 
 
 def text_table(rows: Sequence[Sequence[str]], *, right: bool = False) -> str:
@@ -28,3 +30,17 @@ def text_table(rows: Sequence[Sequence[str]], *, right: bool = False) -> str:
         for row in rows
     )
     return "\n".join(line.rstrip() for line in lines)
+
+
+def csv_table(rows: Iterable[Iterable[object]]) -> str:
+    r"""Write rows of values as CSV with plain line ends; None is an empty cell.
+
+    Args:
+        rows: the headings, then the values of each row.
+
+    >>> csv_table([("seed", "AUC"), (10, 0.97), (11, None)])
+    'seed,AUC\n10,0.97\n11,\n'
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()

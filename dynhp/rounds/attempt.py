@@ -63,7 +63,7 @@ class TryLog:
         This is the one loop of a try, wherever it is carried out. ``measure`` trains the epoch and
         returns its metrics; where the caller trains it between two steps, it returns those. An
         exception that it raises, or a watched metric that is not finite, fails the try: no epoch
-        follows. A broken contract (``DynhpError``) is no failed try: it ends the run.
+        follows. A broken contract (``DynhpError``) is not a failed try: it ends the run.
         """
         watch = self._job.watch
         for number in range(1, self._job.epochs + 1):

@@ -17,6 +17,9 @@ class Job:
     """What to train from where: one candidate, ``epochs`` epochs, starting at ``origin``.
 
     ``seed`` reseeds the trainer first; the metrics in ``watch`` must stay finite.
+
+    >>> Job(origin=0, candidate=Candidate({"lr": 0.1}), epochs=2, watch=("loss",)).epochs
+    2
     """
 
     origin: State
@@ -31,7 +34,15 @@ class Outcome:
     """What came of a job: metrics per epoch, the epochs begun, and an error where it failed.
 
     ``keep()`` hands out the state at the end; call it before the next outcome is asked for.
-    ``in_place`` tells that the main line's own trainer is in that state until then.
+    ``in_place`` says that the main line's own trainer is in that state until then.
+
+    >>> from dynhp import Serial
+    >>> from dynhp.testing import Quadratic
+    >>> trainer = Quadratic()
+    >>> job = Job(origin=trainer.get_state(), candidate=Candidate({"lr": 0.5}), epochs=2)
+    >>> [outcome] = Serial().run(trainer, [job], at=UNKNOWN_STATE)
+    >>> outcome.series, outcome.keep()
+    (({'loss': 0.125}, {'loss': 0.03125}), 0.25)
     """
 
     series: tuple[Metrics, ...]
@@ -54,7 +65,21 @@ UNKNOWN_STATE: Final = _UnknownState()
 
 @runtime_checkable
 class Executor(Protocol):
-    """Carries out the jobs of a round. It sees candidates and opaque origins, never scores."""
+    """Carries out the jobs of a round. It sees candidates and opaque origins, never scores.
+
+    >>> from dynhp import DynamicGridAdapter, Serial, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> class Verbose:  # as Serial does, and prints
+    ...     def run(self, trainer, jobs, *, at):
+    ...         for job, outcome in zip(jobs, Serial().run(trainer, jobs, at=at)):
+    ...             print(job.candidate, outcome.series)
+    ...             yield outcome
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.5, 3.0]}, criterion=lowest("loss"),
+    ...                              adapt_every=2, try_for=1, executor=Verbose())
+    >>> round_ = adapter.step()
+    Candidate(lr=0.5) ({'loss': 0.125},)
+    Candidate(lr=3.0) ({'loss': 2.0},)
+    """
 
     def run(self, trainer: Trainer, jobs: Sequence[Job], *, at: State) -> Iterator[Outcome]:
         """Yield one outcome per job, in the order of the jobs.
@@ -67,7 +92,7 @@ class Executor(Protocol):
 
 @runtime_checkable
 class CompletesAnyOrder(Protocol):
-    """Optional: an executor that hands out outcomes as they end, which campaigns prefer."""
+    """Optional: an executor that hands out outcomes as they end, which suits campaigns better."""
 
     def as_completed(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Outcome]]:
         """Yield the place of each job and its outcome, the first to end first."""
@@ -79,7 +104,7 @@ class Closes(Protocol):
     """Optional: an executor with something to end, as after Ctrl-C; a wrapper passes it on."""
 
     def close(self) -> None:
-        """End it; the next run starts anew."""
+        """End it; the next run starts again."""
         ...
 
 

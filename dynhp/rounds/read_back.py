@@ -76,7 +76,7 @@ def _number(name: str, value: Any) -> float:
 
 def _float(name: str, value: Any) -> float:
     try:
-        if not isinstance(value, str):  # "0.5" is no number, though float() reads it
+        if not isinstance(value, str):  # "0.5" is not a number, though float() reads it
             return float(value)
     except (TypeError, ValueError, OverflowError):
         pass

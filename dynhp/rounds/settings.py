@@ -15,7 +15,8 @@ from dynhp._checks import (
     require_trainer,
     require_word,
 )
-from dynhp.criteria import Criterion, metrics_of
+from dynhp.criteria import Criterion
+from dynhp.criteria.contract import metrics_of
 from dynhp.errors import ContractError, MetricError, SettingsError, nearest
 from dynhp.proposers import Proposer
 from dynhp.records import Candidate, History, Value

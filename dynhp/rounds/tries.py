@@ -60,7 +60,7 @@ class StageRun:
     outcomes_taken: int = 0
 
     def jobs(self) -> list[Job]:
-        """What to train from where; made anew each time, so that no state is held for longer."""
+        """What to train from where; made again each time, so that no state is held for longer."""
         return [
             Job(
                 origin=running.state,

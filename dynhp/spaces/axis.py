@@ -12,7 +12,21 @@ from dynhp.records import Value
 
 @runtime_checkable
 class Axis(Protocol):
-    """Where one hyperparameter's values lie. Every value it gives out is one that it admits."""
+    """Where one hyperparameter's values lie. Every value it gives out is one that it admits.
+
+    >>> from dynhp import Neighbors, Space
+    >>> class EvenSizes:
+    ...     def grid(self): return (2, 4, 6, 8)
+    ...     def start(self): return 4
+    ...     def neighbors(self, value, radius=1):
+    ...         return tuple(near for near in self.grid() if 0 < abs(near - value) <= 2 * radius)
+    ...     def admits(self, value): return value in self.grid()
+    ...     def cast(self, value): return int(value)
+    ...     def draw(self, rng): return int(rng.choice(self.grid()))
+    >>> space = Space({"heads": EvenSizes()})
+    >>> space.neighbors(space.start())
+    (Candidate(heads=2), Candidate(heads=6))
+    """
 
     def grid(self) -> tuple[Value, ...]:
         """The values that a full grid tries, in order, without repeats."""
@@ -41,7 +55,15 @@ class Axis(Protocol):
 
 @runtime_checkable
 class ScaledAxis(Axis, Protocol):
-    """An axis of numbers with a scale, 0 at one end and 1 at the other, to move along freely."""
+    """An axis of numbers with a scale, 0 at one end and 1 at the other, to move along freely.
+
+    ``Interpolation`` needs one, because its candidates can lie between grid values.
+
+    >>> from dynhp import Float
+    >>> axis = Float(0.01, 1.0, log=True, points=3)
+    >>> axis.grid(), axis.step(), axis.position(0.1), axis.at(0.5)
+    ((0.01, 0.1, 1.0), 0.5, 0.5, 0.1)
+    """
 
     @property
     def scaled(self) -> bool:

@@ -59,7 +59,7 @@ class Ordered:
         return self.values[(len(self.values) - 1) // 2]  # type: ignore[no-any-return]
 
     def neighbors(self, value: Value, radius: int = 1) -> tuple[Value, ...]:
-        """The values listed up to ``radius`` places before and after; both ends are ends."""
+        """The values listed up to ``radius`` places before and after; there is no wrap-around."""
         index = self.position(value) / self.step()
         low, high = math.ceil(index - 1e-9), math.floor(index + 1e-9) + 1
         return self.values[max(0, low - radius) : low] + self.values[high : high + radius]

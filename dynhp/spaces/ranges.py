@@ -103,7 +103,7 @@ class Float:
         return position_of(value, self.low, self.high, log=self.log)
 
     def at(self, position: float) -> float:
-        """The value at a position of the scale; grid values are met exactly."""
+        """The value at a position of the scale; grid values are exact."""
         index = position * (self.points - 1)
         whole = round(index)
         return self._point(whole if abs(index - whole) < 1e-9 else index)

@@ -31,7 +31,7 @@ def run_with_checkpoints(
     resume: WhetherToResume = "allow",
     on_checkpoint_error: OnError = "stop",
 ) -> History:
-    """Run until the main line has that many epochs, or go on with a run that was broken off.
+    """Run until the main line has that many epochs, or go on with a run that was interrupted.
 
     The same call in a new process goes on where the old one was, even in the middle of a round.
 
@@ -42,7 +42,8 @@ def run_with_checkpoints(
         every: how many rounds lie between checkpoints.
         keep: how many checkpoints are kept, the newest.
         journal: a file for ``Journal``, if wanted.
-        resume: whether a saved run may (``"allow"``), ``"must"`` or must ``"never"`` be there.
+        resume: ``"allow"`` a saved run in the folder, or demand one (``"must"``) or none
+            (``"never"``).
         on_checkpoint_error: ``"stop"`` where a checkpoint cannot be written, or ``"warn"``.
 
     >>> import tempfile
@@ -124,14 +125,15 @@ def checkpoints(
     """Save whatever the adapter does inside, after going on from what is saved there already.
 
     For runs that are driven by hand: ``rounds``, ``step``, or the ``adapter`` of a loop, of which
-    whole rounds are saved. Callbacks with an output that can be cut back (``Journal``) are.
+    whole rounds are saved. The output of a ``Journal`` is cut back to what is saved.
 
     Args:
         folder: where the run is saved.
         adapter: what runs; newly made, with the settings of the run that is saved, if one is.
         every: how many rounds lie between checkpoints.
         keep: how many checkpoints are kept, the newest.
-        resume: whether a saved run may (``"allow"``), ``"must"`` or must ``"never"`` be there.
+        resume: ``"allow"`` a saved run in the folder, or demand one (``"must"``) or none
+            (``"never"``).
         on_error: ``"stop"`` where a checkpoint cannot be written, or ``"warn"``.
 
     >>> import tempfile

@@ -20,7 +20,7 @@ __all__ = ["locked", "remove", "sync_folder", "write_atomically", "write_texts"]
 
 T = TypeVar("T")
 
-_HELD: set[Path] = set()  # by this process, to which its own locks are no obstacle
+_HELD: set[Path] = set()  # by this process, which its own locks do not stop
 
 
 @contextmanager

@@ -48,7 +48,7 @@ class CheckpointFolder:
         return next(self.whole(is_sound), None)
 
     def whole(self, is_sound: Callable[[Any], bool]) -> Iterator[SavedRun]:
-        """All that are whole, newest first; damaged ones are put aside, with a warning."""
+        """All that are whole, newest first; damaged ones are renamed, with a warning."""
         reasons, any_whole = [], False
         for rounds in self._numbers():
             path = self._checkpoint(rounds)
@@ -57,7 +57,7 @@ class CheckpointFolder:
             except DamagedFile as damage:
                 reasons.append(f"{path.name}: {damage}")
                 logging.getLogger("dynhp").warning(
-                    f"{path} is damaged ({damage}); it is put aside and the one before it is used"
+                    f"{path} is damaged ({damage}); it is renamed and the one before it is used"
                 )
                 with suppress(OSError):
                     os.replace(path, path.with_suffix(".damaged"))

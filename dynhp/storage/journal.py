@@ -16,12 +16,7 @@ from dynhp.records import Event, Round, RoundStarted, Try
 from dynhp.rounds.plain import round_to_plain, try_to_plain
 from dynhp.storage.codecs.json_text import json_line
 from dynhp.storage.files import sync_folder
-from dynhp.storage.journal_reader import (
-    HEADER,
-    JournalContent,
-    history_from_journal,
-    read_journal,
-)
+from dynhp.storage.journal_reader import HEADER, JournalContent, history_from_journal, read_journal
 
 __all__ = ["Journal", "JournalContent", "history_from_journal", "read_journal"]
 

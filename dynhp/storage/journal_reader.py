@@ -24,7 +24,7 @@ class JournalContent:
 
     history: History
     unfinished: tuple[Try, ...]
-    torn: bool  # whether the last line was broken off, and is left out
+    torn: bool  # whether the last line is incomplete, and is left out
 
 
 def history_from_journal(path: str | os.PathLike[str]) -> History:
@@ -86,7 +86,7 @@ class _JournalParser:
 
     def _round_started(self, line: Mapping[str, Any]) -> None:
         self._follows(line)
-        self.tries = []  # those of a round that was broken off
+        self.tries = []  # those of a round that was interrupted
 
     def _try(self, line: Mapping[str, Any]) -> None:
         self.tries.append(try_from_plain({"seconds": 0.0, **line}))

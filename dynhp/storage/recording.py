@@ -98,7 +98,7 @@ class RecordingExecutor:
             rest = self.inner.run(trainer, list(left), at=at)
             left.clear()
             for outcome in rest:
-                yield from self._recorded(*waiting.popleft(), outcome)
+                yield from self._recorded(waiting, outcome)
 
     def _find(self, place: TryPlace, request: TryRequest) -> FinishedTry | None:
         done = self._store.find(place)
@@ -111,7 +111,7 @@ class RecordingExecutor:
         return done
 
     def _recorded(
-        self, place: TryPlace, request: TryRequest, outcome: Outcome
+        self, waiting: deque[tuple[TryPlace, TryRequest]], outcome: Outcome
     ) -> Iterator[Outcome]:
         state: State = UNKNOWN_STATE
 
@@ -122,7 +122,9 @@ class RecordingExecutor:
 
         # Not in place: a state that may win must be taken out, because it is stored.
         yield replace(outcome, keep=keep, in_place=False)
-        # When the next outcome is asked for, this one has been kept or dropped.
+        # When the next outcome is asked for, this one has been kept or dropped (or, where it is one
+        # too many, refused: so not before that).
+        place, request = waiting.popleft()
         kept = state is not UNKNOWN_STATE
         self._store.note(
             place,
@@ -153,9 +155,5 @@ def _replayed(place: TryPlace, done: FinishedTry) -> Outcome:
         return done.state
 
     return Outcome(
-        series=done.series,
-        epochs=done.epochs,
-        keep=keep,
-        error=done.error,
-        seconds=done.seconds,
+        series=done.series, epochs=done.epochs, keep=keep, error=done.error, seconds=done.seconds
     )

@@ -1,4 +1,4 @@
-"""The laws of trainers and executors, and toys to test with; imports adapter and below."""
+"""The laws of trainers and executors, and toys to test with; imports loops and below."""
 
 from dynhp.testing.difference import difference
 from dynhp.testing.laws import LAWS, LawReport, Verdict, check_trainer, trainer_checks, verdicts

@@ -8,7 +8,8 @@ from typing import Literal
 
 from dynhp._checks import require_count, require_criterion
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.criteria import Criterion, score
+from dynhp.criteria import Criterion
+from dynhp.criteria.contract import score
 from dynhp.errors import ContractError, DynhpError, SettingsError
 from dynhp.planning.budget import Cost, spent
 from dynhp.planning.schedule import Segment, follow
@@ -20,7 +21,26 @@ __all__ = ["Delivery", "Shadow"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What a run with a shadow delivered, and what it cost."""
+    """What a run with a shadow delivered, and what it cost.
+
+    Attributes:
+        delivered: which of the two lines.
+        adapted: the rounds of the adapted line.
+        shadow: the rounds of the unadapted line.
+        adapted_score: what the adapted line is worth at its end, nan where it failed.
+        shadow_score: the same of the shadow.
+        cost: the epochs of both lines.
+        adapted_error: why the adapted line failed, None where it did not.
+        shadow_error: the same of the shadow.
+
+    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
+    ...                              adapt_every=2, try_for=1, initial={"lr": 0.1})
+    >>> delivery = Shadow(adapter, criterion=lowest("loss")).run(2)
+    >>> delivery.delivered, round(delivery.adapted_score, 3), round(delivery.shadow_score, 3)
+    ('adapted', -0.031, -0.328)
+    """
 
     delivered: Literal["adapted", "shadow"]
     adapted: History

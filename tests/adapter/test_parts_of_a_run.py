@@ -15,7 +15,7 @@ from dynhp import (
     lowest,
     phased,
 )
-from dynhp.criteria import score
+from dynhp.criteria.contract import score
 from dynhp.errors import ContractError, MetricError, SettingsError
 from dynhp.proposers import Known
 from dynhp.records import Candidate, Progress

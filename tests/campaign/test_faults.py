@@ -19,7 +19,7 @@ from dynhp.executors import Processes
 from tests.support.campaigning import Reaper, fated, noted, once, picky, scored, serial, slow
 
 ROOT = Path(__file__).resolve().parents[2]
-LOST = "WorkerLost: its worker was lost 2 times, at last in epoch 1: "
+LOST = "WorkerLost: its worker was lost 2 times, last in epoch 1: "
 WANTED = "which JSON cannot carry; make it a number, a string, a list or a mapping with names"
 FAILED = {
     "raises": "ValueError: no luck",

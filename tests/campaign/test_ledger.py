@@ -121,7 +121,7 @@ def test_every_part_of_a_file_is_mended(notes: Path, tmp_path: Path) -> None:
         (lambda line: line.replace(b'"seconds"', b'"minutes"'), r"line 2 of .*\('seconds'\)"),
         (lambda line: line.replace(b'"result"', b'"outcome"'), r"line 2 of .*\('error'\)"),
         (lambda line: line.replace(b'{"seed":0}', b"7"), "line 2 of .*'int' object is not"),
-        (lambda line: line.replace(b'"seen":0', b'"seen":NaN'), "NaN is no JSON"),
+        (lambda line: line.replace(b'"seen":0', b'"seen":NaN'), "NaN is not JSON"),
         (lambda line: b"[1,2]", "line 2 of .*: '.1,2.'; remove the line to carry out its run"),
         (lambda line: b"\0" * 40, "line 2 of .*cannot be read"),
         (lambda line: b"", "line 2 of .*cannot be read"),

@@ -183,7 +183,7 @@ def test_a_job_given_to_a_dying_worker_has_lost_nothing(
     assert outcome.error == (
         None
         if survives
-        else "WorkerLost: its worker was lost 1 times, at last in epoch 0: it was killed by SIGKILL"
+        else "WorkerLost: its worker was lost 1 times, last in epoch 0: it was killed by SIGKILL"
     )
 
 

@@ -135,7 +135,7 @@ def test_a_lost_try_is_repeated_and_fails_in_the_end(
     always = carried_out(executor, folder, fate, 99)
     assert always[1][1:3] == (
         2,
-        f"WorkerLost: its worker was lost {RETRIES + 1} times, at last in epoch 2: {why}",
+        f"WorkerLost: its worker was lost {RETRIES + 1} times, last in epoch 2: {why}",
     )
     assert always[1][0] == ()
     assert difference(expected[:1] + expected[2:], always[:1] + always[2:]) is None

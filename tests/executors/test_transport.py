@@ -70,7 +70,7 @@ def test_a_worker_that_is_gone_is_replaced(
     monkeypatch.setattr(LeavesOnce, "times", 1)
     lost = outcomes(partial(threads, LeavesOnce), retries=0)[1]
     assert lost.error == (
-        "WorkerLost: its worker was lost 1 times, at last in epoch 1: its thread has ended"
+        "WorkerLost: its worker was lost 1 times, last in epoch 1: its thread has ended"
     )
 
 

@@ -178,20 +178,20 @@ def test_a_loop_that_is_left_in_the_middle_answers_no_more() -> None:
 def test_a_telling_trainer_has_the_powers_of_the_one_inside_and_no_more() -> None:
     """A loop uses the trainer itself, and tells when an epoch begins all the same."""
 
-    class Bare(NoisyQuadratic):
+    class BareTrainer(NoisyQuadratic):
         reseed = None  # type: ignore[assignment]
 
         def __repr__(self) -> str:
-            return "Bare()"
+            return "BareTrainer()"
 
     seeded = Train(0, job(None, seed=1), pickle.dumps(NoisyQuadratic().get_state()))
     *begun, report = loop_of(NoisyQuadratic()).answers(seeded)
     assert begun == [Began(0), Began(1), Began(2)]
     assert isinstance(report, TryReport)
-    raised = last(loop_of(Bare()), seeded)
+    raised = last(loop_of(BareTrainer()), seeded)
     assert isinstance(raised, Raised)
     assert isinstance(raised.error, SettingsError)
-    assert "needs a trainer with reseed(seed), got Bare()" in str(raised.error)
+    assert "needs a trainer with reseed(seed), got BareTrainer()" in str(raised.error)
 
 
 class MortalParent:

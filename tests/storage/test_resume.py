@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 import dynhp.storage.files
 from dynhp import adapt, lowest
-from dynhp.errors import CheckpointError, SettingsError
+from dynhp.errors import CheckpointError, ContractError, SettingsError
 from dynhp.executors import Serial
 from dynhp.records import Candidate
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
@@ -21,6 +22,7 @@ from dynhp.storage.codecs import encode
 from dynhp.storage.journal import Journal, history_from_journal
 from dynhp.storage.recording import FinishedTry, RecordingExecutor, TryPlace, TryRequest
 from dynhp.testing import NoisyQuadratic, Quadratic
+from dynhp.trainer import Trainer
 from tests.support.killing import Killed
 from tests.support.resuming import (
     CASES,
@@ -300,6 +302,16 @@ def test_another_job_than_the_one_noted_is_refused() -> None:
     )
     with pytest.raises(CheckpointError, match=r"try 1 in stage 0 of round 7 was .*0\.2.*0\.3"):
         outcomes(store, 0.1, 0.3)
+
+
+def test_an_outcome_too_many_is_refused_as_without_a_store(tmp_path: Path) -> None:
+    class OneTooMany:
+        def run(self, trainer: Trainer, jobs: Sequence[Job], *, at: Any) -> Iterator[Outcome]:
+            yield from Serial().run(trainer, [*jobs, jobs[0]], at=at)
+
+    adapter = adapter_of(Quadratic(), {"executor": OneTooMany()})
+    with pytest.raises(ContractError, match="an executor gave more outcomes than its 4 jobs"):
+        run_with_checkpoints(adapter, EPOCHS, checkpoint=tmp_path)
 
 
 def test_a_state_that_was_not_kept_is_never_made_up() -> None:

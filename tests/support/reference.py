@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.criteria import lowest, metrics_of
+from dynhp.criteria import lowest
+from dynhp.criteria.contract import metrics_of
 from dynhp.errors import AllTriesFailed
 from dynhp.proposers import FullGrid, Known
 from dynhp.records import Candidate, Metrics, Progress, Round, Try

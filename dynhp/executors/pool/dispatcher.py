@@ -92,7 +92,7 @@ class Dispatcher:
         packed = self._packed[number]
         if isinstance(packed, Raised):
             raise packed.again()
-        return self._pool.load(packed)
+        return self._pool.transport.load(packed.state)
 
     def _assign(self, *, ahead: bool) -> None:
         """Give jobs to workers for as long as there are both."""
@@ -131,8 +131,6 @@ class Dispatcher:
                 heapq.heappush(self._waiting, number)
             return
         epochs = lost.epochs or 0
-        error = (
-            f"WorkerLost: its worker was lost {times} times, at last in epoch {epochs}: {lost.why}"
-        )
+        error = f"WorkerLost: its worker was lost {times} times, last in epoch {epochs}: {lost.why}"
         self._reports.setdefault(number, TryReport((), epochs, error, 0.0))
         self._packed[number] = Raised(ContractError(f"there is no state to keep: {error}"), "")

@@ -92,7 +92,7 @@ class WorkerHandle:
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back: a worker just started must be known before anything is broken off."""
+    """Hold Ctrl-C back: a worker just started must be known before anything is interrupted."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return

@@ -18,6 +18,11 @@ class Train(NamedTuple):
     """Carry out this job, from this origin or, where that is None, from the last one sent.
 
     ``wanted`` are the jobs whose end states may still be asked for: the others are dropped.
+
+    >>> from dynhp.records import Candidate
+    >>> job = Job(origin=None, candidate=Candidate({"lr": 0.1}), epochs=2)
+    >>> Train(number=3, job=job, origin=b"packed").wanted
+    ()
     """
 
     number: int
@@ -27,17 +32,31 @@ class Train(NamedTuple):
 
 
 class Pack(NamedTuple):
-    """Hand out the state at the end of this job."""
+    """Hand out the state at the end of this job.
+
+    >>> Pack(number=3)
+    Pack(number=3)
+    """
 
     number: int
 
 
 class Forget(NamedTuple):
-    """Drop all states that were set aside; this is not answered."""
+    """Drop all states that were set aside; this is not answered.
+
+    >>> from dynhp.executors.pool.worker import WorkerLoop
+    >>> from dynhp.testing import Quadratic
+    >>> list(WorkerLoop(Quadratic(), pack=pickle.dumps, load=pickle.loads).answers(Forget()))
+    []
+    """
 
 
 class Ready(NamedTuple):
-    """The trainer is built."""
+    """The trainer is built: the first answer of a worker.
+
+    >>> Ready()
+    Ready()
+    """
 
 
 class Began(NamedTuple):
@@ -71,7 +90,12 @@ class WorkerTraceback(Exception):
 
 
 class Raised(NamedTuple):
-    """An exception that would have ended the run in one process too."""
+    """An exception that would have ended the run in one process too.
+
+    >>> raised = Raised.of(KeyError("lr"))
+    >>> repr(raised.again()), repr(raised.error.__cause__)[:15]
+    ("KeyError('lr')", 'WorkerTraceback')
+    """
 
     error: BaseException
     trace: str
@@ -93,7 +117,11 @@ class Raised(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """The worker is gone; no worker sends this, the main process makes it."""
+    """The worker is gone; no worker sends this, the main process makes it.
+
+    >>> Lost("it was killed by SIGKILL", epochs=1).by_itself
+    False
+    """
 
     why: str
     epochs: int | None = None  # begun of its job; None: that never arrived
@@ -119,6 +147,10 @@ def _like(error: BaseException) -> BaseException:
 
 
 Request: TypeAlias = Train | Pack | Forget
+"""What a worker can be asked for."""
+
 Answer: TypeAlias = Ready | Began | TryReport | Packed | Raised
+"""What a worker can answer."""
+
 News: TypeAlias = TryReport | Raised | Packed | Lost
 """What a dispatcher wants to know of a job."""

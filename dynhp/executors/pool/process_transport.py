@@ -26,7 +26,7 @@ LOOK_UP = 1.0  # seconds between two looks whether the main process is still the
 
 
 class Weighed(NamedTuple):
-    """A worker's state has pieces of these sizes: which segment shall they be put into?"""
+    """A worker's state has pieces of these sizes: which segment do they go into?"""
 
     sizes: tuple[int, ...]
 
@@ -132,7 +132,7 @@ class ProcessTransport:
         self.segments.release_all()
 
     def report_slow_start(self, seconds: float) -> None:
-        """Tell the logger."""
+        """Warn through the logger."""
         logging.getLogger("dynhp").warning(
             "Processes: make_trainer has been building a trainer in a worker for %g s, and may "
             "take for ever; with time_limit= that would be an error",

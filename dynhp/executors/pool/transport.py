@@ -25,7 +25,25 @@ __all__ = ["Channel", "Transport"]
 
 
 class Channel(Protocol):
-    """The way to one worker."""
+    """The way to one worker.
+
+    >>> import pickle
+    >>> from collections import deque
+    >>> from dynhp.executors.pool import Ready, WorkerLoop, build_trainer
+    >>> from dynhp.testing import Quadratic
+    >>> class Local:  # the "worker" is an object of this process
+    ...     def __init__(self, factory):
+    ...         trainer = build_trainer(factory)
+    ...         self.loop = WorkerLoop(trainer, pack=pickle.dumps, load=pickle.loads)
+    ...         self.answers = deque([Ready()])
+    ...     def send(self, request): self.answers.extend(self.loop.answers(request))
+    ...     def receive(self): return self.answers.popleft()
+    ...     def is_alive(self): return True
+    ...     def close(self): pass
+    ...     def end(self, patience): return Lost("it was ended")
+    >>> Local(pickle.dumps(Quadratic)).receive()
+    Ready()
+    """
 
     def send(self, request: Request) -> None:
         """Send a request without waiting; may raise ``OSError`` where the worker is gone.
@@ -61,7 +79,27 @@ C = TypeVar("C", bound=Channel)
 
 
 class Transport(Protocol[C]):
-    """Starts workers, waits for their answers, and moves states to them and back."""
+    """Starts workers, waits for their answers, and moves states to them and back.
+
+    >>> import pickle
+    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> from dynhp.executors.pool import PooledExecutor
+    >>> from dynhp.executors.pool.process_transport import ProcessTransport
+    >>> from dynhp.testing import Quadratic
+    >>> class Counted:  # the processes of this machine, and how many were started
+    ...     name, start_hint, remote, started = "Counted", "see above", False, 0
+    ...     def __init__(self, factory):
+    ...         self.processes = ProcessTransport(factory)
+    ...     def start(self):
+    ...         Counted.started += 1
+    ...         return self.processes.start()
+    ...     def __getattr__(self, name): return getattr(self.processes, name)  # all the rest
+    >>> with PooledExecutor(lambda: Counted(pickle.dumps(Quadratic)), workers=1) as executor:
+    ...     adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
+    ...                                  adapt_every=2, try_for=1, executor=executor)
+    ...     adapter.run(4)[-1].candidate, Counted.started
+    (Candidate(lr=0.5), 1)
+    """
 
     @property
     def name(self) -> str:

@@ -34,6 +34,15 @@ class WorkerLoop:
 
     ``pack`` and ``load`` are those of the transport, on this side: ``pack`` makes of a state what
     the main process loads, ``load`` takes what the main process has packed.
+
+    >>> from dynhp.records import Candidate
+    >>> from dynhp.rounds.jobs import Job
+    >>> from dynhp.testing import Quadratic
+    >>> loop = WorkerLoop(Quadratic(), pack=pickle.dumps, load=pickle.loads)
+    >>> job = Job(origin=None, candidate=Candidate({"lr": 0.5}), epochs=2)
+    >>> *begun, report = loop.answers(Train(number=0, job=job, origin=pickle.dumps(1.0)))
+    >>> begun, report.series
+    ([Began(epochs=0), Began(epochs=1), Began(epochs=2)], ({'loss': 0.125}, {'loss': 0.03125}))
     """
 
     def __init__(
@@ -91,9 +100,9 @@ class WorkerLoop:
 def build_trainer(factory: bytes) -> Trainer:
     """The trainer that a pickled ``make_trainer`` builds.
 
-    >>> from dynhp.testing import NoisyQuadratic
-    >>> type(build_trainer(pickle.dumps(NoisyQuadratic))).__name__
-    'NoisyQuadratic'
+    >>> from dynhp.testing import Quadratic
+    >>> build_trainer(pickle.dumps(Quadratic)).metrics()
+    {'loss': 0.5}
     """
     try:
         make = pickle.loads(factory)

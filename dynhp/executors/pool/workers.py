@@ -40,9 +40,8 @@ class WorkerPool:
 
     A trainer stays in the state of its last job. To run ahead its worker sets that state aside, in
     its own memory, and hands it out between two jobs: a state that is wanted of a busy worker
-    comes after a job that has to be done anyway. An origin that several jobs share is packed once,
-    and stays with the workers that have it; one of a single job, as in the later stages of a
-    race, is packed for that job and released with its report.
+    comes after a job that has to be done anyway. An origin that several jobs share is packed once
+    and stays with the workers that have it; that of a single job is released with its report.
     """
 
     def __init__(
@@ -120,7 +119,7 @@ class WorkerPool:
         """What to send to a worker that starts from there; None where it has that origin."""
         if worker.origin is origin:
             return None
-        if self._jobs_from[id(origin)] < min(2, self._jobs_from.total()):
+        if self._jobs_from[id(origin)] == 1 < len(self._jobs_from):
             worker.origin, worker.lent = UNKNOWN_STATE, self._pack(origin)
             return worker.lent
         if id(origin) not in self._packed:
@@ -141,10 +140,6 @@ class WorkerPool:
         if worker is not None and worker.request is None:
             worker.ask(Pack(number))
         return worker is not None
-
-    def load(self, packed: Packed) -> State:
-        """The state, as the caller's own."""
-        return self.transport.load(packed.state)
 
     def release(self, number: int, packed: Packed | Raised | None) -> None:
         """The end of a job is not needed any longer; its worker drops the state later."""
@@ -167,15 +162,14 @@ class WorkerPool:
                 self._settle(worker, answer)
             if number is not None:
                 yield number, answer
-            elif isinstance(answer, Packed):  # released before it came: keep() was broken off
+            elif isinstance(answer, Packed):  # released before it came: keep() was interrupted
                 self.transport.release(answer.state)
 
     def _answers(self) -> list[tuple[WorkerHandle, Answer | Lost]]:
         """The next answer of each worker that has one, and workers that are lost."""
         expected = [each for each in self.workers if each.request is not None or not each.ready]
-        answered = self.transport.wait(
-            [worker.channel for worker in expected], self._seconds_to_wait(expected)
-        )
+        channels = [worker.channel for worker in expected]
+        answered = self.transport.wait(channels, self._seconds_to_wait(expected))
         answers = []
         for worker in expected:
             # What has been answered counts, however late it is received: limits come second.
@@ -246,7 +240,6 @@ class WorkerPool:
             worker.channel.close()  # all at once, then wait for each
         self._end(self.workers, PATIENCE)
         self._packed.clear()
-        self.transport.release_all()
         self.transport.close()
         atexit.unregister(self.close)
 

@@ -6,19 +6,11 @@ import reprlib
 from typing import Any
 
 import numpy as np
+from numpy.random import MT19937, PCG64, PCG64DXSM, SFC64, Philox
 
 __all__ = ["KINDS", "from_plain"]
 
-KINDS = {
-    kind.__name__: kind
-    for kind in (
-        np.random.MT19937,
-        np.random.PCG64,
-        np.random.PCG64DXSM,
-        np.random.Philox,
-        np.random.SFC64,
-    )
-}
+KINDS = {kind.__name__: kind for kind in (MT19937, PCG64, PCG64DXSM, Philox, SFC64)}
 
 # numpy does not check a position, and reads its memory there.
 _HIGHEST = {

@@ -67,7 +67,7 @@ class Decoder:
             return node
         self._depth += 1
         if self._depth > 3 * MOST_LEVELS:
-            raise ValueError("things lie in it at more levels than can be stored")
+            raise ValueError("it is nested more deeply than can be stored")
         before = self._weight
         tag, value = self._container(node)
         self._depth -= 1
@@ -115,10 +115,10 @@ class Decoder:
         axes = order if type(order) is list else list(range(len(shape)))
         known = sorted(axes) == list(range(len(shape))) if axes is order else order in ("C", "F")
         if not sound or not dtype.itemsize or not known:
-            raise ValueError(f"no array is like {parts!r}"[:200])
+            raise ValueError(f"these parts describe no array: {parts!r}"[:200])
         buffer = self._take(place)
         if math.prod(shape) * dtype.itemsize != len(buffer):
-            raise ValueError(f"{len(buffer)} bytes are no array of {name} of shape {shape}"[:200])
+            raise ValueError(f"{len(buffer)} bytes are not an array of {name}, shape {shape}"[:200])
         if axes is not order:
             return np.ndarray(shape, dtype, buffer=buffer, order=order)
         turned = np.ndarray([shape[axis] for axis in axes], dtype, buffer=buffer)
@@ -173,5 +173,5 @@ def _scalar(parts: Any) -> Any:
     name, text = _list(parts)
     dtype, raw = _dtype(name), bytearray.fromhex(text)
     if len(raw) != dtype.itemsize:
-        raise ValueError(f"{len(raw)} bytes are no {name}")
+        raise ValueError(f"{len(raw)} bytes are not a value of type {name}")
     return np.ndarray((), dtype, buffer=raw)[()]

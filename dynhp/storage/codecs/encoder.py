@@ -36,7 +36,7 @@ class _Encoded(NamedTuple):
 
 
 class Encoder:
-    """Turns one state into nodes of JSON, with its large parts put aside as buffers."""
+    """Turns one state into nodes of JSON, with its large parts as buffers."""
 
     def __init__(self) -> None:
         self.buffers: list[Buffer] = []
@@ -46,17 +46,17 @@ class Encoder:
         self._views = Views()
         self._weight = self._shared = 0
         self._encoders: Mapping[type, Callable[[Any], Any]] = {
-            type(None): _as_it_is,
-            bool: _as_it_is,
+            type(None): lambda value: value,
+            bool: lambda value: value,
             int: _int,
             float: _float,
             complex: _complex,
             str: _str,
-            bytes: self._bytes,
-            bytearray: self._bytearray,
+            bytes: lambda value: {"$bytes": self._put(value)},
+            bytearray: lambda value: self._once(value, lambda: {"$bytearray": self._put(value)}),
             np.ndarray: self._array,
-            list: self._list,
-            tuple: self._tuple,
+            list: self._items,
+            tuple: lambda value: {"$tuple": self._items(value)},
             dict: self._dict,
         }
 
@@ -112,7 +112,7 @@ class Encoder:
 
     def _inside(self, value: Any, encode: Callable[[], Any]) -> Any:
         if id(value) in self._above:
-            raise CodecError(f"{self.where()} holds a thing that it is in itself; break the cycle")
+            raise CodecError(f"{self.where()} contains itself; break the cycle")
         if len(self._above) >= MOST_LEVELS:
             raise CodecError(
                 f"{self.where()} lies more than {MOST_LEVELS} levels deep; make the state flatter"
@@ -131,12 +131,8 @@ class Encoder:
             ) from failure
         return {"$codec": [codec.name, self.node(plain)]}
 
-    def _list(self, value: list[Any]) -> Any:
+    def _items(self, value: list[Any] | tuple[Any, ...]) -> Any:
         return self._inside(value, lambda: [self._at(i, item) for i, item in enumerate(value)])
-
-    def _tuple(self, value: tuple[Any, ...]) -> Any:
-        items = self._inside(value, lambda: [self._at(i, item) for i, item in enumerate(value)])
-        return {"$tuple": items}
 
     def _dict(self, value: dict[Any, Any]) -> Any:
         # JSON has names for keys; any other key is encoded as a value.
@@ -146,12 +142,6 @@ class Encoder:
             value, lambda: [[self._at(key, key), self._at(key, value[key])] for key in value]
         )
         return {"$dict": pairs}
-
-    def _bytes(self, value: bytes) -> Any:
-        return {"$bytes": self._put(value)}
-
-    def _bytearray(self, value: bytearray) -> Any:
-        return self._once(value, lambda: {"$bytearray": self._put(value)})
 
     def _array(self, value: np.ndarray[Any, Any]) -> Any:
         if not is_storable(value.dtype) or not value.dtype.itemsize:
@@ -189,10 +179,6 @@ def _order(value: np.ndarray[Any, Any]) -> Any:
         return "C" if value.flags.c_contiguous else "F"
     axes = sorted(range(value.ndim), key=lambda axis: -abs(value.strides[axis]))
     return {tuple(sorted(axes)): "C", tuple(sorted(axes)[::-1]): "F"}.get(tuple(axes), axes)
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
 
 
 def _int(value: int) -> Any:

@@ -49,12 +49,12 @@ def _int(digits: str) -> int:
 def _float(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
-        raise ValueError(f"{digits[:40]} is no finite number")
+        raise ValueError(f"{digits[:40]} is not a finite number")
     return value
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -26,10 +26,7 @@ MakeExecutor: TypeAlias = Callable[[Make], Executor]
 
 
 def check_executor(
-    make_executor: MakeExecutor,
-    *,
-    make_trainer: Make | None = None,
-    space: SpaceLike | None = None,
+    make_executor: MakeExecutor, *, make_trainer: Make | None = None, space: SpaceLike | None = None
 ) -> LawReport:
     """Demand that an executor gives what ``Serial`` gives, bit for bit; else raise ``LawBroken``.
 
@@ -103,7 +100,7 @@ def _check_tries(case: cases.TriesCase, executor: Executor) -> None:
         for wanted, outcome in zip(expected, seen, strict=True):
             _compare(wanted, outcome, "order" if _swapped(expected, outcome) else "tries")
         if end is not None:
-            break  # it ends there whatever is kept, and workers need not be started anew for that
+            break  # it ends there whatever is kept, and workers need not be started again for that
     if isinstance(executor, CompletesAnyOrder):
         _check_any_order(case, executor)
 

@@ -22,7 +22,7 @@ _CAUSE = {
     "state": "keep() hands out the state of another try, or of another moment",
     "live": "keep() hands out something that later tries write into",
     "origin": "a try writes into the state it starts from",
-    "raised": "an exception that ends the run is swallowed, or one is made up",
+    "raised": "an exception that ends the run is swallowed, or another is raised",
     "in place": "in_place is claimed though the main line's trainer is elsewhere",
     "run": "a state or an outcome reaches the adapter changed",
 }

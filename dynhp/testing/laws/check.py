@@ -112,7 +112,7 @@ def verdicts(
     another_process: bool = True,
     expected_failures: Mapping[str, str] = NONE,
 ) -> Iterator[Verdict]:
-    """Check one law after the other and give the verdict on each; a broken law is no exception.
+    """Check one law after the other and give the verdict on each; a broken law does not raise.
 
     The arguments are those of ``check_trainer``.
 

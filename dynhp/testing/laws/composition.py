@@ -10,7 +10,7 @@ from dynhp.trainer import State
 
 LAW = "composition"
 CAUSE = (
-    "train_k makes something anew in each call (an optimiser, a shuffled loader, a schedule over "
+    "train_k makes something new in each call (an optimiser, a shuffled loader, a schedule over "
     "its k epochs), or a metric averages over the epochs of a call"
 )
 

@@ -1,4 +1,4 @@
-"""Force: values have an effect, unknown names are refused, and the read-back tells the truth."""
+"""Force: values have an effect, unknown names are refused, and the read-back is true."""
 
 from __future__ import annotations
 

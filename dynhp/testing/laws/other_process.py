@@ -69,13 +69,9 @@ def carry_out(message: bytes) -> bytes:
     try:
         subject, starts = pickle.loads(payload)
     except Exception as error:
-        return pickle.dumps(
-            (
-                f"make or the state cannot be unpickled there ({error_line(error)}); "
-                "move them to a module",
-                [],
-            )
-        )
+        line = error_line(error)
+        reason = f"make or the state cannot be unpickled there ({line}); move them to a module"
+        return pickle.dumps((reason, []))
     traces = [_trace(subject, state, candidate) for state, candidate in starts]
     try:
         return pickle.dumps(("", traces))

@@ -18,7 +18,7 @@ CAUSE = (
 
 
 def check(subject: Subject) -> tuple[str, ...]:
-    """Look often and look seldom: the training must come out the same."""
+    """Look often and look rarely: the training must give the same."""
     candidates = subject.candidates(LAW)
     for candidate in candidates:
         _metrics_are_floats(subject, candidate)

@@ -64,7 +64,7 @@ def _never_left(subject: Subject, candidate: Candidate) -> None:
         subject.follow(state, candidate),
         f"training on with {dict(candidate)!r} and training on from the state handed out just "
         "before differ",
-        "set_state starts something anew instead of taking it from the state (the optimiser, a "
+        "set_state starts something again instead of taking it from the state (the optimiser, a "
         "schedule, an iterator), or get_state leaves it out",
     )
 

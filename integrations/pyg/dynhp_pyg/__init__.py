@@ -29,35 +29,12 @@ if TYPE_CHECKING:
     from dynhp_pyg.runs.run import LinkResult, run
     from dynhp_pyg.runs.spec import LinkRun
 
-__all__ = [
-    "Audit",
-    "Communities",
-    "CommunityNegatives",
-    "DataError",
-    "Graph",
-    "LinkPredictionTrainer",
-    "LinkResult",
-    "LinkRun",
-    "NegativeSampler",
-    "SparseFeatures",
-    "Split",
-    "UniformNegatives",
-    "audit",
-    "community_negatives",
-    "detect_communities",
-    "graph_from_data",
-    "graph_from_edges",
-    "load_dataset",
-    "load_edge_list",
-    "load_graph",
-    "load_npz",
-    "load_planetoid",
-    "make_split",
-    "parse_ratios",
-    "run",
-    "uniform_negatives",
-    "with_degree_features",
-]
+__all__ = ["Audit", "Communities", "CommunityNegatives", "DataError", "Graph"]
+__all__ += ["LinkPredictionTrainer", "LinkResult", "LinkRun", "NegativeSampler", "SparseFeatures"]
+__all__ += ["Split", "UniformNegatives", "audit", "community_negatives", "detect_communities"]
+__all__ += ["graph_from_data", "graph_from_edges", "load_dataset", "load_edge_list", "load_graph"]
+__all__ += ["load_npz", "load_planetoid", "make_split", "parse_ratios", "run", "uniform_negatives"]
+__all__ += ["with_degree_features"]
 
 # Graphs and splits need numpy only; what trains needs torch, and is imported when asked for.
 _TRAINING = {

@@ -6,6 +6,7 @@ import pickle
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +14,7 @@ import ray
 from ray import cloudpickle
 from ray.exceptions import RayError
 
-from dynhp.executors.pool.messages import Answer, Lost, Pack, Raised, Ready, Request, Train
+from dynhp.executors.pool.messages import Answer, Began, Lost, Pack, Raised, Ready, Request, Train
 from dynhp.executors.pool.packing import pieces_of
 from dynhp.executors.pool.worker import WorkerLoop, build_trainer
 from dynhp.trainer import State
@@ -103,6 +104,8 @@ class ActorChannel:
         except (RayError, StopIteration) as error:
             self._why = in_one_line(error)
             raise EOFError from error
+        if not isinstance(answer, Began):
+            self.expected = None  # the last one: the store may free what it holds
         return answer
 
     def is_alive(self) -> bool:
@@ -111,8 +114,8 @@ class ActorChannel:
 
     def close(self) -> None:
         """Kill the actor: it has nothing to end in an orderly way."""
-        if ray.is_initialized():  # Ray would start anew to kill what is not there
-            with suppress(Exception):  # that it is dead already is as good
+        if ray.is_initialized():  # else Ray would be started just for this call
+            with suppress(Exception):  # it may be dead already
                 ray.kill(self.actor)
 
     def end(self, patience: float) -> Lost:
@@ -133,7 +136,8 @@ class RayTransport:
     ) -> None:
         self._factory = factory
         self._needs = f"num_cpus={num_cpus:g}, num_gpus={num_gpus:g}"
-        self._joined = cluster.join(address, cpus=actors * num_cpus, gpus=actors * num_gpus)
+        self._join = partial(cluster.join, address, cpus=actors * num_cpus, gpus=actors * num_gpus)
+        self._joined = self._join()
         actor: Any = ray.remote(TrainerActor)
         self._actor = actor.options(
             num_cpus=num_cpus,
@@ -144,6 +148,9 @@ class RayTransport:
 
     def start(self) -> ActorChannel:
         """Start an actor; Ray may have no room for it yet."""
+        if not ray.is_initialized():  # it was shut down while there was no actor
+            self.close()
+            self._joined = self._join()
         return ActorChannel(self._actor.remote(self._factory))
 
     def wait(self, channels: Sequence[ActorChannel], seconds: float) -> list[ActorChannel]:
@@ -186,7 +193,7 @@ class RayTransport:
 def in_one_line(error: Exception) -> str:
     """What Ray says, in one line.
 
-    >>> in_one_line(RuntimeError("The actor died.\\n  At night."))
-    'RuntimeError: The actor died. At night.'
+    >>> in_one_line(RuntimeError("The actor died.\\n  Out of memory."))
+    'RuntimeError: The actor died. Out of memory.'
     """
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -27,8 +27,9 @@ __all__ = ["RayExecutor"]
 class RayExecutor:
     """Carry out tries on ``actors`` Ray actors, each with a trainer that ``make_trainer`` builds.
 
-    Actors start with the first tries and stay until ``close()`` or the end of a ``with`` block,
-    which also ends a Ray that was started here, and no other. What the trainer raises fails the
+    Actors start with the first tries and stay until ``close()``, the end of a ``with`` block or of
+    the program, or until the executor is dropped; that also ends a Ray that was started here, and
+    no other. What the trainer raises fails the
     try at once, as in one process.
 
     Args:
@@ -97,7 +98,7 @@ class RayExecutor:
         return self._pooled.as_completed(jobs)
 
     def close(self) -> None:
-        """End the actors, and Ray if it was started here; the next run begins anew."""
+        """End the actors, and Ray if it was started here; the next run starts new ones."""
         self._pooled.close()
 
     def __enter__(self) -> RayExecutor:

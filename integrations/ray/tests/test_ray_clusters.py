@@ -81,14 +81,23 @@ def tree(pid):
              for each in path.read_text().split()]
     return [pid, *(each for child in below for each in tree(child))]
 
-with RayExecutor(NoisyQuadratic, actors=os.cpu_count() + 1) as one:
-    run(one)
+with RayExecutor(NoisyQuadratic, actors=os.cpu_count() + 1) as first:
+    run(first)
     with RayExecutor(NoisyQuadratic) as other:  # uses the same Ray, and leaves it
         run(other)
     assert ray.is_initialized()
     ray_processes = set(tree(os.getpid())) - {os.getpid()}
     assert len(ray_processes) > os.cpu_count() + 1, ray_processes
-    run(one)
+    run(first)
+    ray.shutdown()  # by somebody else: the executor begins anew
+    run(first)
+    pool = first._pooled._pool
+    pool._end(pool.workers, 0)  # as after a run whose tries hung
+    ray_processes |= set(tree(os.getpid())) - {os.getpid()}
+    ray.shutdown()
+    run(first)
+    assert ray.is_initialized()
+    ray_processes |= set(tree(os.getpid())) - {os.getpid()}
 assert not ray.is_initialized()
 print("\\n".join(map(str, ray_processes)))
 """

@@ -88,7 +88,7 @@ def test_what_always_fails_has_failed(executor: Make, tmp_path: Path) -> None:
     assert faults(tmp_path) == 2
     assert [outcome.error is None for outcome in outcomes] == [True, True, False, True]
     error = str(outcomes[2].error)
-    assert error.startswith("WorkerLost: its worker was lost 2 times, at last in epoch 2: ")
+    assert error.startswith("WorkerLost: its worker was lost 2 times, last in epoch 2: ")
     assert "ActorDiedError" in error
     assert outcomes[2].epochs == 2
     assert outcomes[2].series == ()

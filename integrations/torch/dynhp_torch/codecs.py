@@ -93,7 +93,7 @@ def _tensor_from_plain(plain: Any) -> torch.Tensor:
     empty = torch.empty(0, dtype=plain["dtype"], device=memory.device)
     if not _fits(shape, stride, offset, memory.nbytes() // empty.element_size()):
         raise ValueError(
-            f"{memory.nbytes()} bytes are no tensor of {plain['dtype']} of shape {shape}, "
+            f"{memory.nbytes()} bytes are not a tensor of {plain['dtype']} of shape {shape}, "
             f"stride {stride} and offset {offset}"[:200]
         )
     tensor = empty.set_(memory, offset, shape, stride)
@@ -130,7 +130,7 @@ def _generator_from_plain(plain: Any) -> torch.Generator:
 
 
 def _device(name: str) -> torch.device:
-    """The device it was on, or the processor where there is no such device; trainers move it."""
+    """The device it was on, or the CPU where there is no such device; trainers move it."""
     device = torch.device(name)
     try:
         torch.empty(0, device=device)

@@ -14,7 +14,7 @@ __all__ = ["register"]
 
 
 def register() -> None:
-    """Let tensors of the processor be sent fast; importing ``dynhp_torch`` has done so.
+    """Let tensors in main memory be sent fast; importing ``dynhp_torch`` has done so.
 
     The memory of a tensor is sent once and whole, so tensors that share memory still do, and a
     view brings all that it is a view of. Tensors of other devices and layouts are sent as torch
@@ -38,7 +38,7 @@ def _reduced(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Whether memory, type, shape and strides are all there is to it."""
+    """Whether memory, type, shape and strides describe all of it."""
     return (
         tensor.device.type == "cpu"
         and tensor.layout is torch.strided

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["add_reproduction", "reproduce_command"]
 
 _SEEDS: dict[str, int] = {"quick": 1, "tables": 3, "headline": 10, "variants": 10}
+_MODEL = {"layers": 2, "width": 64, "epochs": 500}
 _PROTOCOLS = ("undirected", "paper")
 _COME_AND_GO = ("missing.csv", "failed.csv", "auc_*.svg", "ratio_*.svg")
 
@@ -52,18 +53,10 @@ def reproduce_command(parsed: argparse.Namespace) -> int:
 
     part = _part(parsed)
     seeds = _SEEDS[part] if parsed.seeds is None else whole("--seeds", parsed.seeds, least=1)
-    for name in ("layers", "width", "epochs"):
-        whole(f"--{name}", getattr(parsed, name), least=1)
+    model = {name: whole(f"--{name}", getattr(parsed, name), least=1) for name in _MODEL}
     folder = parsed.out or "out/reproduce"
     check_writable(folder)
-    runs = runs_of(
-        part,
-        protocol=parsed.protocol,
-        seeds=seeds,
-        layers=parsed.layers,
-        width=parsed.width,
-        epochs=parsed.epochs,
-    )
+    runs = runs_of(part, protocol=parsed.protocol, seeds=seeds, **model)
     if not parsed.quiet:
         epochs = sum(map(most_epochs, runs))
         print(f"{part}: {len(runs)} runs, {epochs:,} epochs at most; in {folder}", file=sys.stderr)
@@ -109,14 +102,14 @@ def _part(parsed: argparse.Namespace) -> Part:
 
 def _report_folder(parsed: argparse.Namespace, part: Part) -> str:
     """A folder for each part, protocol and model, so that no report replaces another."""
-    model = (parsed.layers, parsed.width, parsed.epochs)
-    unusual = "" if model == (2, 64, 500) else "-K{}-o{}-{}-epochs".format(*model)
+    model = {name: getattr(parsed, name) for name in _MODEL}
+    unusual = "" if model == _MODEL else "-K{layers}-o{width}-{epochs}-epochs".format(**model)
     return f"{parsed.protocol}-{part}{unusual}"
 
 
 def _command(parsed: argparse.Namespace) -> str:
     """The command that makes the same report again, wherever it is written to."""
-    usual = {"part": "tables", "layers": 2, "width": 64, "epochs": 500, "seeds": None}
+    usual = {"part": "tables", **_MODEL, "seeds": None}
     words = ["dynhp linkpred reproduce", *(["--quick"] if parsed.quick else [])]
     words += [f"--protocol {parsed.protocol}"]
     words += [

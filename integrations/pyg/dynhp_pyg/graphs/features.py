@@ -64,11 +64,7 @@ def features_from(values: ArrayLike | Tensor | SparseFeatures | SparseMatrix) ->
 
 
 def features_from_csr(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    data: NDArray[Any],
-    *,
-    shape: tuple[int, int],
+    indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], *, shape: tuple[int, int]
 ) -> SparseFeatures:
     """Sparse features from the three arrays of a CSR matrix, in any order inside a row.
 

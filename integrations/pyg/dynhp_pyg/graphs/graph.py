@@ -34,6 +34,14 @@ log = logging.getLogger("dynhp.pyg")
 class Graph:
     """An undirected graph: `edges` of shape (2, E) with u < v, unique, sorted; read-only arrays.
 
+    Attributes:
+        name: what results and messages call the graph.
+        num_nodes: the number of nodes.
+        edges: each edge once, as described above.
+        features: of the nodes, None where there are none.
+        labels: an integer for each node, or None; training does not read them.
+        notices: what was removed or changed when the graph was read.
+
     >>> Graph(name="path", num_nodes=3, edges=np.array([[0, 1], [1, 2]])).num_edges
     2
     """

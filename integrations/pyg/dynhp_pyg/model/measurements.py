@@ -15,12 +15,7 @@ from dynhp_pyg.checks import one_of
 from dynhp_pyg.model.average import Average
 from dynhp_pyg.model.engines.evaluation import StageName, positives_of
 from dynhp_pyg.model.engines.factory import Engine
-from dynhp_pyg.model.metrics import (
-    average_precision,
-    binary_cross_entropy,
-    finite_or_nan,
-    roc_auc,
-)
+from dynhp_pyg.model.metrics import average_precision, binary_cross_entropy, finite_or_nan, roc_auc
 from dynhp_pyg.model.state import frozen, load, sides, snapshot
 from dynhp_pyg.splits.make import Split
 

@@ -22,15 +22,7 @@ from dynhp_pyg.model.engines.kernels import Rates
 from dynhp_pyg.model.hyperparameters import HyperparameterValues, changed
 from dynhp_pyg.model.measurements import NO_SCORES, Measurements, Sides
 from dynhp_pyg.model.schedule import RateSchedule, ScheduleName
-from dynhp_pyg.model.state import (
-    frozen,
-    frozen_model,
-    load,
-    load_model,
-    model_of,
-    sides,
-    snapshot,
-)
+from dynhp_pyg.model.state import frozen, frozen_model, load, load_model, model_of, sides, snapshot
 from dynhp_pyg.splits.make import Split
 
 __all__ = ["LinkPredictionTrainer"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from dynhp.report.style import PAGE, PICTURE
 from dynhp.report.svg import standalone
-from dynhp.report.table import text_table
+from dynhp.report.table import csv_table, text_table
 from dynhp_pyg.paper.differences import Side
 
 __all__ = ["Cell", "CellValue", "Figure", "Section", "Table", "document_files", "grouped"]
@@ -63,13 +61,9 @@ class Table:
             for place, heading in enumerate(self.headings)
             for name in dict.fromkeys(name for row in self.rows for name in row[place].values)
         ]
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(f"{heading} {name}".strip() for _, heading, name in names)
-        writer.writerows(
-            [row[place].values.get(name) for place, _, name in names] for row in self.rows
-        )
-        return text.getvalue()
+        headings = [f"{heading} {name}".strip() for _, heading, name in names]
+        rows = ([row[place].values.get(name) for place, _, name in names] for row in self.rows)
+        return csv_table([headings, *rows])
 
     def plain_text(self) -> str:
         """Write it for a terminal, its columns as lines, so that it is narrower.

@@ -14,7 +14,7 @@ from dynhp_pyg.paper.compared import COMPLETE, Column, ComparedMethod
 from dynhp_pyg.paper.document import Section, Table, grouped, paragraphs
 from dynhp_pyg.paper.published import MODEL
 from dynhp_pyg.paper.results import Results
-from dynhp_pyg.paper.tables.cells import count_cell, text_cell
+from dynhp_pyg.paper.tables.cells import row_of
 from dynhp_pyg.splits.split import LEAK_WARNING
 
 __all__ = ["caveats", "preface"]
@@ -30,7 +30,7 @@ def preface(results: Results, *, part: str, command: str | None) -> Section:
     facts = {"paper": _PAPER, "part": part, **_facts(results)}
     if command is not None:
         facts["command"] = command
-    rows = tuple((text_cell(name), text_cell(value)) for name, value in facts.items())
+    rows = tuple(row_of(name, value) for name, value in facts.items())
     table = Table(name="", title="What was run", headings=("", ""), rows=rows)
     return Section(
         title="This report",
@@ -95,10 +95,7 @@ def _absent(results: Results) -> Iterable[Table]:
             name="missing",
             title="Missing runs",
             headings=("column", "method", "runs"),
-            rows=tuple(
-                (text_cell(column), text_cell(method), count_cell(runs))
-                for (column, method), runs in counted.items()
-            ),
+            rows=tuple(row_of(*names, runs) for names, runs in counted.items()),
             folded=True,
         )
     if results.failed:
@@ -107,8 +104,7 @@ def _absent(results: Results) -> Iterable[Table]:
             title="Failed runs",
             headings=("run", "error"),
             rows=tuple(
-                (text_cell(json.dumps(dict(run.settings))), text_cell(run.error or ""))
-                for run in results.failed
+                row_of(json.dumps(dict(run.settings)), run.error or "") for run in results.failed
             ),
             note="Start the campaign again to try them once more.",
         )

@@ -15,6 +15,7 @@ from dynhp.errors import SettingsError
 from dynhp_pyg.checks import whole
 from dynhp_pyg.paper.compared import RATIO, Pair
 from dynhp_pyg.runs.methods import adapter_for
+from dynhp_pyg.runs.results import MEASURED
 from dynhp_pyg.runs.run import run
 from dynhp_pyg.runs.spec import RATIOS, LinkRun, space_of
 from dynhp_pyg.splits.ratios import parse_ratios
@@ -40,13 +41,7 @@ _REGULAR = ("learning_rate_scale", "weight_decay", "dropout")
 
 
 def runs_of(
-    part: Part,
-    *,
-    protocol: str,
-    seeds: int,
-    layers: int = 2,
-    width: int = 64,
-    epochs: int = 500,
+    part: Part, *, protocol: str, seeds: int, layers: int = 2, width: int = 64, epochs: int = 500
 ) -> list[RunSettings]:
     """Give the settings of every run of a part, the seed changing slowest.
 
@@ -124,9 +119,7 @@ def train_run(**settings: Any) -> dict[str, Any]:
     torch.set_num_threads(1)  # runs are side by side already
     result = run(link_run(settings), lean=True)
     return {
-        "test_auc": result.test_auc,
-        "test_ap": result.test_ap,
-        "val_auc": result.val_auc,
+        **{name: getattr(result, name) for name in MEASURED},
         "best_epoch": result.epoch,
         "epochs_trained": result.cost.total,
         "planned": result.plan.most.total,

@@ -53,10 +53,7 @@ def report(
 
 
 def summary(
-    ended: Iterable[Finished],
-    *,
-    part: Part,
-    runs: Sequence[Mapping[str, Any]] | None = None,
+    ended: Iterable[Finished], *, part: Part, runs: Sequence[Mapping[str, Any]] | None = None
 ) -> str:
     """Say for a terminal what matters: the caveats, the main tables, the findings."""
     results = _results(ended, runs)

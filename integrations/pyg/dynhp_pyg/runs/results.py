@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from dynhp.report.table import text_table
+from dynhp.report.table import csv_table, text_table
 from dynhp_pyg.runs.intervals import Mean, mean_of
 
 if TYPE_CHECKING:
@@ -42,7 +40,7 @@ def table(results: Sequence[LinkResult]) -> str:
     ]
     lines = [str(results[0].settings), text_table(rows, right=True)]
     if len(results) == 1:
-        lines.append("one seed tells nothing about luck: the 95 % interval needs two or more")
+        lines.append("one seed says nothing about luck: the 95 % interval needs two or more")
     if results[0].warning:
         lines.append(_leak(results))
     return "\n".join(lines)
@@ -69,11 +67,7 @@ def json_text(results: Sequence[LinkResult]) -> str:
 def csv_text(results: Sequence[LinkResult]) -> str:
     """Write a row for each seed: its settings, then its results."""
     rows = [_flat(each) for each in results]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return csv_table([rows[0], *(row.values() for row in rows)])
 
 
 def seconds_text(results: Sequence[LinkResult]) -> str:

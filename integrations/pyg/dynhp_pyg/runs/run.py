@@ -11,7 +11,7 @@ import torch
 
 from dynhp import History, plan_for, schedule_of, spent
 from dynhp.adapter import Callback
-from dynhp.criteria import metrics_of
+from dynhp.criteria.contract import metrics_of
 from dynhp.errors import SettingsError
 from dynhp.planning import Cost, Plan, Schedule
 from dynhp.records import Value
@@ -46,7 +46,30 @@ class LinkResult:
     """The result of a run: metrics of its best-validation checkpoint, its records, its cost.
 
     The checkpoint is the best of the main line, which includes the tries that were kept.
-    ``val_auc`` is its validation AUC and ``epoch`` its epoch; metrics are shares, not percent.
+    Metrics are shares, not percent.
+
+    Attributes:
+        settings: all that decided the run.
+        graph: the name of the graph.
+        nodes: the number of its nodes.
+        edges: the number of its edges.
+        test_auc: the area under the ROC curve on the test edges.
+        test_ap: the average precision on the test edges.
+        val_auc: the validation AUC of the checkpoint.
+        epoch: the epoch of the checkpoint.
+        history: the rounds of the run.
+        plan: what it was planned to cost.
+        audit: the leaks of its split.
+        warning: what must be shown with the result, such as that the split leaks, or None.
+        communities: how communities were detected, None where they were not.
+        community_ratio: the share of negatives within a community, None where not used.
+        hints: sentences of advice on the settings.
+        seconds: how long training took; not compared.
+
+    >>> from dynhp_pyg.runs.example import tiny_graph
+    >>> result = run(LinkRun(method="fixed", epochs=5, width=8), graph=tiny_graph())
+    >>> result.graph, result.nodes, result.cost.total, result.final
+    ('tiny', 60, 5, {'edge_message_ratio': 0.5})
     """
 
     settings: LinkRun

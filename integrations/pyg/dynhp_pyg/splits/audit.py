@@ -16,6 +16,11 @@ class Audit:
 
     A *reverse* is an edge that is scored while its reverse arc (or itself) passes messages; a
     *shared* pair is, in either direction, in two parts; a *false* negative is a known edge.
+
+    >>> from dynhp_pyg import load_dataset, make_split
+    >>> leaking = audit(make_split(load_dataset("cora"), protocol="paper"))
+    >>> f"{leaking.reverse_test_share:.0%}", leaking.false_test
+    ('91%', 0)
     """
 
     protocol: str

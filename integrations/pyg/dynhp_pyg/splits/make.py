@@ -25,15 +25,8 @@ from dynhp_pyg.splits.paper_negatives import published_negatives
 from dynhp_pyg.splits.ratios import Ratios, checked_ratios, parse_ratios
 from dynhp_pyg.splits.split import Split, SplitProtocol, message_count
 
-__all__ = [
-    "Ratios",
-    "Split",
-    "SplitProtocol",
-    "make_split",
-    "message_count",
-    "parse_ratios",
-    "with_degree_features",
-]
+__all__ = ["Ratios", "Split", "SplitProtocol", "make_split", "message_count", "parse_ratios"]
+__all__ += ["with_degree_features"]
 
 Sampler = UniformNegatives | CommunityNegatives
 Negatives = Literal["uniform", "community"]
@@ -72,8 +65,9 @@ def make_split(
     one_of("protocol", protocol, get_args(SplitProtocol), error=DataError)
     one_of("negatives", negatives, get_args(Negatives), error=DataError)
     for_edges, for_negatives = _generators(seed)
-    train, validation, test = _cut(_units(graph, protocol), checked_ratios(ratios), for_edges)
-    ordered = protocol == "paper"
+    ordered = protocol == "paper"  # its code splits arcs one by one
+    units = graph.arcs() if ordered else graph.edges
+    train, validation, test = _cut(units, checked_ratios(ratios), for_edges)
     detected, ratio = None, None
     if negatives == "community":
         detected = detect_communities(graph.num_nodes, distinct_pairs(train), method=communities)
@@ -81,7 +75,8 @@ def make_split(
     sampler = _sampler(graph, detected, ratio, ordered)
     sizes = validation.shape[1], test.shape[1]
     if protocol == "paper" and detected is not None and ratio is not None:
-        _check_enough(sampler(graph.edges), max(sizes))
+        # Refuse what the clean sampler could not give either: rejection would never end.
+        sampler(graph.edges).distinct(max(sizes), np.random.default_rng(0))
         validation_negatives, test_negatives = (
             published_negatives(
                 detected.membership, graph.edges, ratio=ratio, count=size, rng=for_negatives
@@ -140,11 +135,6 @@ def _generators(seed: int) -> list[np.random.Generator]:
     return [np.random.default_rng(each) for each in np.random.SeedSequence(int(seed)).spawn(2)]
 
 
-def _units(graph: Graph, protocol: SplitProtocol) -> Ints:
-    """What is split: edges, or, as in the paper's code, all arcs one by one."""
-    return graph.edges if protocol == "undirected" else graph.arcs()
-
-
 def _cut(units: Ints, ratios: Ratios, rng: np.random.Generator) -> list[Ints]:
     count = units.shape[1]
     validation, test = round(ratios[1] * count), round(ratios[2] * count)
@@ -170,11 +160,6 @@ def _without_repeats(
     # From here on they are known, so that the test shares none of them.
     known = np.concatenate([edges, validation], axis=1)
     return validation, sampler(known).distinct(sizes[1], rng)
-
-
-def _check_enough(sampler: Sampler, count: int) -> None:
-    """Refuse what the clean sampler could not give either: rejection would never end."""
-    sampler.distinct(count, np.random.default_rng(0))
 
 
 def _sampler(

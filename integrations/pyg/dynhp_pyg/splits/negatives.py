@@ -11,14 +11,7 @@ from numpy.typing import NDArray
 
 from dynhp_pyg.graphs.arrays import Ints, distinct_pairs, starts_of
 from dynhp_pyg.graphs.errors import DataError
-from dynhp_pyg.splits.free_pairs import (
-    FreePairs,
-    Groups,
-    between,
-    free_pairs,
-    groups_of,
-    inside,
-)
+from dynhp_pyg.splits.free_pairs import FreePairs, Groups, between, free_pairs, groups_of, inside
 
 
 class NegativeSampler(Protocol):
@@ -27,6 +20,16 @@ class NegativeSampler(Protocol):
     `sample` may repeat a pair (training draws again every epoch); `distinct` never does
     (evaluation). Both give exactly `count` pairs, shape (2, count), in an order without meaning.
     `distinct` refuses to draw more pairs than there are, `sample` only where there are none.
+
+    >>> from dataclasses import replace
+    >>> from dynhp_pyg.runs.example import tiny_split
+    >>> class HardNegatives:  # from a list of your own
+    ...     pairs = np.array([[0, 0, 1], [3, 6, 4]])
+    ...     def sample(self, count, rng): return self.pairs[:, rng.integers(0, 3, count)]
+    ...     def distinct(self, count, rng): return rng.permutation(self.pairs, axis=1)[:, :count]
+    >>> split = replace(tiny_split(), negatives=HardNegatives())
+    >>> split.negatives.sample(5, np.random.default_rng(0)).shape
+    (2, 5)
     """
 
     def sample(self, count: int, rng: np.random.Generator) -> Ints:
@@ -68,7 +71,8 @@ class CommunityNegatives:
 
     A within-pair is a uniform node and a uniform node of its community, so a pair in a community
     of n nodes has weight 1/n; a between-pair is two uniform nodes of different communities; edges
-    and self pairs are excluded. Of `count` pairs, `round(ratio * count)` are within.
+    and self pairs are excluded. Of `count` pairs, `round(ratio * count)` are within. It is made by
+    `community_negatives`, which has a list of its arguments.
 
     >>> sampler = community_negatives(np.array([0, 0, 0, 1, 1]), np.array([[0], [1]]), ratio=0.5)
     >>> sampler.within(4)

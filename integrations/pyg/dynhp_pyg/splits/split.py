@@ -29,7 +29,26 @@ class Split:
     """The edges of a graph in three parts, with negatives: made by `make_split`.
 
     Under "undirected" a column is a pair u < v that stands for both directions; under "paper"
-    it is a single arc. `negatives` draws the training negatives, again for every epoch.
+    it is a single arc.
+
+    Attributes:
+        graph: the graph that was split.
+        protocol: "undirected", or "paper", which leaks.
+        ratios: the shares of the three parts.
+        seed: what decided the split.
+        train: the training edges, shape (2, number of edges).
+        validation: the validation edges.
+        test: the test edges.
+        validation_negatives: as many pairs that are not edges.
+        test_negatives: as many pairs that are not edges.
+        negatives: draws the training negatives, again for every epoch.
+        communities: those that the negatives were drawn by, if any.
+        community_ratio: the share of negatives within a community, if communities were used.
+
+    >>> from dynhp_pyg import load_dataset, make_split
+    >>> split = make_split(load_dataset("cora"), (0.8, 0.1, 0.1))
+    >>> split.train.shape, split.test.shape, split.test_negatives.shape
+    ((2, 4222), (2, 528), (2, 528))
     """
 
     graph: Graph

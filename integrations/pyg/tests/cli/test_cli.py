@@ -105,7 +105,7 @@ def test_a_talkative_run(graph: str, capsys: pytest.CaptureFixture[str]) -> None
     printed, messages = capsys.readouterr()
     assert "cost: 2.00 runs for seed 0 (12 epochs, planned 12)" in printed
     assert "schedule of seed 0:\ndropout\n0.6 ┤" in printed
-    assert "one seed tells nothing about luck" in printed
+    assert "one seed says nothing about luck" in printed
     assert "written" not in printed
     assert messages.count("note: dropout:") == 1
     assert messages.count("note: smallest_gap rewards not learning") == 1

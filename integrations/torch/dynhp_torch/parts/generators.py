@@ -49,13 +49,8 @@ def torch_generators() -> tuple[Part, ...]:
             Part(get=_cuda_states, set=_set_cuda_states, reseed=torch.cuda.manual_seed_all)
         )
     if torch.backends.mps.is_available():
-        parts.append(
-            Part(
-                get=torch.mps.get_rng_state,
-                set=torch.mps.set_rng_state,
-                reseed=torch.mps.manual_seed,
-            )
-        )
+        mps = torch.mps
+        parts.append(Part(get=mps.get_rng_state, set=mps.set_rng_state, reseed=mps.manual_seed))
     return tuple(parts)
 
 
@@ -110,7 +105,4 @@ def _parts_on(owner: Any) -> Iterator[Part]:
     elif isinstance(generator, np.random.Generator | random.Random):
         yield stateful_part(generator)
     if isinstance(getattr(owner, "epoch", None), int):  # DistributedSampler shuffles by it
-        yield Part(
-            get=lambda: owner.epoch,
-            set=lambda epoch: setattr(owner, "epoch", epoch),
-        )
+        yield Part(get=lambda: owner.epoch, set=lambda epoch: setattr(owner, "epoch", epoch))

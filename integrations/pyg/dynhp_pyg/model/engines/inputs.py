@@ -38,10 +38,7 @@ class SparseInput:
         offsets, columns, values = self.matrix
         left = noise.keep_anew(values) * noise.scale
         turned = left.index_select(0, self.by_column)
-        return (
-            Csr(offsets, columns, left),
-            Csr(self.column_offsets, self.column_rows, turned),
-        )
+        return (Csr(offsets, columns, left), Csr(self.column_offsets, self.column_rows, turned))
 
     def dense(self, values: Tensor) -> Tensor:
         """Give the dense matrix with these values at the stored places."""

@@ -11,16 +11,8 @@ from torch import Tensor
 from dynhp_pyg.graphs.arrays import Ints
 from dynhp_pyg.model.dropout import DropoutNoise
 
-__all__ = [
-    "Csr",
-    "Rates",
-    "pair_scores",
-    "relu_dropout",
-    "relu_dropout_backward",
-    "sgd_step",
-    "spmm",
-    "stable_order",
-]
+__all__ = ["Csr", "Rates", "pair_scores", "relu_dropout", "relu_dropout_backward", "sgd_step"]
+__all__ += ["spmm", "stable_order"]
 
 _PAIRS_AT_ONCE = 1 << 12
 

@@ -9,7 +9,7 @@ from dynhp_pyg.paper.compared import Column
 from dynhp_pyg.paper.document import Cell, Table
 from dynhp_pyg.paper.published import AUC, Row
 from dynhp_pyg.paper.results import Results, adagrid_pairs, result_in_row
-from dynhp_pyg.paper.tables.cells import DASH, count_cell, signed, text_cell
+from dynhp_pyg.paper.tables.cells import DASH, row_of, signed
 
 __all__ = ["TOLERANCE", "Agreement", "agreement", "agreement_table", "is_comparable"]
 
@@ -72,11 +72,11 @@ def agreement_table(results: Results) -> Table:
             "outside, ours − published",
         ),
         rows=tuple(
-            (
-                text_cell(name),
-                *map(count_cell, (each.cells, each.measured, each.within)),
+            row_of(
+                name,
+                *(each.cells, each.measured, each.within),
                 _inside_cell(each),
-                text_cell("; ".join(each.outside) or DASH),
+                "; ".join(each.outside) or DASH,
             )
             for name, each in counted.items()
         ),

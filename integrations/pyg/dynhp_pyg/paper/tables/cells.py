@@ -13,8 +13,8 @@ from dynhp_pyg.paper.results import Results
 from dynhp_pyg.runs.intervals import Mean
 
 __all__ = ["DASH", "EMPTY", "auc_cell", "average_cell", "column_table", "compared_cell"]
-__all__ += ["count_cell", "difference_cell", "mean_cell", "number_cell", "paired_cell", "rounded"]
-__all__ += ["signed", "text_cell"]
+__all__ += ["difference_cell", "mean_cell", "number_cell", "paired_cell", "rounded", "row_of"]
+__all__ += ["signed"]
 
 DASH = "–"
 EMPTY = Cell(text="", values={})
@@ -41,20 +41,23 @@ def column_table(
         name=name,
         title=title,
         headings=(first, *(column.graph_and_split for column in columns)),
-        rows=tuple((text_cell(row), *map(make, columns)) for row, make in rows.items()),
+        rows=tuple(row_of(row, *map(make, columns)) for row, make in rows.items()),
         note=note,
         folded=folded,
     )
 
 
-def text_cell(text: str) -> Cell:
-    """A cell of text."""
-    return Cell(text=text, values={"": text})
+def row_of(*values: Cell | str | int) -> tuple[Cell, ...]:
+    """A row of cells, in which texts and whole numbers stand for cells of their own.
+
+    >>> [cell.text for cell in row_of("Fixed", 1200, number_cell(0.5))]
+    ['Fixed', '1 200', '0.50']
+    """
+    return tuple(value if isinstance(value, Cell) else _plain_cell(value) for value in values)
 
 
-def count_cell(value: int) -> Cell:
-    """A whole number."""
-    return Cell(text=grouped(value), values={"": value})
+def _plain_cell(value: str | int) -> Cell:
+    return Cell(text=value if isinstance(value, str) else grouped(value), values={"": value})
 
 
 def number_cell(value: float | None, digits: int = 2) -> Cell:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dynhp_pyg.paper.compared import COMPLETE, ComparedMethod
 from dynhp_pyg.paper.document import Cell, Table
 from dynhp_pyg.paper.results import Results, SeedResult
-from dynhp_pyg.paper.tables.cells import average_cell, count_cell, number_cell, text_cell
+from dynhp_pyg.paper.tables.cells import average_cell, number_cell, row_of
 
 __all__ = ["cost_table", "seconds_table"]
 
@@ -18,11 +18,11 @@ def cost_table(results: Results) -> Table:
         title="Epochs trained",
         headings=("method", "runs", "relative epochs", "epochs in all"),
         rows=tuple(
-            (
-                text_cell(str(method)),
-                count_cell(len(runs)),
+            row_of(
+                str(method),
+                len(runs),
                 average_cell(run.relative for run in runs),
-                count_cell(sum(run.trained for run in runs)),
+                sum(run.trained for run in runs),
             )
             for method, runs in each.items()
         ),
@@ -38,8 +38,8 @@ def seconds_table(results: Results) -> Table:
     for method in _listed(results):
         by_graph = [results.in_all_columns(method, graph) for graph in graphs]
         rows.append(
-            (
-                text_cell(str(method)),
+            row_of(
+                str(method),
                 *(average_cell([run.seconds for run in runs], 1) for runs in by_graph),
                 number_cell(sum(run.seconds for run in results.in_all_columns(method)), 0),
                 *map(_per_epoch, by_graph),

@@ -23,8 +23,8 @@ from dynhp_pyg.paper.tables.cells import (
     difference_cell,
     paired_cell,
     rounded,
+    row_of,
     signed,
-    text_cell,
 )
 
 __all__ = ["paired_notes", "paired_tables", "pooled_cell"]
@@ -106,11 +106,12 @@ def _pooled_table(results: Results, name: str, rivals: _Rivals) -> Table:
     groups = {name: group for name, group in groups.items() if len(group) > 1}
     rows = []
     for method, rival in rivals.items():
-        cells = [text_cell(str(method))]
+        cells = []
         for group in groups.values():
             pooled = pooled_difference(results, method, rival, group)
             cells.append(pooled_cell(pooled, of=results.seeds, columns=len(group)))
-        rows.append((*cells, *_count_cells(*count_columns(results, method, rival))))
+        cells += _count_cells(*count_columns(results, method, rival))
+        rows.append(row_of(str(method), *cells))
     return Table(
         name=f"paired_{name}",
         title=f"{_TITLES[name]}, over columns",

@@ -19,8 +19,8 @@ from dynhp_pyg.paper.tables.cells import (
     column_table,
     compared_cell,
     difference_cell,
+    row_of,
     signed,
-    text_cell,
 )
 
 __all__ = ["criteria_table", "means_table", "paper_tables"]
@@ -102,8 +102,8 @@ def _epochs_table(results: Results) -> Table:
         title=f"{_number(results, 2)}: AUC and relative epochs, {_OF_COSTS} negatives",
         headings=("method", "AUC", "relative epochs"),
         rows=tuple(
-            (
-                text_cell(_label(row)),
+            row_of(
+                _label(row),
                 _row_cell(results, row, _OF_COSTS),
                 _epochs_cell(results, [_OF_COSTS], row, published=True),
             )

@@ -11,13 +11,7 @@ from statistics import fmean
 from dynhp_pyg.paper.compared import RATIO, Column, fixed
 from dynhp_pyg.paper.document import Cell, Table
 from dynhp_pyg.paper.results import Results, ScheduleSteps, SeedResult, mean_auc, shared_seeds
-from dynhp_pyg.paper.tables.cells import (
-    auc_cell,
-    average_cell,
-    column_table,
-    number_cell,
-    text_cell,
-)
+from dynhp_pyg.paper.tables.cells import auc_cell, average_cell, column_table, number_cell, row_of
 from dynhp_pyg.runs.spec import RATIOS
 
 __all__ = ["changes_table", "count_changes", "fixed_table", "spread"]
@@ -59,7 +53,7 @@ def changes_table(results: Results) -> Table:
         title="How often AdaGrid changed the ratio, over all columns and seeds",
         headings=("method", "changed, %", "mean ratio, first half", "mean ratio, second half"),
         rows=tuple(
-            (text_cell(str(method)), *_changes_cells(results.in_all_columns(method)))
+            row_of(str(method), *_changes_cells(results.in_all_columns(method)))
             for method in methods
         ),
         note="Changed: in this share of the rounds after the first the ratio was not that of the "

@@ -10,11 +10,12 @@ from dynhp_pyg.paper.compared import UNADAPTED, Column, ComparedMethod
 from dynhp_pyg.paper.differences import PLACEBO_NOTE
 from dynhp_pyg.paper.document import Cell, Table
 from dynhp_pyg.paper.results import Results
-from dynhp_pyg.paper.tables.cells import EMPTY, auc_cell, average_cell, paired_cell, text_cell
+from dynhp_pyg.paper.tables.cells import EMPTY, auc_cell, average_cell, paired_cell, row_of
 from dynhp_pyg.runs.spec import ADAPTABLE
 
 __all__ = ["recommended_table", "variants_table"]
 
+_AGAINST = ("− fixed 0.5", "− placebo", "− full grid")
 _CONSTANT = replace(UNADAPTED, schedule="constant")
 _RECOMMENDED = ComparedMethod(
     name="recommended", adapts=("learning_rate_scale",), schedule="constant"
@@ -23,33 +24,18 @@ _RECOMMENDED = ComparedMethod(
 
 def variants_table(results: Results, column: Column) -> Table:
     """Every variant on one graph: its AUC, its cost, and its rivals with the same seeds."""
+
+    def row(method: ComparedMethod) -> tuple[Cell, ...]:
+        rivals = (UNADAPTED, _placebo(results, method), _full_grid(results, method))
+        adapts = "nothing" if method.name == "fixed" else method.adapted
+        cells = _cells(results, column, method, rivals)
+        return row_of(method.plain_name, adapts, method.schedule, *cells)
+
     return Table(
         name=f"variants_{column.graph}",
         title=f"Variants: {column} negatives",
-        headings=(
-            "method",
-            "adapts",
-            "schedule",
-            "AUC",
-            "relative epochs",
-            "− fixed 0.5",
-            "− placebo",
-            "− full grid",
-        ),
-        rows=tuple(
-            (
-                text_cell(method.plain_name),
-                text_cell("nothing" if method.name == "fixed" else method.adapted),
-                text_cell(method.schedule),
-                *_cells(
-                    results,
-                    column,
-                    method,
-                    (UNADAPTED, _placebo(results, method), _full_grid(results, method)),
-                ),
-            )
-            for method in results.methods
-        ),
+        headings=("method", "adapts", "schedule", "AUC", "relative epochs", *_AGAINST),
+        rows=tuple(map(row, results.methods)),
         note="Differences are paired by seed. Fixed 0.5: nothing adapted, cosine schedule. "
         "Placebo: as many tries as the full grid of the hyperparameter has, all of one value; "
         "beside a method with fewer tries, which has less luck to choose from, the cell is empty. "
@@ -65,10 +51,7 @@ def recommended_table(results: Results) -> Table:
         title="Recommended: racing by averaged weights from a constant learning rate",
         headings=("column", "AUC", "relative epochs", "− fixed, cosine", "− fixed, constant"),
         rows=tuple(
-            (
-                text_cell(str(column)),
-                *_cells(results, column, _RECOMMENDED, (UNADAPTED, _CONSTANT)),
-            )
+            row_of(str(column), *_cells(results, column, _RECOMMENDED, (UNADAPTED, _CONSTANT)))
             for column in results.columns
         ),
     )

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import dynhp.criteria
 from dynhp import highest, lowest, phased, smallest_gap, smoothed
-from dynhp.criteria import Criterion, metrics_of, score
+from dynhp.criteria import Criterion
+from dynhp.criteria.contract import metrics_of, score
 from dynhp.errors import ContractError, MetricError, SettingsError
 from dynhp.records import Metrics, Progress
 from tests.support.kinds import CRITERIA

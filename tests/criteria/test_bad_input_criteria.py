@@ -14,7 +14,7 @@ from dynhp import (
     smallest_gap,
     smoothed,
 )
-from dynhp.criteria import metrics_of, score
+from dynhp.criteria.contract import metrics_of, score
 from dynhp.errors import ContractError, MetricError, SettingsError
 from dynhp.records import Progress
 from tests.support.bad_input import Call, any_, bad_input, refuse

@@ -1,0 +1,8 @@
+"""Criteria: what a try is worth, given its metrics per epoch; imports records and errors."""
+
+from dynhp.criteria.combined import phased, smoothed
+from dynhp.criteria.contract import Criterion
+from dynhp.criteria.gap import smallest_gap
+from dynhp.criteria.metric import highest, lowest
+
+__all__ = ["Criterion", "highest", "lowest", "phased", "smallest_gap", "smoothed"]

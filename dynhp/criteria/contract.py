@@ -1,0 +1,80 @@
+"""The contract of a criterion, and what the algorithm does with one: ask it for a score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from dynhp._checks import require_name
+from dynhp.errors import ContractError, DynhpError, MetricError, SettingsError, nearest
+from dynhp.records import Metrics, Progress
+
+__all__ = ["Criterion", "metric_name", "metrics_of", "read_metric", "score"]
+
+
+@runtime_checkable
+class Criterion(Protocol):
+    """Any callable like this; higher is better, and what is not finite is worst.
+
+    It may have an attribute ``metrics``, the names it reads: they are then checked before the
+    run and watched during tries, and a try in which one is not finite has failed.
+
+    >>> from dynhp import DynamicGridAdapter
+    >>> from dynhp.testing import Quadratic
+    >>> def slope(series, progress):  # how much the loss falls within the try
+    ...     return series[0]["loss"] - series[-1]["loss"]
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.2, 0.9]}, criterion=slope,
+    ...                              adapt_every=4, try_for=2)
+    >>> adapter.step().candidate
+    Candidate(lr=0.2)
+    """
+
+    def __call__(self, series: Sequence[Metrics], progress: Progress) -> float:
+        """Score a try: ``series`` has the metrics after each of its epochs, oldest first."""
+        ...
+
+
+def score(criterion: Criterion, series: Sequence[Metrics], progress: Progress) -> float:
+    """What the criterion makes of a series, as a float; an error says when it is at fault."""
+    try:
+        result = criterion(series, progress)
+    except DynhpError:
+        raise
+    except Exception as failure:
+        name = failure.args[0] if isinstance(failure, KeyError) and failure.args else None
+        if name is not None and name not in series[-1]:
+            raise MetricError(f"there is no metric {name!r}{nearest(name, series[-1])}") from None
+        raise ContractError(
+            f"the criterion {criterion!r} raised {type(failure).__name__}: {failure}"
+        ) from failure
+    try:
+        if isinstance(result, str):  # "0.5" is not a number, though float() reads it
+            raise TypeError
+        return float(result)
+    except (TypeError, ValueError, OverflowError):
+        raise ContractError(
+            f"the criterion {criterion!r} must return a number, got {result!r}"
+        ) from None
+
+
+def metrics_of(criterion: Criterion) -> tuple[str, ...]:
+    """The names a criterion says it reads; none where it says nothing."""
+    names: Any = getattr(criterion, "metrics", ())
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise SettingsError(
+            f"the attribute metrics of {criterion!r} must be a sequence of names, got {names!r}"
+        )
+    return tuple(names)
+
+
+def read_metric(metrics: Metrics, name: str) -> float:
+    """A metric by its name, or an error that names the nearest one."""
+    try:
+        return metrics[name]
+    except KeyError:
+        raise MetricError(f"there is no metric {name!r}{nearest(name, metrics)}") from None
+
+
+def metric_name(metric: object) -> str:
+    """The name of a metric, refused where it is no string or an empty one."""
+    return require_name("a metric's name", metric)
