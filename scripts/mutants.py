@@ -39,12 +39,12 @@ MUTATED = (
 )
 TESTS = (
     "tests/adapter",
+    "tests/criteria/test_bad_input_criteria.py",
     "tests/loops",
     "tests/planning",
     "tests/repository/test_mutants.py",
     "tests/rounds",
     "tests/test_advice.py",
-    "tests/test_bad_input_criteria.py",
     "tests/test_records.py",
     "tests/test_selection.py",
     "tests/wrappers",
