@@ -84,10 +84,10 @@ def test_a_pass_that_raises_is_repeated_one_by_one(caplog: pytest.LogCaptureFixt
     assert trainer.passes == [3]
     assert [error for _, _, error, _ in results] == [
         None,
-        "RuntimeError: cannot train with lr=0.1",
+        "RuntimeError: cannot bear lr=0.1",
         None,
     ]
-    assert "raised RuntimeError: cannot train with lr=0.1; one by one instead" in caplog.text
+    assert "raised RuntimeError: cannot bear lr=0.1; one by one instead" in caplog.text
 
 
 def test_a_try_that_turns_nan_ends_there() -> None:

@@ -170,7 +170,7 @@ class SwallowsThere(AnyOrder):
         (ForgetsSeedThere, "seeds: .*a try does not start from its own origin, seed"),
         (SwallowsThere, "exception, as_completed: 'ValueNotInForce' .*is swallowed"),
         (Reorders, "outcome 0: .* Usual cause: outcomes are yielded as they are done"),
-        (DropsError, "raises: .*'RuntimeError: cannot train with .* an error is not recorded"),
+        (DropsError, "raises: .*'RuntimeError: cannot bear .* an error is not recorded"),
         (CountsAllEpochs, r"raises later: .*error\)\[1\]: 2 and 3"),
         (SharesState, "noisy: .*a try does not start from its own origin"),
         (ForgetsSeed, "seeds: .*a try does not start from its own origin, seed"),

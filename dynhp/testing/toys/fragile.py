@@ -46,7 +46,8 @@ class Fragile:
         self.inner.train_k(k, hyperparameters)
         if hyperparameters["lr"] in self.bad:
             if self.failure == "raise":
-                raise RuntimeError(f"cannot train with lr={hyperparameters['lr']!r}")
+                # Journals and checkpoints of old runs hold this text: it never changes.
+                raise RuntimeError(f"cannot bear lr={hyperparameters['lr']!r}")
             self.failed = True
 
     def metrics(self) -> dict[str, float]:

@@ -80,7 +80,7 @@ def test_what_raises_on_one_rank_fails_on_all_and_the_run_goes_on(
 ) -> None:
     run = same(ranks, "raises")
     errors = [error for _, error, _ in run["tries"] if error]
-    assert errors == ["RankFailed: rank 1: RuntimeError: cannot train with lr=0.1"] * 3
+    assert errors == ["RankFailed: rank 1: RuntimeError: cannot bear lr=0.1"] * 3
     assert run["raised"] is None
     assert 0.1 not in run["chosen"]
 

@@ -50,7 +50,7 @@ def test_two_surrogates_alone_and_in_turn() -> None:
 def test_fragile_raises_or_measures_nan_until_set_back() -> None:
     trainer = Fragile(NoisyQuadratic, bad=(0.5,), failure="raise")
     trainer.train_k(1, {"lr": 0.1})
-    with pytest.raises(RuntimeError, match=r"cannot train with lr=0\.5"):
+    with pytest.raises(RuntimeError, match=r"cannot bear lr=0\.5"):
         trainer.train_k(1, {"lr": 0.5})
     trainer = Fragile(NoisyQuadratic, bad=(0.5,), failure="nan")
     origin = trainer.get_state()
