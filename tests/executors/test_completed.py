@@ -111,7 +111,7 @@ def test_a_lost_try_fails_in_the_end(executor: Processes, folder: Path) -> None:
         outcomes = dict(executor.as_completed(jobs(0.3, 0.01)))
     finally:
         executor._pooled.retries = 2
-    assert str(outcomes[0].error).startswith("WorkerLost: its worker was lost 1 times, at last in ")
+    assert str(outcomes[0].error).startswith("WorkerLost: its worker was lost 1 times, last in ")
     assert outcomes[1].error is None
 
 
