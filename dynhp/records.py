@@ -157,6 +157,7 @@ class Round:
         metrics: what the trainer measured at the end.
         seed: what the main line was reseeded with at the start, None where it was not.
         restarted: whether it went back to the origin after the tries (``keep="value"``).
+        checked: the epochs of the self-check; not compared, since a resumed run checks once more.
         seconds: how long it took; not compared.
 
     >>> from dynhp import complete_search, lowest
@@ -176,6 +177,7 @@ class Round:
     metrics: Metrics
     seed: int | None = None
     restarted: bool = False
+    checked: int = field(default=0, compare=False)
     seconds: float = field(default=0.0, compare=False)
 
     def __post_init__(self) -> None:
@@ -199,7 +201,7 @@ class Round:
     @property
     def overhead(self) -> int:
         """The epochs trained in this round that are not part of the final model."""
-        tried = sum(try_.epochs for try_ in self.tries)
+        tried = sum(try_.epochs for try_ in self.tries) + self.checked
         return tried if self.restarted else tried - self.winner.epochs
 
 

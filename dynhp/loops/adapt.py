@@ -19,7 +19,7 @@ from dynhp.proposers import Proposer
 from dynhp.records import History, Metrics, Value
 from dynhp.rounds.attempt import TryLog, go_to
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
-from dynhp.rounds.tries import CarryOutTries, Step, TrainStretch
+from dynhp.rounds.steps import CarryOutTries, Step, TrainStretch
 from dynhp.selection import Selection
 from dynhp.spaces import Space, SpaceLike
 from dynhp.trainer import trainer_from
@@ -186,12 +186,11 @@ class Loop:
 
     def _tries(self, work: CarryOutTries) -> Generator[Epoch, None, None]:
         at, left = work.at, deque(work.stage.jobs())
-        for running in work.stage.tries:
+        for begun in work.stage.begun():
             job = left.popleft()  # a job done is dropped, and with it the state it started from
             go_to(self.adapter.trainer, job, at=at)
             at = UNKNOWN_STATE
-            start = self.adapter.epoch + running.record.epochs
-            work.stage.take_outcome((yield from self._attempt(job, start)))
+            work.stage.take_outcome((yield from self._attempt(job, self.adapter.epoch + begun)))
             del job
 
     def _attempt(self, job: Job, start: int) -> Generator[Epoch, None, Outcome]:
