@@ -2,7 +2,10 @@
 
 from dynhp.loops.adapt import Loop, adapt
 from dynhp.loops.bindings import Binding, attribute
+from dynhp.loops.counter import Counter
 from dynhp.loops.epoch import Epoch
-from dynhp.loops.parts import Part
+from dynhp.loops.everything import everything
+from dynhp.loops.parts import Part, copied
 
-__all__ = ["Binding", "Epoch", "Loop", "Part", "adapt", "attribute"]
+__all__ = ["Binding", "Counter", "Epoch", "Loop", "Part", "adapt", "attribute", "copied"]
+__all__ += ["everything"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -11,8 +12,12 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dynhp.errors import SettingsError
+from dynhp.selfcheck.reading import has_methods, is_estimator
 
-__all__ = ["Part", "Parts", "global_generators", "part_of", "stateful_part", "parts_of"]
+__all__ = ["Part", "Parts", "copied", "global_generators", "part_of", "parts_of"]
+__all__ += ["stateful_part"]
+
+_CONTAINERS = (list, dict, set, deque, np.ndarray)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,10 +130,66 @@ def stateful_part(thing: Any) -> Part:
             set=lambda state: _ignore(thing.set_state(copy.deepcopy(state))),
             reseed=getattr(thing, "reseed", None),
         )
+    if has_methods(thing, "step", "reset") or is_estimator(thing):
+        return copied(thing)
     raise SettingsError(
         "state: each object must have state_dict and load_state_dict, or get_state and set_state, "
-        f"or be a generator, got {thing!r}; give Part(get=..., set=...) for it"
+        f"or be a generator, got {thing!r}; give copied(thing) of "
+        "dynhp.loops or Part(get=..., set=...) for it"
     )
+
+
+def copied(thing: Any) -> Part:
+    """Make a part of any object by copying all that is stored in it, both ways.
+
+    The object itself stays the same one, and so do the references among what is inside it. Lists,
+    dictionaries, sets and arrays are refilled in place.
+
+    >>> class Game:
+    ...     def __init__(self): self.place, self.path = 0, []
+    ...     def step(self): self.place += 1; self.path.append(self.place)
+    >>> game = Game()
+    >>> part = copied(game); state = part.get()
+    >>> game.step(); game.step(); part.set(state); vars(game)
+    {'place': 0, 'path': []}
+    """
+    names = hasattr(thing, "__dict__") and not isinstance(thing, type)
+    if not isinstance(thing, _CONTAINERS) and not names:
+        raise SettingsError(
+            f"copied: {type(thing).__name__} stores nothing under names that could be copied; give "
+            "Part(get=..., set=...) for it"
+        )
+    part = Part(get=lambda: _copy(_content(thing), thing), set=lambda state: _refill(thing, state))
+    try:
+        part.get()
+    except Exception as error:
+        raise SettingsError(
+            f"copied: {type(thing).__name__} cannot be copied ({str(error)[:200]}); give "
+            "Part(get=..., set=...) for it"
+        ) from error
+    return part
+
+
+def _content(thing: Any) -> Any:
+    return thing if isinstance(thing, _CONTAINERS) else vars(thing)
+
+
+def _copy(content: Any, thing: Any) -> Any:
+    # What is inside may refer to the thing itself, which is not replaced. A container is its own
+    # content, so there is nothing to keep.
+    return copy.deepcopy(content, None if content is thing else {id(thing): thing})
+
+
+def _refill(thing: Any, state: Any) -> None:
+    content, saved = _content(thing), _copy(state, thing)
+    if isinstance(content, np.ndarray):
+        content[...] = saved
+        return
+    content.clear()
+    if isinstance(content, list | deque):
+        content.extend(saved)
+    else:
+        content.update(saved)
 
 
 def global_generators() -> tuple[Part, ...]:
