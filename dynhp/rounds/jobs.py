@@ -33,6 +33,7 @@ class Job:
 class Outcome:
     """What came of a job: metrics per epoch, the epochs begun, and an error where it failed.
 
+    ``reported`` says which epochs, from 1, the metrics belong to, where some were not measured.
     ``keep()`` hands out the state at the end; call it before the next outcome is asked for.
     ``in_place`` says that the main line's own trainer is in that state until then.
 
@@ -51,6 +52,7 @@ class Outcome:
     error: str | None = None
     in_place: bool = False
     seconds: float = 0.0
+    reported: tuple[int, ...] = ()
 
 
 class _UnknownState:

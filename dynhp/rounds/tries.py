@@ -36,6 +36,7 @@ class RunningTry:
             error=outcome.error,
             seed=self.record.seed,
             seconds=self.record.seconds + outcome.seconds,
+            reported=_reported(self.record, outcome),
         )
 
     def take_state(self) -> None:
@@ -124,6 +125,7 @@ class TrainStretch:
     candidate: Candidate
     epochs: int
     metrics: Metrics = field(default_factory=dict)
+    measured: list[tuple[int, Metrics]] = field(default_factory=list)  # with epochs' numbers
 
 
 Step: TypeAlias = CarryOutTries | TrainStretch
@@ -214,6 +216,7 @@ class RoundTries:
         """The record of the round, after its stretch."""
         assert self.best is not None
         chosen, winner = self.tries.index(self.best), self.best.record
+        end = self.started.start + done + stretch.epochs
         return Round(
             index=self.started.index,
             start=self.started.start,
@@ -222,8 +225,23 @@ class RoundTries:
             tries=self.records,
             chosen=chosen,
             reason=reason(self.records, chosen, self.current),
-            metrics=stretch.metrics if stretch.epochs else winner.series[-1],
+            metrics=stretch.metrics if stretch.epochs else _at_the_end(winner),
             seed=seed,
             restarted=done == 0,
             seconds=seconds,
+            stretch=tuple(each for each in stretch.measured if each[0] < end - 1),
         )
+
+
+def _at_the_end(winner: Try) -> Metrics:
+    place, metrics = winner.measured[-1]
+    return metrics if place == winner.epochs - 1 else {}
+
+
+def _reported(record: Try, outcome: Outcome) -> tuple[int, ...]:
+    """Which epochs of the whole try the series belongs to; empty where there is no gap."""
+    if not record.reported and not outcome.reported and len(record.series) == record.epochs:
+        return ()
+    new = outcome.reported or range(1, len(outcome.series) + 1)
+    before = record.reported or range(1, len(record.series) + 1)
+    return (*before, *(record.epochs + number for number in new))
