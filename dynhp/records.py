@@ -174,6 +174,7 @@ class Round:
         metrics: what was measured at the end; empty where a loop did not report its last epoch.
         seed: what the main line was reseeded with at the start, None where it was not.
         restarted: whether it went back to the origin after the tries (``keep="value"``).
+        checked: the epochs of the self-check; not compared, since a resumed run checks once more.
         seconds: how long it took; not compared.
         stretch: what a loop reported between the kept try and the last epoch, which is ``metrics``.
 
@@ -194,6 +195,7 @@ class Round:
     metrics: Metrics
     seed: int | None = None
     restarted: bool = False
+    checked: int = field(default=0, compare=False)
     seconds: float = field(default=0.0, compare=False)
     stretch: Measured = ()
 
@@ -243,7 +245,7 @@ class Round:
     @property
     def overhead(self) -> int:
         """The epochs trained in this round that are not part of the final model."""
-        tried = sum(try_.epochs for try_ in self.tries)
+        tried = sum(try_.epochs for try_ in self.tries) + self.checked
         return tried if self.restarted else tried - self.winner.epochs
 
 

@@ -44,6 +44,9 @@ def adapt(
     initial: Mapping[str, Value] | None = None,
     seed: int = 0,
     callbacks: Sequence[Callback] = (),
+    check: Literal["first", "every", "off"] = "first",
+    tolerance: float | None = None,
+    dry_run: bool = False,
     as_part: Callable[[Any], Part] = part_of,
 ) -> Loop:
     """Adapt hyperparameters in a loop of your own: it runs once per epoch, tries included.
@@ -73,6 +76,11 @@ def adapt(
             grid, or the middle.
         seed: of the adapter's own generator.
         callbacks: called with each event of the run.
+        check: whether one try is carried out once more, to prove that nothing is missing in the
+            state: in the "first" round (also after a resume), in "every" round, or "off".
+        tolerance: how far the repeat may be off where training cannot be repeated to the bit.
+        dry_run: try all candidates and always keep the value in force, so that the run must end
+            bit for bit as it would without this loop.
         as_part: how an object of ``state`` is taken and set; needed by integrations only.
 
     >>> from dynhp.testing import Quadratic
@@ -116,6 +124,9 @@ def adapt(
         epochs=planned,
         seed=seed,
         callbacks=callbacks,
+        check=check,
+        tolerance=tolerance,
+        dry_run=dry_run,
     )
     return Loop(adapter, bound, unit=unit, keeper=keeper)
 

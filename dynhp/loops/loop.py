@@ -16,7 +16,7 @@ from dynhp.loops.text import loop_text
 from dynhp.records import Candidate, History, Metrics
 from dynhp.rounds.attempt import TryLog, go_to
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
-from dynhp.rounds.tries import CarryOutTries, Step, TrainStretch
+from dynhp.rounds.steps import CarryOutTries, Step, TrainStretch
 
 __all__ = ["Loop"]
 
@@ -143,12 +143,11 @@ class Loop:
 
     def _tries(self, work: CarryOutTries) -> Generator[Epoch, None, None]:
         at, left = work.at, deque(work.stage.jobs())
-        for running in work.stage.tries:
+        for begun in work.stage.begun():
             job = left.popleft()  # a job done is dropped, and with it the state it started from
             go_to(self.adapter.trainer, job, at=at)
             at = UNKNOWN_STATE
-            start = self.adapter.epoch + running.record.epochs
-            work.stage.take_outcome((yield from self._attempt(job, start)))
+            work.stage.take_outcome((yield from self._attempt(job, self.adapter.epoch + begun)))
             del job
 
     def _attempt(self, job: Job, start: int) -> Generator[Epoch, None, Outcome]:
@@ -175,8 +174,7 @@ class Loop:
     def _stretch(self, work: TrainStretch, *, start: int) -> Generator[Epoch, None, None]:
         planned, work.epochs = work.epochs, 0
         candidate, read = work.candidate, self._read
-        if planned:
-            bindings.apply(self._bind, candidate)
+        bindings.apply(self._bind, candidate)  # also where no epoch is left to train
         while work.epochs < planned:
             epoch = Epoch(candidate, number=start + work.epochs, trying=False, read=read)
             try:

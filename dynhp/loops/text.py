@@ -19,7 +19,7 @@ def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
     start  lr=0.1
     every  5 steps, tries of 1
     by     lowest('loss')
-    plan   20 epochs on the main line + 8 overhead = 28: 1.40 runs, 47% of a complete search of 3
+    plan   20 epochs on the main line + 9 overhead = 29: 1.45 runs, 48% of a complete search of 3
     done   0 of 20 steps
     """
     planned = adapter.epochs or 0

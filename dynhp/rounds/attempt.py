@@ -11,10 +11,10 @@ from typing import Any
 from dynhp.errors import DynhpError, MetricError, SettingsError, nearest
 from dynhp.records import Candidate, Metrics
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
-from dynhp.rounds.read_back import check_in_force, read_metrics
+from dynhp.rounds.read_back import check_in_force, read_metrics, same_value
 from dynhp.trainer import Reseeds, State, Trainer
 
-__all__ = ["TryLog", "advance", "attempt", "go_to", "reseed"]
+__all__ = ["TryLog", "advance", "attempt", "go_to", "put_in_force", "reseed"]
 
 
 def attempt(trainer: Trainer, job: Job, *, at: State = UNKNOWN_STATE) -> Outcome:
@@ -112,6 +112,19 @@ def advance(trainer: Trainer, candidate: Candidate, epochs: int) -> Metrics:
     trainer.train_k(epochs, candidate)
     check_in_force(trainer, candidate)
     return read_metrics(trainer)
+
+
+def put_in_force(trainer: Trainer, candidate: Candidate) -> None:
+    """See that the values are in force where no epoch follows that would be trained with them."""
+    read_back = getattr(trainer, "hyperparameters", None)
+    if read_back is None:
+        return
+    in_force = read_back()
+    if any(
+        name in in_force and not same_value(in_force[name], candidate[name]) for name in candidate
+    ):
+        trainer.train_k(0, candidate)
+        check_in_force(trainer, candidate)
 
 
 def reseed(trainer: object, seed: int) -> None:

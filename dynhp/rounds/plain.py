@@ -62,7 +62,7 @@ def _to_plain(record: Round | Try) -> dict[str, Any]:
 
 
 def _from_plain(kind: type[Record], plain: Mapping[str, Any]) -> Record:
-    names = [field.name for field in fields(kind)]
+    names = (field.name for field in fields(kind))
     values = {name: plain[name] for name in names if name in plain or name not in _LATER}
     return kind(
         **{name: _READ[name](value) if name in _READ else value for name, value in values.items()}
@@ -82,8 +82,8 @@ def _number_to_plain(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-# Fields that older files do not have: written only where they hold something.
-_LATER = ("reported", "stretch")
+# Fields that files of earlier versions do not have: written only where they hold something.
+_LATER = ("checked", "reported", "stretch")
 
 # The fields that JSON cannot carry as they are; all others are whole numbers, strings and the like.
 _WRITE: dict[str, Callable[[Any], Any]] = {

@@ -20,6 +20,7 @@ from dynhp.trainer import ReadsBack
 __all__ = ["SavedState", "parse_state", "state_of"]
 
 STATE_VERSION = 1
+_BEFORE = {"dry_run": "False"}  # settings that states of earlier versions do not have
 
 
 def state_of(adapter: AdapterView, rng: np.random.Generator) -> dict[str, Any]:
@@ -47,6 +48,7 @@ def settings_of(adapter: AdapterView) -> dict[str, str]:
         "keep": adapter.keep,
         "randomness": adapter.randomness,
         "seed": adapter.seed,
+        "dry_run": adapter.dry_run,
         "initial": dict(history[0].previous if history else adapter.current),
     }
     return {name: _text(part) for name, part in parts.items()}
@@ -72,9 +74,9 @@ def _require_same(settings: Mapping[str, str], saved: Any) -> None:
     """Refuse a saved state that was made with other settings, and show the difference."""
     saved = saved if isinstance(saved, Mapping) else {}
     differences = [
-        f"{name}: saved {saved.get(name)}, here {value}"
+        f"{name}: saved {before}, here {value}"
         for name, value in settings.items()
-        if saved.get(name) != value
+        if (before := saved.get(name, _BEFORE.get(name))) != value
     ]
     if differences:
         raise SettingsError(
@@ -90,6 +92,11 @@ class SavedState(NamedTuple):
     current: Candidate
     generator: dict[str, Any]
     epochs: int | None
+
+    @property
+    def start(self) -> Candidate:
+        """The value in force before the first round."""
+        return self.history[0].previous if self.history else self.current
 
 
 def parse_state(adapter: AdapterView, state: Mapping[str, Any]) -> SavedState:

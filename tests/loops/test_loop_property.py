@@ -114,6 +114,7 @@ def test_no_more_states_are_alive_than_need_be() -> None:
 
     loop = adapt(
         6,
+        check="off",
         state=[Part(get=get, set=put)],
         space={"lr": [0.01, 0.03, 0.1, 0.3, 0.5, 0.6]},
         criterion=lowest("loss"),

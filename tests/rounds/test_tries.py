@@ -14,7 +14,7 @@ from dynhp.errors import AllTriesFailed, ContractError
 from dynhp.proposers import Waves
 from dynhp.records import Candidate
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
-from dynhp.rounds.tries import CarryOutTries
+from dynhp.rounds.steps import CarryOutTries
 from dynhp.selection import Stage, by_score
 from tests.support.reference import Diary
 
