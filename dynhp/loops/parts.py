@@ -6,7 +6,8 @@ import copy
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -24,7 +25,8 @@ _CONTAINERS = (list, dict, set, deque, np.ndarray)
 class Part:
     """One thing that belongs to the state. What ``get`` returned is never changed afterwards.
 
-    ``reseed`` is there for generators, and for objects that have such a method of their own.
+    ``reseed`` is there for generators, and for objects that have such a method of their own;
+    ``name`` is what messages call it.
 
     >>> position = [3]  # in the data; ``state=[model, part]`` makes it part of the state
     >>> part = Part(get=lambda: position[0], set=lambda state: position.__setitem__(0, state))
@@ -35,6 +37,7 @@ class Part:
     get: Callable[[], Any]
     set: Callable[[Any], None]
     reseed: Callable[[int], None] | None = None
+    name: str | None = None
 
 
 class Parts:
@@ -134,8 +137,8 @@ def stateful_part(thing: Any) -> Part:
         return copied(thing)
     raise SettingsError(
         "state: each object must have state_dict and load_state_dict, or get_state and set_state, "
-        f"or be a generator, got {thing!r}; give copied(thing) of "
-        "dynhp.loops or Part(get=..., set=...) for it"
+        f"or be a generator, got {thing!r}; give Part(get=..., set=...) "
+        "or copied(thing) of dynhp.loops for it, and a Counter of dynhp for a number"
     )
 
 
@@ -195,13 +198,15 @@ def _refill(thing: Any, state: Any) -> None:
 def global_generators() -> tuple[Part, ...]:
     """Python's and numpy's global generators: loops use them, so they belong to the state."""
     return (
-        Part(get=random.getstate, set=random.setstate, reseed=random.seed),
-        _legacy_part(np.random),
+        Part(get=random.getstate, set=random.setstate, reseed=random.seed, name="module random"),
+        replace(_legacy_part(np.random), name="numpy.random"),
     )
 
 
-def parts_of(things: Sequence[Any], part: Callable[[Any], Part]) -> tuple[Part, ...]:
-    """The parts of a whole state; an object named twice is refused."""
+def parts_of(
+    things: Sequence[Any], part: Callable[[Any], Part], names: Sequence[str | None] = ()
+) -> tuple[Part, ...]:
+    """The parts of a whole state, with their names; an object that is listed twice is refused."""
     if isinstance(things, str) or not isinstance(things, Sequence):
         raise SettingsError(f"state must be a list of objects, got {things!r}")
     if not things:
@@ -211,7 +216,9 @@ def parts_of(things: Sequence[Any], part: Callable[[Any], Part]) -> tuple[Part, 
     for index, thing in enumerate(things):
         if any(thing is other for other in things[:index]):
             raise SettingsError(f"state: each object once, got {thing!r} twice")
-    return tuple(part(thing) for thing in things)
+    parts = [part(thing) for thing in things]
+    named = zip_longest(parts, names[: len(parts)])
+    return tuple(replace(made, name=made.name or name) for made, name in named)
 
 
 def _numpy_part(generator: np.random.Generator) -> Part:
