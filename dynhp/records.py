@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 __all__ = ["Candidate", "Event", "History", "Metrics", "Progress", "Round", "RoundStarted", "Try"]
-__all__ += ["Value"]
+__all__ += ["Measured", "Value"]
 
 Value: TypeAlias = bool | int | float | str | None
 """What a hyperparameter can be: everything that JSON can carry without loss."""
 
 Metrics: TypeAlias = Mapping[str, float]
 """What a trainer measures, by name."""
+
+Measured: TypeAlias = tuple[tuple[int, Metrics], ...]
+"""What was measured after which epochs: the number of each, from 0, and its metrics."""
 
 
 class Candidate(Mapping[str, Value]):
@@ -95,6 +98,10 @@ def _one_nan(value: float) -> float:
     return value if value == value else math.nan
 
 
+def _numbered_with_one_nan(measured: Measured) -> Measured:
+    return tuple((number, _with_one_nan(metrics)) for number, metrics in measured)
+
+
 def _with_one_nan(metrics: Metrics) -> Metrics:
     for value in metrics.values():  # a loop, because this runs for every try
         if value != value:
@@ -108,12 +115,15 @@ class Try:
 
     Attributes:
         candidate: the values it was trained with.
-        series: the metrics after each epoch, oldest first.
+        series: the metrics after each epoch, oldest first; in a loop over steps, after each step
+            that was reported.
         epochs: the epochs begun, so a try that raised in its second epoch has 2.
         score: what the criterion made of the series (higher is better), nan where it failed.
         error: why it failed, None where it did not.
         seed: what the trainer was reseeded with, None where it was not.
         seconds: how long it took; not compared.
+        reported: the epochs of the try, from 1, that ``series`` belongs to; empty where they are
+            the first ones, without a gap.
 
     >>> from dynhp import complete_search, lowest
     >>> from dynhp.testing import Quadratic
@@ -131,10 +141,17 @@ class Try:
     error: str | None = None
     seed: int | None = None
     seconds: float = field(default=0.0, compare=False)
+    reported: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "score", _one_nan(self.score))
         object.__setattr__(self, "series", tuple(map(_with_one_nan, self.series)))
+
+    @property
+    def measured(self) -> Measured:
+        """The series with the place of each entry in the try, from 0."""
+        epochs = self.reported or range(1, len(self.series) + 1)
+        return tuple((epoch - 1, each) for epoch, each in zip(epochs, self.series, strict=True))
 
     @property
     def rank_key(self) -> float:
@@ -154,11 +171,12 @@ class Round:
         tries: its tries, in the order of the candidates.
         chosen: the place of the try that was kept.
         reason: why that one, in a few words.
-        metrics: what the trainer measured at the end.
+        metrics: what was measured at the end; empty where a loop did not report its last epoch.
         seed: what the main line was reseeded with at the start, None where it was not.
         restarted: whether it went back to the origin after the tries (``keep="value"``).
         checked: the epochs of the self-check; not compared, since a resumed run checks once more.
         seconds: how long it took; not compared.
+        stretch: what a loop reported between the kept try and the last epoch, which is ``metrics``.
 
     >>> from dynhp import complete_search, lowest
     >>> from dynhp.testing import Quadratic
@@ -179,9 +197,12 @@ class Round:
     restarted: bool = False
     checked: int = field(default=0, compare=False)
     seconds: float = field(default=0.0, compare=False)
+    stretch: Measured = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metrics", _with_one_nan(self.metrics))
+        if self.stretch:
+            object.__setattr__(self, "stretch", _numbered_with_one_nan(self.stretch))
 
     @property
     def winner(self) -> Try:
@@ -192,6 +213,29 @@ class Round:
     def candidate(self) -> Candidate:
         """The values that the main line was trained with in this round."""
         return self.tries[self.chosen].candidate
+
+    @property
+    def measured(self) -> Measured:
+        """All that was measured on the main line in this round, epoch by epoch.
+
+        >>> from dynhp import adapt, lowest
+        >>> from dynhp.testing import Quadratic
+        >>> model = Quadratic()
+        >>> loop = adapt(3, state=[model], space={"lr": [0.5, 3.0]}, criterion=lowest("loss"),
+        ...              adapt_every=3, try_for=1)
+        >>> for epoch in loop:
+        ...     model.train_k(1, epoch.values)
+        ...     epoch.report(loss=model.metrics()["loss"])
+        >>> loop.history[0].measured
+        ((0, {'loss': 0.125}), (1, {'loss': 0.03125}), (2, {'loss': 0.0078125}))
+        """
+        tried = () if self.restarted else self.winner.measured
+        last = self.start + self.epochs - 1
+        known = [(self.start + place, metrics) for place, metrics in tried]
+        known += self.stretch
+        if self.metrics and not (known and known[-1][0] == last):
+            known.append((last, self.metrics))
+        return tuple(known)
 
     @property
     def changed(self) -> bool:
@@ -223,6 +267,11 @@ class History(Sequence[Round]):
 
     def __iter__(self) -> Iterator[Round]:
         return iter(self.rounds)
+
+    @property
+    def measured(self) -> Measured:
+        """All that was measured on the main line: the number of each epoch, and its metrics."""
+        return tuple(each for round_ in self.rounds for each in round_.measured)
 
     @property
     def epochs(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from dynhp._checks import require_count, require_lengths, require_word
 from dynhp.adapter import DynamicGridAdapter
@@ -116,8 +116,16 @@ def plan(
     return rounds.cost(epochs, (candidates,))
 
 
-def plan_for(adapter: DynamicGridAdapter, epochs: int) -> Plan:
+class HasAdapter(Protocol):
+    """What holds an adapter: the loop of ``adapt``."""
+
+    adapter: DynamicGridAdapter
+
+
+def plan_for(adapter: DynamicGridAdapter | HasAdapter, epochs: int | None = None) -> Plan:
     """The cost of ``adapter.run(epochs)``, from what it has spent already to the end.
+
+    A loop can be given in place of an adapter; it knows its ``epochs`` itself (or its steps).
 
     >>> from dynhp import DynamicGridAdapter, lowest
     >>> from dynhp.testing import Quadratic
@@ -126,7 +134,9 @@ def plan_for(adapter: DynamicGridAdapter, epochs: int) -> Plan:
     >>> print(plan_for(adapter, 20))
     20 epochs on the main line + 8 overhead = 28: 1.40 runs, 47% of a complete search of 3
     """
-    require_count("epochs", epochs)
+    if not isinstance(adapter, DynamicGridAdapter):
+        adapter = adapter.adapter
+    epochs = require_count("epochs", adapter.epochs if epochs is None else epochs)
     waves = adapter.proposer.waves(adapter.space, adapter.current)
     rounds = _Rounds(
         adapter.adapt_every,

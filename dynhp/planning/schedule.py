@@ -134,6 +134,7 @@ def follow(segments: Iterable[Segment], trainer: Trainer) -> History:
             epochs=segment.epochs,
             score=math.nan,
             seed=segment.seed,
+            reported=(segment.epochs,) if segment.epochs > 1 else (),
         )
         rounds.append(
             Round(

@@ -35,6 +35,7 @@ class Job:
 class Outcome:
     """What came of a job: metrics per epoch, the epochs begun, and an error where it failed.
 
+    ``reported`` says which epochs, from 1, the metrics belong to, where some were not measured.
     ``keep()`` hands out the state at the end; call it before the next outcome is asked for.
     ``in_place`` says that the main line's own trainer is in that state until then, ``replayed``
     that the job was carried out by an earlier process.
@@ -55,6 +56,7 @@ class Outcome:
     in_place: bool = False
     replayed: bool = False
     seconds: float = 0.0
+    reported: tuple[int, ...] = ()
 
 
 class _UnknownState:

@@ -55,6 +55,9 @@ def try_from_plain(plain: Mapping[str, Any]) -> Try:
 
 def _to_plain(record: Round | Try) -> dict[str, Any]:
     plain = {field.name: getattr(record, field.name) for field in fields(record)}
+    for name in _LATER:
+        if not plain.get(name, True):
+            del plain[name]
     return {name: _WRITE[name](value) if name in _WRITE else value for name, value in plain.items()}
 
 
@@ -79,7 +82,8 @@ def _number_to_plain(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-_LATER = {"checked"}  # fields that files of earlier versions do not have
+# Fields that files of earlier versions do not have: written only where they hold something.
+_LATER = ("checked", "reported", "stretch")
 
 # The fields that JSON cannot carry as they are; all others are whole numbers, strings and the like.
 _WRITE: dict[str, Callable[[Any], Any]] = {
@@ -89,6 +93,8 @@ _WRITE: dict[str, Callable[[Any], Any]] = {
     "metrics": _metrics_to_plain,
     "score": _number_to_plain,
     "tries": lambda tries: [try_to_plain(try_) for try_ in tries],
+    "reported": list,
+    "stretch": lambda stretch: [[number, _metrics_to_plain(each)] for number, each in stretch],
 }
 _READ: dict[str, Callable[[Any], Any]] = {
     "candidate": Candidate,
@@ -97,4 +103,6 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "metrics": _metrics_from_plain,
     "score": float,
     "tries": lambda tries: tuple(try_from_plain(plain) for plain in tries),
+    "reported": lambda numbers: tuple(map(int, numbers)),
+    "stretch": lambda pairs: tuple((int(n), _metrics_from_plain(each)) for n, each in pairs),
 }

@@ -33,6 +33,7 @@ class RunningTry:
             error=outcome.error,
             seed=self.record.seed,
             seconds=self.record.seconds + outcome.seconds,
+            reported=_reported(self.record, outcome),
         )
 
     def take_state(self) -> None:
@@ -43,3 +44,12 @@ class RunningTry:
     def drop_state(self) -> None:
         """Forget the state, so that its memory is free."""
         self.state, self.in_trainer = UNKNOWN_STATE, None
+
+
+def _reported(record: Try, outcome: Outcome) -> tuple[int, ...]:
+    """Which epochs of the whole try the series belongs to; empty where there is no gap."""
+    if not record.reported and not outcome.reported and len(record.series) == record.epochs:
+        return ()
+    new = outcome.reported or range(1, len(outcome.series) + 1)
+    before = record.reported or range(1, len(record.series) + 1)
+    return (*before, *(record.epochs + number for number in new))

@@ -46,6 +46,7 @@ class TrainStretch:
     candidate: Candidate
     epochs: int
     metrics: Metrics = field(default_factory=dict)
+    measured: list[tuple[int, Metrics]] = field(default_factory=list)  # with epochs' numbers
 
 
 Step: TypeAlias = CarryOutTries | TrainStretch

@@ -202,6 +202,7 @@ class RoundTries:
         """The record of the round, after its stretch."""
         assert self.best is not None
         chosen, winner = self.tries.index(self.best), self.best.record
+        end = self.started.start + done + stretch.epochs
         return Round(
             index=self.started.index,
             start=self.started.start,
@@ -210,9 +211,15 @@ class RoundTries:
             tries=self.records,
             chosen=chosen,
             reason=reason(self.records, chosen, self.current),
-            metrics=stretch.metrics if stretch.epochs else winner.series[-1],
+            metrics=stretch.metrics if stretch.epochs else _at_the_end(winner),
             seed=seed,
             restarted=done == 0,
             checked=0 if self.check is None else self.check.epochs,
+            stretch=tuple(each for each in stretch.measured if each[0] < end - 1),
             seconds=seconds,
         )
+
+
+def _at_the_end(winner: Try) -> Metrics:
+    place, metrics = winner.measured[-1]
+    return metrics if place == winner.epochs - 1 else {}

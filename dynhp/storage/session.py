@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import CheckpointError, SettingsError
+from dynhp.loops.best import BestEpoch
 from dynhp.records import Event, RoundStarted
 from dynhp.storage.codecs import register_dataclass
 from dynhp.storage.codecs.json_text import strict_json
@@ -33,6 +34,7 @@ CONTENT = {"adapter", "history", "trainer", "outputs"}
 register_dataclass(TryRequest, name="dynhp.asked")
 register_dataclass(FinishedTry, name="dynhp.done")
 register_dataclass(KeptState, name="dynhp.kept")
+register_dataclass(BestEpoch, name="dynhp.best_epoch")
 
 
 @runtime_checkable
