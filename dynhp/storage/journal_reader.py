@@ -105,6 +105,10 @@ class _JournalParser:
     def _follows(self, line: Mapping[str, Any]) -> None:
         """Refuse rounds that do not follow one on the other: main-line epochs only increase."""
         if self.rounds:
+            if (line["round"], line["start"]) == (self.rounds[-1].index, self.rounds[-1].start):
+                # It ended here, but Ctrl-C or another callback undid it before it was recorded.
+                self.rounds.pop()
+                return
             last = self.rounds[-1]
             expected = (last.index + 1, last.start + last.epochs)
             if (line["round"], line["start"]) != expected:
