@@ -139,7 +139,7 @@ def test_lines_of_others_are_not_taken_for_ones_own(
         adapter.run(8)
 
 
-# A signal can come when a file is open and not yet in its "with"; then Python closes it, and says so.
+# A signal can come between open() and its "with": then Python closes the file, and says so.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 def test_real_signals_at_any_moment(tmp_path: Path) -> None:
