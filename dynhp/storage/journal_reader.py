@@ -89,14 +89,14 @@ class _JournalParser:
         self.tries = []  # those of a round that was interrupted
 
     def _try(self, line: Mapping[str, Any]) -> None:
-        self.tries.append(try_from_plain({"seconds": 0.0, **line}))
+        self.tries.append(try_from_plain(line))
 
     def _round(self, line: Mapping[str, Any]) -> None:
         self._follows(line)
         if sorted(line["tries"]) != list(range(len(self.tries))):
             raise ValueError(f"{len(self.tries)} tries were written, the round has {line['tries']}")
         tries = [self.tries[place] for place in line["tries"]]
-        plain = {"seconds": 0.0, **line, "index": line["round"], "tries": ()}
+        plain = {**line, "index": line["round"], "tries": ()}
         self.rounds.append(replace(round_from_plain(plain), tries=tuple(tries)))
         if not 0 <= line["chosen"] < len(tries) or line["epochs"] < 0:
             raise ValueError("no such try, or epochs that go back")
