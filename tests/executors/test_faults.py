@@ -17,6 +17,7 @@ import pytest
 from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import ContractError
 from dynhp.executors import Processes, Serial
+from dynhp.executors.pool.workers import WorkerPool
 from dynhp.records import Candidate, Try
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.storage.recording import FinishedTry, RecordingExecutor, TryPlace
@@ -219,17 +220,31 @@ def test_a_state_that_died_with_its_worker_is_made_again(executor: Processes, fo
     assert difference(expected[1:], rest) is None
 
 
-def test_a_state_that_is_lost_for_good_is_told(executor: Processes, folder: Path) -> None:
-    executor._pooled.retries = 0
-    try:
+def test_a_state_that_is_lost_for_good_is_told(folder: Path) -> None:
+    with Processes(functools.partial(Doomed, folder), workers=2, retries=0) as executor:
         outcomes, outcome = first(executor, folder)
         for pid in pids_of(executor):
             os.kill(pid, signal.SIGKILL)
         with pytest.raises(ContractError, match=r"^there is no state to keep: WorkerLost: "):
             outcome.keep()
         outcomes.close()
-    finally:
-        executor._pooled.retries = RETRIES
+
+
+def test_an_interrupt_in_keep_ends_the_run_and_the_workers(
+    executor: Processes, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes, outcome = first(executor, folder)
+    pids = set(pids_of(executor))
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    with monkeypatch.context() as patch:
+        patch.setattr(WorkerPool, "hand_out", lambda *_: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            outcome.keep()
+    assert pids_of(executor) == []
+    assert segments(os.getpid()) == set()
+    with pytest.raises(ContractError, match="another has begun since this one, or it was closed"):
+        next(outcomes)
 
 
 def test_a_worker_killed_between_runs_is_replaced(executor: Processes, folder: Path) -> None:
