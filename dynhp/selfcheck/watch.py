@@ -98,7 +98,8 @@ class Watch:
     def _accused(self) -> dict[int, str]:
         end, accused = self._now(), {}
         for key in self._first.states:
-            if end.differs(self._first, key):
+            kept = key in end.present  # what was replaced on the way decides nothing any more
+            if kept and end.differs(self._first, key):
                 if key not in self._start.states:
                     accused[key] = "was made in the first try and is not in the state"
                 elif self._origin.differs(self._start, key):
