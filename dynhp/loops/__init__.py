@@ -3,8 +3,11 @@
 from dynhp.loops.adapt import adapt
 from dynhp.loops.best import BestEpoch
 from dynhp.loops.bindings import Binding, attribute
+from dynhp.loops.counter import Counter
 from dynhp.loops.epoch import Epoch
+from dynhp.loops.everything import everything
 from dynhp.loops.loop import Loop
-from dynhp.loops.parts import Part
+from dynhp.loops.parts import Part, copied
 
-__all__ = ["BestEpoch", "Binding", "Epoch", "Loop", "Part", "adapt", "attribute"]
+__all__ = ["BestEpoch", "Binding", "Counter", "Epoch", "Loop", "Part", "adapt", "attribute"]
+__all__ += ["copied", "everything"]

@@ -13,11 +13,14 @@ from dynhp.errors import LoopError, SettingsError
 from dynhp.loops import bindings
 from dynhp.loops.best import BestKeeper
 from dynhp.loops.bindings import Binding
+from dynhp.loops.everything import named_state
 from dynhp.loops.loop import Loop
 from dynhp.loops.parts import Part, Parts, global_generators, part_of, parts_of
+from dynhp.loops.watching import names_of, watched
 from dynhp.proposers import Proposer
 from dynhp.records import Value
 from dynhp.selection import Selection
+from dynhp.selfcheck.reading import read_state
 from dynhp.spaces import Space, SpaceLike
 from dynhp.trainer import trainer_from
 
@@ -27,7 +30,7 @@ __all__ = ["adapt"]
 def adapt(
     epochs: int | None = None,
     *,
-    state: Sequence[Any],
+    state: Sequence[Any] | Literal["auto"],
     space: SpaceLike,
     adapt_every: int,
     try_for: int,
@@ -48,13 +51,15 @@ def adapt(
     tolerance: float | None = None,
     dry_run: bool = False,
     as_part: Callable[[Any], Part] = part_of,
+    read: Callable[[Any], Callable[[], Any] | None] = read_state,
 ) -> Loop:
     """Adapt hyperparameters in a loop of your own: it runs once per epoch, tries included.
 
     Args:
         epochs: the epochs of the main line; every epoch of a try must be reported.
         state: everything that decides the future: model, optimiser, scheduler, generators (Python's
-            and numpy's global generators always belong to it).
+            and numpy's global generators always belong to it); ``everything(...)`` lists it for
+            you, and ``"auto"`` takes it from the names that the code around sees.
         space: the hyperparameters and their values: a ``Space``, or a mapping it can be made of.
         adapt_every: the epochs (or steps) of a round.
         try_for: the epochs (or steps) of a try.
@@ -82,6 +87,7 @@ def adapt(
         dry_run: try all candidates and always keep the value in force, so that the run must end
             bit for bit as it would without this loop.
         as_part: how an object of ``state`` is taken and set; needed by integrations only.
+        read: how an object outside of the state is looked at; needed by integrations only.
 
     >>> from dynhp.testing import Quadratic
     >>> model = Quadratic()
@@ -96,22 +102,27 @@ def adapt(
     unit, planned = _length(epochs, steps)
     criterion = chosen_criterion(criterion, minimize, maximize)
     bound = bindings.require_bindings(bind)
-    values = (Part(get=binding.get, set=binding.set) for binding in bound.values())
-    parts = Parts((*parts_of(state, as_part), *values, *global_generators()))
+    values = (
+        Part(get=binding.get, set=binding.set, name=f"the value of {name}")
+        for name, binding in bound.items()
+    )
+    things = named_state(state)
+    parts = Parts((*parts_of(things, as_part, names_of(things)), *values, *global_generators()))
     keeper = _keeper(keep_best, criterion, parts, planned)
     if keeper is not None:
         parts = Parts((*parts.parts, keeper.part()))
     space = space if isinstance(space, Space) else Space(space)
     bindings.require_names(bound, space)
+    trainer = trainer_from(
+        get_state=parts.get_state,
+        set_state=parts.set_state,
+        train_k=_the_body_trains,
+        metrics=dict,
+        hyperparameters=lambda: bindings.read(bound),
+        reseed=parts.reseed,
+    )
     adapter = DynamicGridAdapter(
-        trainer_from(
-            get_state=parts.get_state,
-            set_state=parts.set_state,
-            train_k=_the_body_trains,
-            metrics=dict,
-            hyperparameters=lambda: bindings.read(bound),
-            reseed=parts.reseed,
-        ),
+        watched(trainer, parts, inside=things, read=read),
         space,
         criterion=criterion,
         adapt_every=adapt_every,

@@ -14,7 +14,7 @@ import numpy as np
 from dynhp.selfcheck.fingerprint import Fingerprint, fingerprint
 from dynhp.selfcheck.reach import attributes, is_module
 
-__all__ = ["Moment", "Things", "ids_inside", "kind_of"]
+__all__ = ["Moment", "Things", "ids_inside", "kind_of", "of_module", "unreadable"]
 
 _LARGEST_ARRAY = 16 * 2**20  # bytes
 _LARGEST_LOOK = 64 * 2**20  # of all arrays together
@@ -39,7 +39,7 @@ class Things:
             return False
         self._known[id(thing)] = (name, thing, read)
         if is_module(thing):
-            self._inside |= {id(part): part for part in _of_module(thing) if part is not thing}
+            self._inside |= {id(part): part for part in of_module(thing) if part is not thing}
         return True
 
     def covers(self, thing: Any) -> bool:
@@ -106,7 +106,7 @@ class Moment:
             if not things.covers(thing) and thing.nbytes <= min(_LARGEST_ARRAY, self._room):
                 self._room -= thing.nbytes
                 self.arrays[name] = fingerprint(thing)
-        elif not things.meet(name, thing) and (why := _unreadable(thing)):
+        elif not things.meet(name, thing) and (why := unreadable(thing)):
             self._suspicious[name] = (_Reference(thing), f"{name} ({kind_of(thing)}): {why}")
 
 
@@ -133,7 +133,7 @@ def ids_inside(things: Iterable[Any]) -> dict[int, Any]:
         for part in [thing, *(used for function in functions for used in _used(function))]:
             inside[id(part)] = part
             if is_module(part):
-                inside |= {id(each): each for each in _of_module(part)}
+                inside |= {id(each): each for each in of_module(part)}
             for group in attributes(part).get("param_groups", ()):
                 inside |= {id(each): each for each in group.get("params", ())}
     return inside
@@ -156,7 +156,7 @@ def _used(function: Any) -> Iterator[Any]:
                 continue
 
 
-def _of_module(module: Any) -> Iterator[Any]:
+def of_module(module: Any) -> Iterator[Any]:
     """A module, all modules below it, and their tensors."""
     ahead, met = [module], {id(module)}
     for part in ahead:
@@ -180,7 +180,7 @@ def _is_array(thing: Any) -> bool:
     return tensor or isinstance(thing, np.ndarray)
 
 
-def _unreadable(thing: Any) -> str | None:
+def unreadable(thing: Any) -> str | None:
     """Why a thing whose state nobody can read may make a repeat differ, None where it cannot."""
     methods = {name for kind in type(thing).__mro__ for name in vars(kind)}
     if isinstance(thing, io.IOBase):

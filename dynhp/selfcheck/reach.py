@@ -31,7 +31,7 @@ def loop_names() -> dict[str, Any]:
     """
     names: dict[str, Any] = {}
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_ours(frame.f_globals.get("__name__", ""), toys=True):
+    while frame is not None and _is_ours_running(frame):
         frame = frame.f_back
     while frame is not None:
         generator = bool(frame.f_code.co_flags & inspect.CO_GENERATOR)
@@ -59,6 +59,8 @@ def trainer_names(trainer: Any) -> dict[str, Any]:
     >>> sorted(trainer_names(Quadratic()))[-2:]
     ['train_k', 'trainer']
     """
+    if _is_of_ours(type(trainer)):  # made of functions, by ``trainer_from``
+        return attributes(trainer)
     functions = {
         name: function
         for kind in type(trainer).__mro__
@@ -88,7 +90,7 @@ def in_reach(names: Mapping[str, Any]) -> dict[str, Any]:
         elif not isinstance(thing, _CLOSED) and id(thing) not in seen:
             seen[id(thing)] = thing
             if not isinstance(thing, FunctionType | MethodType | functools.partial):
-                if _is_ours(type(thing).__module__):
+                if _is_of_ours(type(thing)):
                     continue
                 reached.setdefault(name, thing)
             ahead.extend(
@@ -164,7 +166,8 @@ def _of_object(name: str, thing: Any) -> Iterator[tuple[str, Any, int]]:
 def _of_function(function: FunctionType) -> Iterator[tuple[str, Any, int]]:
     """The variables that a function of the user's takes from around it."""
     code = function.__code__
-    if _is_installed(code.co_filename) or _is_ours(function.__module__ or ""):
+    ours = _is_ours(function.__module__ or "") and not _is_typed_in(code)
+    if ours or _is_installed(code.co_filename):
         return
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         try:
@@ -186,6 +189,21 @@ def _is_open(thing: Any) -> bool:
 
 def _is_installed(filename: str) -> bool:
     return any(folder in filename for folder in _INSTALLED)
+
+
+def _is_ours_running(frame: FrameType) -> bool:
+    ours = _is_ours(frame.f_globals.get("__name__", ""), toys=True)
+    return ours and not _is_typed_in(frame.f_code)
+
+
+def _is_typed_in(code: CodeType) -> bool:
+    """Whether code was typed in, as an example of ours may be, which has the name of its module."""
+    return code.co_filename.startswith("<")
+
+
+def _is_of_ours(kind: type) -> bool:
+    module = sys.modules.get(kind.__module__)
+    return _is_ours(kind.__module__) and getattr(module, kind.__name__, None) is kind
 
 
 def _is_ours(module: str, *, toys: bool = False) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynhp.selfcheck.reach import attributes
 
-__all__ = ["has_methods", "read_state"]
+__all__ = ["has_methods", "is_estimator", "read_state"]
 
 
 def read_state(thing: Any) -> Callable[[], Any] | None:
@@ -32,8 +32,8 @@ def read_state(thing: Any) -> Callable[[], Any] | None:
         return lambda: thing.get_state()
     if has_methods(thing, "state_dict", "load_state_dict"):
         return lambda: thing.state_dict()
-    if has_methods(thing, "get_params", "fit") or has_methods(thing, "get_params", "partial_fit"):
-        return lambda: attributes(thing)  # an estimator in the manner of scikit-learn
+    if is_estimator(thing):
+        return lambda: attributes(thing)
     return None
 
 
@@ -45,3 +45,10 @@ def has_methods(thing: Any, *names: str) -> bool:
     """
     kinds = type(thing).__mro__
     return all(any(callable(vars(kind).get(name)) for kind in kinds) for name in names)
+
+
+def is_estimator(thing: Any) -> bool:
+    """Whether it is an estimator in the manner of scikit-learn, whose state is what it stores."""
+    return has_methods(thing, "get_params") and any(
+        has_methods(thing, name) for name in ("fit", "partial_fit")
+    )

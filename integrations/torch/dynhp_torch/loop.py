@@ -9,12 +9,12 @@ import dynhp
 from dynhp.adapter import Callback
 from dynhp.criteria import Criterion
 from dynhp.loops import Binding, Loop, Part
-from dynhp.loops.parts import parts_of
+from dynhp.loops.everything import named_state
 from dynhp.proposers import Proposer
 from dynhp.records import Value
 from dynhp.selection import Selection
 from dynhp.spaces import SpaceLike
-from dynhp_torch.parts import require_whole, torch_generators, torch_part
+from dynhp_torch.parts import read_state, require_whole, torch_generators, torch_part
 
 __all__ = ["adapt"]
 
@@ -22,7 +22,7 @@ __all__ = ["adapt"]
 def adapt(
     epochs: int,
     *,
-    state: Sequence[Any],
+    state: Sequence[Any] | Literal["auto"],
     space: SpaceLike,
     criterion: Criterion,
     adapt_every: int,
@@ -43,7 +43,8 @@ def adapt(
         epochs: the epochs of the main line.
         state: all that decides the future: modules, optimisers, schedulers, scalers, generators,
             samplers, loaders, averaged weights. The global generators of torch, numpy and Python
-            are always included.
+            are always included. ``everything(...)`` of dynhp lists it for you, and ``"auto"`` takes
+            it from the names that the code around sees.
         space: the hyperparameters and their values.
         criterion: how tries are judged, as ``lowest("val_loss")``.
         adapt_every: the epochs of a round.
@@ -76,10 +77,12 @@ def adapt(
     >>> [round_.candidate["lr"] for round_ in loop.history]
     [0.5, 0.5]
     """
-    require_whole(state, bind)
+    things = named_state(state)
+    require_whole(things, bind)
+    listed = isinstance(things, Sequence) and not isinstance(things, str) and len(things)
     return dynhp.adapt(
         epochs,
-        state=(*parts_of(state, as_part), *torch_generators()),
+        state=(*things, *torch_generators()) if listed else things,
         space=space,
         criterion=criterion,
         adapt_every=adapt_every,
@@ -92,4 +95,6 @@ def adapt(
         initial=initial,
         seed=seed,
         callbacks=callbacks,
+        as_part=as_part,
+        read=read_state,
     )
