@@ -10,8 +10,16 @@ from typing import Any
 import numpy as np
 from _facts import Row
 
-from dynhp import BestByMargin, DynamicGridAdapter, Interpolation, OneAxis, Racing, adapt, lowest
-from dynhp import attribute as bound_to
+from dynhp import (
+    BestByMargin,
+    DynamicGridAdapter,
+    Interpolation,
+    OneAxis,
+    Racing,
+    adapt,
+    attribute,
+    lowest,
+)
 
 __all__ = ["rows"]
 
@@ -85,7 +93,7 @@ def _step_time() -> float:
         steps=_STEPS,
         state=[model],
         space={"lr": [1, 2]},
-        bind={"lr": bound_to(model, "lr")},
+        bind={"lr": attribute(model, "lr")},
         minimize="loss",
         adapt_every=_STEPS,
         try_for=1,
