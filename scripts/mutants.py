@@ -45,7 +45,7 @@ TESTS = (
     "tests/repository/test_mutants.py",
     "tests/rounds",
     "tests/test_advice.py",
-    "tests/test_records.py",
+    "tests/records/test_records.py",
     "tests/test_selection.py",
     "tests/wrappers",
 )

@@ -6,8 +6,8 @@ import argparse
 import json
 from typing import Any
 
-from dynhp.records import Candidate, Round
-from dynhp.report.table import text_table
+from dynhp.records import Round
+from dynhp.records.text import round_cells, text_table, values_text
 from dynhp.rounds.plain import history_to_plain
 from dynhp.storage.journal import JournalContent, read_journal
 
@@ -48,30 +48,13 @@ def table(content: JournalContent) -> str:
     """
     lines = [text_table([HEADINGS, *map(_row, content.history)])]
     if content.unfinished:
-        tried = ", ".join(_values(try_.candidate) for try_ in content.unfinished)
+        tried = ", ".join(values_text(try_.candidate) for try_ in content.unfinished)
         lines.append(f"A round is not finished; tried so far: {tried}.")
     if content.torn:
         lines.append("The last line is torn.")
     return "\n".join(lines)
 
 
-def _row(round_: Round) -> tuple[str, ...]:
-    failed = sum(try_.error is not None for try_ in round_.tries)
-    held = [try_ for try_ in round_.tries if try_.candidate == round_.previous]
-    sound = held and held[0].error is None and held[0].epochs == round_.winner.epochs
-    gain = round_.winner.score - held[0].score if sound else None
-    return (
-        str(round_.index),
-        f"{round_.start}-{round_.start + round_.epochs}",
-        _values(round_.candidate),
-        f"{round_.winner.score:.5g}",
-        "-" if gain is None else f"{gain:.3g}",
-        f"{len(round_.tries)}" + (f" ({failed} failed)" if failed else ""),
-        str(round_.epochs + round_.overhead),
-        f"{round_.seconds:.1f}",
-        round_.reason,
-    )
-
-
-def _values(candidate: Candidate) -> str:
-    return " ".join(f"{name}={value}" for name, value in candidate.items())
+def _row(round_: Round) -> list[str]:
+    cells = round_cells(round_)
+    return [cells[heading] for heading in HEADINGS]

@@ -10,9 +10,10 @@ from pathlib import Path
 from dynhp.planning.budget import Plan
 from dynhp.planning.schedule import schedule_of
 from dynhp.records import Round, Value
+from dynhp.records.text import label
 from dynhp.report.style import PAGE, PICTURE
 from dynhp.report.svg import line_chart
-from dynhp.report.text import label, summary
+from dynhp.report.text import summary
 from dynhp.storage.files import write_texts
 
 __all__ = ["html_report", "write_html"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 from dynhp.adapter import Callback
 from dynhp.records import Event, Round
-from dynhp.report.text import label
+from dynhp.records.text import label
 
 if TYPE_CHECKING:
     from dynhp.campaign.progress import CampaignProgress

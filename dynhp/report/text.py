@@ -7,6 +7,7 @@ from typing import Any
 
 from dynhp.planning.budget import Plan, spent
 from dynhp.records import Round, Value
+from dynhp.records.text import label
 from dynhp.report.luck import luck_of
 
 __all__ = ["schedule_picture", "summary"]
@@ -35,11 +36,11 @@ def schedule_picture(history: Sequence[Round], name: str, *, width: int = 60) ->
     rows = _rows(seen)
     line = [round_.candidate[name] for round_ in history for _ in range(round_.epochs)]
     columns = [line[i * len(line) // width] for i in range(width)]
-    margin = max(len(label) for label, _ in rows)
+    margin = max(len(text) for text, _ in rows)
     picture = [name]
-    for label, members in rows:
+    for text, members in rows:
         marks = "".join("█" if value in members else " " for value in columns)
-        picture.append(f"{label:>{margin}} ┤{marks}".rstrip())
+        picture.append(f"{text:>{margin}} ┤{marks}".rstrip())
     end = str(epochs)
     picture.append(" " * (margin + 2) + "0" + " " * (width - 1 - len(end)) + end)
     return "\n".join(picture)
@@ -73,8 +74,3 @@ def _rows(seen: set[Value], most: int = 12) -> list[tuple[str, set[Value]]]:
         return [(label(value), {value}) for value in order]
     groups = [order[i * len(order) // most : (i + 1) * len(order) // most] for i in range(most)]
     return [(label(group[0]), set(group)) for group in groups]
-
-
-def label(value: Value) -> str:
-    """A value as it is shown: with four digits at most."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

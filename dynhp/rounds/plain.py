@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -77,6 +77,14 @@ def _metrics_from_plain(plain: Mapping[str, Any]) -> Metrics:
     return {name: float(value) for name, value in plain.items()}
 
 
+def _series_to_plain(series: Sequence[Metrics]) -> list[dict[str, float | str]]:
+    return [_metrics_to_plain(metrics) for metrics in series]
+
+
+def _series_from_plain(plain: Sequence[Mapping[str, Any]]) -> tuple[Metrics, ...]:
+    return tuple(_metrics_from_plain(metrics) for metrics in plain)
+
+
 def _number_to_plain(value: float) -> float | str:
     # JSON has no nan and no infinity; float() reads these names back.
     return value if math.isfinite(value) else str(value)
@@ -89,7 +97,8 @@ _LATER = ("checked", "reported", "stretch")
 _WRITE: dict[str, Callable[[Any], Any]] = {
     "candidate": dict,
     "previous": dict,
-    "series": lambda series: [_metrics_to_plain(metrics) for metrics in series],
+    "series": _series_to_plain,
+    "measured": _series_to_plain,
     "metrics": _metrics_to_plain,
     "score": _number_to_plain,
     "tries": lambda tries: [try_to_plain(try_) for try_ in tries],
@@ -99,7 +108,8 @@ _WRITE: dict[str, Callable[[Any], Any]] = {
 _READ: dict[str, Callable[[Any], Any]] = {
     "candidate": Candidate,
     "previous": Candidate,
-    "series": lambda series: tuple(_metrics_from_plain(metrics) for metrics in series),
+    "series": _series_from_plain,
+    "measured": _series_from_plain,
     "metrics": _metrics_from_plain,
     "score": float,
     "tries": lambda tries: tuple(try_from_plain(plain) for plain in tries),

@@ -14,6 +14,7 @@ from dynhp.records import Metrics
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.rounds.settings import AdapterView
 from dynhp.selfcheck.fingerprint import Fingerprint, fingerprint
+from dynhp.selfcheck.watch import trainer_watch
 from dynhp.trainer import State
 
 __all__ = ["Reference", "RepeatRun", "SelfCheck", "Watcher", "self_check"]
@@ -70,6 +71,7 @@ class SelfCheck:
     common: bool  # whether all tries meet the same random numbers
     part_names: Sequence[str]  # of a state that is a sequence of parts
     watch: Watcher
+    gives_hints: bool  # to the author of a loop; a trainer may count what it likes
     reference: Reference | None = None
     alike: bool | None = None  # None: no two values to compare yet
     epochs: int = 0  # of the repeat
@@ -128,7 +130,7 @@ class SelfCheck:
                 f"that is not in the state: {_listed(left)}. The state was put back, this was not, "
                 f"so each try began from where the last one had left it. {_WAYS_OUT}"
             )
-        if hints := self.watch.hints():
+        if self.gives_hints and (hints := self.watch.hints()):
             warnings.warn(
                 f"tries change things outside the state: {_listed(hints)}", Hint, stacklevel=2
             )
@@ -182,32 +184,17 @@ class RepeatRun:
         self.check.compare(outcome)
 
 
-class _NoWatch:
-    def first_try_ended(self) -> None: ...
-    def back_at_origin(self) -> None: ...
-    def left_behind(self) -> list[str]:
-        return []
-
-    def suspects(self) -> list[str]:
-        return []
-
-    def hints(self) -> list[str]:
-        return []
-
-
-def watch_of(trainer: object) -> Watcher:
-    return _NoWatch()
-
-
 def self_check(adapter: AdapterView, round_: int) -> SelfCheck:
     """The self-check of a round that is about to begin; the trainer is at its origin."""
     trainer: Any = adapter.trainer
+    watches = hasattr(trainer, "watch")
     return SelfCheck(
         round=round_,
         tolerance=adapter.tolerance,
         common=adapter.randomness == "common",
         part_names=getattr(trainer, "part_names", ()),
-        watch=trainer.watch() if hasattr(trainer, "watch") else watch_of(trainer),
+        watch=trainer.watch() if watches else trainer_watch(trainer),
+        gives_hints=watches,
     )
 
 

@@ -14,6 +14,7 @@ from dynhp.records import Candidate, History
 from dynhp.rounds.plain import history_from_plain, history_to_plain
 from dynhp.rounds.read_back import same_value
 from dynhp.rounds.settings import AdapterView
+from dynhp.rounds.texts import same_settings
 from dynhp.spaces import Space
 from dynhp.trainer import ReadsBack
 
@@ -76,7 +77,7 @@ def _require_same(settings: Mapping[str, str], saved: Any) -> None:
     differences = [
         f"{name}: saved {before}, here {value}"
         for name, value in settings.items()
-        if (before := saved.get(name, _BEFORE.get(name))) != value
+        if not same_settings(value, before := saved.get(name, _BEFORE.get(name)))
     ]
     if differences:
         raise SettingsError(

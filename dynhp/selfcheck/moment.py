@@ -77,10 +77,12 @@ class Moment:
         self.lists: set[str] = set()
         self.arrays: dict[str, Fingerprint] = {}
         self._suspicious: dict[str, tuple[_Reference, str]] = {}
+        self._met: set[int] = set()
         self._room = _LARGEST_LOOK
         for name, thing in reached.items():
             self._note(name, thing, things)
         self.states = things.states()
+        self.present = {key for key in self.states if key in self._met}
 
     def differs(self, other: Moment, key: int) -> bool:
         """Whether a thing had another state at the other moment."""
@@ -106,7 +108,9 @@ class Moment:
             if not things.covers(thing) and thing.nbytes <= min(_LARGEST_ARRAY, self._room):
                 self._room -= thing.nbytes
                 self.arrays[name] = fingerprint(thing)
-        elif not things.meet(name, thing) and (why := unreadable(thing)):
+        elif things.meet(name, thing):
+            self._met.add(id(thing))
+        elif why := unreadable(thing):
             self._suspicious[name] = (_Reference(thing), f"{name} ({kind_of(thing)}): {why}")
 
 

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dynhp.selfcheck.moment import Moment, Things, ids_inside
+from dynhp.selfcheck.reach import in_reach, trainer_names
+from dynhp.selfcheck.reading import read_state
 
-__all__ = ["Watch"]
+__all__ = ["Watch", "trainer_watch"]
 
 _MOST_SUSPECTS = 6
 _GENERAL = (
@@ -96,7 +98,8 @@ class Watch:
     def _accused(self) -> dict[int, str]:
         end, accused = self._now(), {}
         for key in self._first.states:
-            if end.differs(self._first, key):
+            kept = key in end.present  # what was replaced on the way decides nothing any more
+            if kept and end.differs(self._first, key):
                 if key not in self._start.states:
                     accused[key] = "was made in the first try and is not in the state"
                 elif self._origin.differs(self._start, key):
@@ -142,3 +145,8 @@ class Watch:
         for key in self._first.states:
             if key not in accused and end.differs(self._first, key):
                 yield f"{self._things.named(key)} is not in the state"
+
+
+def trainer_watch(trainer: Any) -> Watch:
+    """A watch over what a trainer's own attributes and functions lead to."""
+    return Watch(lambda: in_reach(trainer_names(trainer)), [trainer], read_state)

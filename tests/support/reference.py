@@ -65,7 +65,7 @@ class ReferenceSettings:
     seed: int = 0
 
     def adapter(self, trainer: Any, **more: Any) -> DynamicGridAdapter:
-        return DynamicGridAdapter(trainer, **(vars(self) | more))
+        return DynamicGridAdapter(trainer, **({"check": "off"} | vars(self) | more))
 
 
 def reference(trainer: Any, given: ReferenceSettings, epochs: int) -> list[Round]:

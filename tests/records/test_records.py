@@ -267,6 +267,18 @@ def test_numbers_that_json_has_are_written_as_numbers() -> None:
     assert plain["tries"][0]["score"] == 0.25
 
 
+def test_a_record_of_an_older_file_lacks_fields_that_have_a_default() -> None:
+    tried = Try(candidate=Candidate({"lr": 0.1}), series=({"m": 0.5},), epochs=1, score=0.25)
+    round_ = a_round(tries=(tried,), chosen=0, metrics={"m": 2.0})
+    plain = round_to_plain(round_)
+    for record in (plain, *plain["tries"]):
+        del record["seconds"], record["seed"]
+    assert same(round_from_plain(plain), round_)
+    del plain["metrics"]
+    with pytest.raises(KeyError, match="metrics"):
+        round_from_plain(plain)
+
+
 def test_records_are_equal_whatever_nan_they_were_given() -> None:
     def tried() -> Try:
         series = ({"loss": float("nan"), "norm": 1.0}, {"loss": 2.0, "norm": 1.0})

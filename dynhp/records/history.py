@@ -1,79 +1,18 @@
-"""The records of a run, which never change: candidates, tries, rounds and their history."""
+"""What happened in a run: tries, rounds and their history, and the events of callbacks."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any, TypeAlias
 
-__all__ = ["Candidate", "Event", "History", "Metrics", "Progress", "Round", "RoundStarted", "Try"]
-__all__ += ["Measured", "Value"]
+from dynhp.records.candidate import Candidate
+from dynhp.records.metrics import Measured, Metrics, fixed_metrics, same_content
+from dynhp.records.text import history_text, round_text, try_text
 
-Value: TypeAlias = bool | int | float | str | None
-"""What a hyperparameter can be: everything that JSON can carry without loss."""
-
-Metrics: TypeAlias = Mapping[str, float]
-"""What a trainer measures, by name."""
-
-Measured: TypeAlias = tuple[tuple[int, Metrics], ...]
-"""What was measured after which epochs: the number of each, from 0, and its metrics."""
-
-
-class Candidate(Mapping[str, Value]):
-    """One value for each hyperparameter under adaptation; a mapping that never changes.
-
-    >>> candidate = Candidate({"lr": 0.1, "layers": 2})
-    >>> candidate["lr"], candidate == {"layers": 2, "lr": 0.1}, candidate
-    (0.1, True, Candidate(lr=0.1, layers=2))
-    """
-
-    __slots__ = ("_hash", "_values")
-
-    def __init__(self, values: Mapping[str, Value]) -> None:
-        self._values: dict[str, Value] = dict(values)
-        self._hash: int | None = None
-
-    def __getitem__(self, name: str) -> Value:
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def keys(self) -> KeysView[str]:
-        """The names; like ``items``, far faster than what a Mapping makes of ``__iter__``."""
-        return self._values.keys()
-
-    def items(self) -> ItemsView[str, Value]:
-        """The names with their values."""
-        return self._values.items()
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, Candidate):
-            return self._values == other._values
-        return isinstance(other, Mapping) and self._values == dict(other)
-
-    def __hash__(self) -> int:
-        if self._hash is None:
-            self._hash = hash(frozenset(self._values.items()))
-        return self._hash
-
-    def __repr__(self) -> str:
-        return f"Candidate({', '.join(f'{name}={value!r}' for name, value in self.items())})"
-
-    def __reduce__(self) -> tuple[type[Candidate], tuple[dict[str, Value]]]:
-        return Candidate, (self._values,)
-
-    def but(self, changes: Mapping[str, Value]) -> Candidate:
-        """Give the same candidate with some values changed.
-
-        >>> Candidate({"lr": 0.1, "layers": 2}).but({"lr": 0.3})
-        Candidate(lr=0.3, layers=2)
-        """
-        return Candidate({**self._values, **changes})
+__all__ = ["Event", "History", "Progress", "Round", "RoundStarted", "Try"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,20 +32,17 @@ class Progress:
         return None if self.planned is None else self.epoch / self.planned
 
 
-def _one_nan(value: float) -> float:
-    # No nan equals another, but records that hold the same object are equal, wherever it came from.
-    return value if value == value else math.nan
+@cache
+def _compared(kind: Any) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind) if each.compare)
 
 
-def _numbered_with_one_nan(measured: Measured) -> Measured:
-    return tuple((number, _with_one_nan(metrics)) for number, metrics in measured)
-
-
-def _with_one_nan(metrics: Metrics) -> Metrics:
-    for value in metrics.values():  # a loop, because this runs for every try
-        if value != value:
-            return {name: _one_nan(each) for name, each in metrics.items()}
-    return metrics
+def _equal(record: Any, other: object) -> bool:
+    """Field by field, nan equal to nan: what dataclasses make of it differs by Python's version."""
+    if other.__class__ is not record.__class__:
+        return NotImplemented  # type: ignore[no-any-return]
+    names = _compared(record.__class__)  # type: ignore[arg-type]
+    return all(same_content(getattr(record, name), getattr(other, name)) for name in names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +80,12 @@ class Try:
     reported: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "score", _one_nan(self.score))
-        object.__setattr__(self, "series", tuple(map(_with_one_nan, self.series)))
+        object.__setattr__(self, "series", tuple(map(fixed_metrics, self.series)))
+
+    __eq__ = _equal
+
+    def __str__(self) -> str:
+        return try_text(self)
 
     @property
     def measured(self) -> Measured:
@@ -200,9 +140,15 @@ class Round:
     stretch: Measured = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "metrics", _with_one_nan(self.metrics))
+        object.__setattr__(self, "metrics", fixed_metrics(self.metrics))
         if self.stretch:
-            object.__setattr__(self, "stretch", _numbered_with_one_nan(self.stretch))
+            fixed = tuple((number, fixed_metrics(metrics)) for number, metrics in self.stretch)
+            object.__setattr__(self, "stretch", fixed)
+
+    __eq__ = _equal
+
+    def __str__(self) -> str:
+        return round_text(self)
 
     @property
     def winner(self) -> Try:
@@ -267,6 +213,9 @@ class History(Sequence[Round]):
 
     def __iter__(self) -> Iterator[Round]:
         return iter(self.rounds)
+
+    def __str__(self) -> str:
+        return history_text(self.rounds)
 
     @property
     def measured(self) -> Measured:

@@ -1,0 +1,146 @@
+"""Records as text: the one table of cells, and the short tables that ``print`` shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from dynhp.records.candidate import Candidate, Value
+
+if TYPE_CHECKING:
+    from dynhp.records.history import Round, Try
+
+__all__ = ["history_text", "label", "round_cells", "round_text", "text_table", "try_text"]
+__all__ += ["values_text"]
+
+_ROWS = 20  # so many fit on a screen together with what was printed before
+_WIDTH = 80  # of an error, which may be a page long
+
+Row = TypeVar("Row")
+
+
+def text_table(rows: Sequence[Sequence[str]], *, right: bool = False) -> str:
+    """Write rows of cells as lines: columns as wide as their widest cell, two spaces between.
+
+    Args:
+        rows: the cells of each row; all rows have the same number of them.
+        right: whether cells are set at the right of their column, as suits numbers.
+
+    >>> print(text_table([("seed", "AUC"), ("10", "0.97")]))
+    seed  AUC
+    10    0.97
+    >>> print(text_table([("seed", "AUC"), ("10", "0.97")], right=True))
+    seed   AUC
+      10  0.97
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    side = ">" if right else "<"
+    lines = (
+        "  ".join(f"{cell:{side}{width}}" for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def label(value: Value) -> str:
+    """A value as it is shown: with four digits at most."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def values_text(candidate: Candidate) -> str:
+    """A candidate in a cell.
+
+    >>> values_text(Candidate({"lr": 0.1, "layers": 2}))
+    'lr=0.1 layers=2'
+    """
+    return " ".join(f"{name}={value}" for name, value in candidate.items())
+
+
+def round_cells(round_: Round) -> dict[str, str]:
+    """One round as cells of a table, by their headings."""
+    failed = sum(try_.error is not None for try_ in round_.tries)
+    held = [try_ for try_ in round_.tries if try_.candidate == round_.previous]
+    sound = held and held[0].error is None and held[0].epochs == round_.winner.epochs
+    gain = round_.winner.score - held[0].score if sound else None
+    return {
+        "round": str(round_.index),
+        "epochs": f"{round_.start}-{round_.start + round_.epochs}",
+        "values": values_text(round_.candidate),
+        "score": f"{round_.winner.score:.5g}",
+        "gain": "-" if gain is None else f"{gain:.3g}",
+        "tries": f"{len(round_.tries)}" + (f" ({failed} failed)" if failed else ""),
+        "spent": str(round_.epochs + round_.overhead),
+        "seconds": f"{round_.seconds:.1f}",
+        "reason": round_.reason,
+    }
+
+
+def history_text(rounds: Sequence[Round]) -> str:
+    """A run as a short table: a row for each round, those in the middle left out where many."""
+    if not rounds:
+        return "no rounds yet"
+    headings = ("round", "epochs", "values", "score", "gain", "tries", "reason")
+    shown = [round_cells(round_) for round_ in _ends(rounds)]
+    rows = [[_cut(cells[heading]) for heading in headings] for cells in shown]
+    return _table([headings, *rows], len(rounds) - len(shown), "rounds")
+
+
+def round_text(round_: Round) -> str:
+    """A round as a short table: a row for each try, those that scored worst left out where many."""
+    best = sorted(
+        range(len(round_.tries)),
+        key=lambda place: (place != round_.chosen, -round_.tries[place].rank_key),
+    )
+    rows = [_try_row(round_, place) for place in sorted(best[:_ROWS])]
+    title = (
+        f"round {round_.index}, epochs {round_.start}-{round_.start + round_.epochs}: "
+        f"{values_text(round_.candidate)} ({_cut(round_.reason)})"
+    )
+    left_out = len(round_.tries) - len(rows)
+    headings = ("values", "epochs", "score", "")
+    return f"{title}\n{_table([headings, *rows], left_out, 'worse tries', at_end=True)}"
+
+
+def try_text(try_: Try) -> str:
+    """A try as a short table: a row for each epoch, those in the middle left out where many."""
+    came_of_it = f"score {try_.score:.5g}" if try_.error is None else f"failed: {_cut(try_.error)}"
+    title = f"{values_text(try_.candidate)}, epochs {try_.epochs}, {came_of_it}"
+    if not try_.series:
+        return title
+    names = list(dict.fromkeys(name for metrics in try_.series for name in metrics))
+    shown = _ends(list(enumerate(try_.series, start=1)))
+    rows = [
+        [str(number), *(f"{metrics.get(name, math.nan):.5g}" for name in names)]
+        for number, metrics in shown
+    ]
+    return f"{title}\n{_table([['epoch', *names], *rows], len(try_.series) - len(rows), 'epochs')}"
+
+
+def _try_row(round_: Round, place: int) -> tuple[str, ...]:
+    try_ = round_.tries[place]
+    remark = "kept" if place == round_.chosen else ""
+    if try_.candidate == round_.previous:
+        remark += ", in force before" if remark else "in force before"
+    if try_.error is not None:
+        remark = f"failed: {_cut(try_.error)}"
+    return values_text(try_.candidate), str(try_.epochs), f"{try_.score:.5g}", remark
+
+
+def _ends(rows: Sequence[Row]) -> list[Row]:
+    """All rows, or the first and the last where there are too many."""
+    half = _ROWS // 2
+    return list(rows) if len(rows) <= _ROWS else [*rows[:half], *rows[-half:]]
+
+
+def _table(rows: Sequence[Sequence[str]], left_out: int, what: str, *, at_end: bool = False) -> str:
+    lines = text_table(rows).split("\n")
+    if left_out:
+        place = len(lines) if at_end else 1 + _ROWS // 2  # the first line has the headings
+        lines.insert(place, f"... {left_out} {what} more")
+    return "\n".join(lines)
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
