@@ -113,7 +113,7 @@ class DynamicGridAdapter:
         self.proposer.waves(self.space, self.current)  # refuses a space that does not suit
         self._rng = np.random.default_rng(seed)
         self._checked = False  # whether a round has proved its promise in this process
-        self.hints = hints_for(self.space, criterion)
+        self.hints = hints_for(self.space, criterion, getattr(trainer, "kinds", None))
         for hint in self.hints:
             logging.getLogger("dynhp").info(hint)
 
