@@ -45,7 +45,8 @@ class HistoryFile:
         """What a checkpoint holds of this history, once all the rest is safe in the file."""
         if not self._goes_on(history):
             self._file, self._encoded = None, _Encoded(History(()), ())
-        self._encode(history)
+        first = 0 if self._file is None else self._file.lines
+        self._encoded = _Encoded(history, self._lines(history, first))
         many = sum(map(len, self._encoded.lines)) > MOST_INSIDE
         if many and self._file is None:
             self._begin()
@@ -65,18 +66,17 @@ class HistoryFile:
         known = self._encoded.history
         return not known or (len(history) >= len(known) and history[len(known) - 1] == known[-1])
 
-    def _encode(self, history: History) -> None:
+    def _lines(self, history: History, first: int) -> tuple[bytes, ...]:
+        """The lines of the rounds from the first on; those that were encoded are not again."""
         known, lines = self._encoded
-        first = 0 if self._file is None else self._file.lines
-        if len(known) - len(lines) != first:  # Ctrl-C came when they were in the file already
+        if len(known) - len(lines) != first:  # not so where Ctrl-C came just after a write
             lines = ()
-        more = map(_line, history[first + len(lines) :])
-        self._encoded = _Encoded(history, (*lines, *more))
+        return (*lines, *map(_line, history[first + len(lines) :]))
 
     def _append(self, file: AppendedFile, history: History | None) -> None:
         """Append the rounds of this history that are not in the file; without one, look only."""
-        rounds = () if history is None else history[file.lines :]
-        file.wait_with([_line(round_) + b"\n" for round_ in rounds])
+        lines = () if history is None else self._lines(history, file.lines)
+        file.wait_with([line + b"\n" for line in lines])
         file.write()
         if history is not None:
             file.sync()
