@@ -21,7 +21,7 @@ from dynhp.trainer import ReadsBack
 __all__ = ["SavedState", "parse_state", "state_of"]
 
 STATE_VERSION = 1
-_BEFORE = {"dry_run": "False"}  # settings that states of earlier versions do not have
+_SELDOM = {"dry_run": "False"}  # settings that are written only where they are another
 
 
 def state_of(adapter: AdapterView, rng: np.random.Generator, *, since: int = 0) -> dict[str, Any]:
@@ -49,9 +49,10 @@ def settings_of(adapter: AdapterView) -> dict[str, str]:
         "keep": adapter.keep,
         "randomness": adapter.randomness,
         "seed": adapter.seed,
-        "dry_run": adapter.dry_run,
         "initial": dict(history[0].previous if history else adapter.current),
     }
+    if adapter.dry_run:
+        parts["dry_run"] = True
     return {name: _text(part) for name, part in parts.items()}
 
 
@@ -71,13 +72,13 @@ def _public(part: object) -> dict[str, Any]:
     return {name: value for name, value in items if name[0] != "_" and isinstance(value, plain)}
 
 
-def _require_same(settings: Mapping[str, str], saved: Any) -> None:
+def _require_same(settings: dict[str, str], saved: Any) -> None:
     """Refuse a saved state that was made with other settings, and show the difference."""
     saved = saved if isinstance(saved, Mapping) else {}
     differences = [
         f"{name}: saved {before}, here {value}"
-        for name, value in settings.items()
-        if not same_settings(value, before := saved.get(name, _BEFORE.get(name)))
+        for name, value in (_SELDOM | settings).items()
+        if not same_settings(value, before := saved.get(name, _SELDOM.get(name)))
     ]
     if differences:
         raise SettingsError(
