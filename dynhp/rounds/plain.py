@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 from dynhp.records import Candidate, History, Metrics, Round, Try
@@ -62,8 +62,12 @@ def _to_plain(record: Round | Try) -> dict[str, Any]:
 
 
 def _from_plain(kind: type[Record], plain: Mapping[str, Any]) -> Record:
-    names = (field.name for field in fields(kind))
-    values = {name: plain[name] for name in names if name in plain or name not in _LATER}
+    # Files of earlier versions lack some fields; those have a default.
+    values = {
+        field.name: plain[field.name]
+        for field in fields(kind)
+        if field.name in plain or field.default is MISSING
+    }
     return kind(
         **{name: _READ[name](value) if name in _READ else value for name, value in values.items()}
     )
