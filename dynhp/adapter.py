@@ -113,7 +113,7 @@ class DynamicGridAdapter:
         self.proposer.waves(self.space, self.current)  # refuses a space that does not suit
         self._rng = np.random.default_rng(seed)
         self._checked = False  # whether a round has proved its promise in this process
-        self.hints = hints_for(self.space, criterion)
+        self.hints = hints_for(self.space, criterion, getattr(trainer, "kinds", None))
         for hint in self.hints:
             logging.getLogger("dynhp").info(hint)
 
@@ -233,12 +233,13 @@ class DynamicGridAdapter:
         for callback in self.callbacks:
             callback(event)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self, *, since: int = 0) -> dict[str, Any]:
         """All that decides the adapter's own future, as plain data; the trainer has its own state.
 
         Settings are in it only to be compared: loading into an adapter with others is refused.
+        Who has kept the first rounds already asks only for those ``since`` so many.
         """
-        return state_of(self, self._rng)
+        return state_of(self, self._rng, since=since)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state_dict`` gave; the trainer's state must be set back likewise."""

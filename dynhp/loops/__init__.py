@@ -7,7 +7,18 @@ from dynhp.loops.counter import Counter
 from dynhp.loops.epoch import Epoch
 from dynhp.loops.everything import everything
 from dynhp.loops.loop import Loop
+from dynhp.loops.options import LoopOptions
 from dynhp.loops.parts import Part, copied
 
-__all__ = ["BestEpoch", "Binding", "Counter", "Epoch", "Loop", "Part", "adapt", "attribute"]
+__all__ = [
+    "BestEpoch",
+    "Binding",
+    "Counter",
+    "Epoch",
+    "Loop",
+    "LoopOptions",
+    "Part",
+    "adapt",
+    "attribute",
+]
 __all__ += ["copied", "everything"]

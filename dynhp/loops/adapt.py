@@ -121,6 +121,7 @@ def adapt(
         hyperparameters=lambda: bindings.read(bound),
         reseed=parts.reseed,
     )
+    vars(trainer)["kinds"] = bindings.kinds_of(bound)
     adapter = DynamicGridAdapter(
         watched(trainer, parts, inside=things, read=read),
         space,

@@ -66,7 +66,7 @@ class BestKeeper:
 
     def part(self) -> Part:
         """The memory as a part of the state."""
-        return Part(get=lambda: self.best, set=self._take)
+        return Part(get=lambda: self.best, set=self._take, name="the best epoch")
 
     def _take(self, best: BestEpoch | None) -> None:
         self.best = best

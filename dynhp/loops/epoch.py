@@ -10,7 +10,31 @@ from dynhp.errors import DynhpError, LoopError, nearest
 from dynhp.records import Candidate, Metrics, Value
 from dynhp.rounds.read_back import plain_metrics
 
-__all__ = ["Epoch"]
+__all__ = ["Epoch", "Line"]
+
+
+class Line:
+    """What the passes of one try, or of one stretch of the main line, have in common.
+
+    >>> line = Line(Candidate({"lr": 0.1}), trying=False)
+    >>> line.epoch(4), line.epoch(5)
+    (Epoch(4, {'lr': 0.1}, main line), Epoch(5, {'lr': 0.1}, main line))
+    """
+
+    __slots__ = ("now", "read", "trying", "values")
+
+    def __init__(self, values: Candidate, *, trying: bool) -> None:
+        self.values = values
+        self.trying = trying
+        self.read: set[str] = set()  # the names that the body read
+        self.now: Epoch | None = None  # the pass that the body is in
+
+    def epoch(self, number: int) -> Epoch:
+        """The next pass; the one before is over. As cheap as can be: it is made for every step."""
+        epoch = int.__new__(Epoch, number)
+        epoch._line = self
+        self.now = epoch
+        return epoch
 
 
 class Epoch(int):
@@ -29,26 +53,17 @@ class Epoch(int):
     epoch 3, 003, True, False
     """
 
-    trying: bool
     metrics: Metrics | None = None
     failure: Exception | None = None
-    _values: Candidate
-    _read: set[str]
-    _open = True
+    _line: Line
 
-    def __new__(
-        cls, values: Candidate, *, number: int, trying: bool, read: set[str] | None = None
-    ) -> Epoch:
-        """Make it; the names of the values that the body reads are added to ``read``."""
-        epoch = int.__new__(cls, number)
-        epoch._values = values
-        epoch.trying = trying
-        epoch._read = set() if read is None else read
-        return epoch
+    def __new__(cls, values: Candidate, *, number: int, trying: bool) -> Epoch:
+        """Make the first pass of a line of its own."""
+        return Line(values, trying=trying).epoch(number)
 
     def __repr__(self) -> str:
         kind = "a try" if self.trying else "main line"
-        return f"Epoch({int(self)}, {dict(self._values)}, {kind})"
+        return f"Epoch({int(self)}, {dict(self._line.values)}, {kind})"
 
     def __str__(self) -> str:
         return int.__repr__(self)
@@ -62,22 +77,28 @@ class Epoch(int):
         return int(self)
 
     @property
+    def trying(self) -> bool:
+        """Whether this pass belongs to a try."""
+        return self._line.trying
+
+    @property
     def main(self) -> bool:
         """Whether this pass is surely part of the final model; false in tries."""
-        return not self.trying
+        return not self._line.trying
 
     @property
     def values(self) -> Candidate:
         """All values of this pass."""
-        self._read.update(self._values)
-        return self._values
+        self._line.read.update(self._line.values)
+        return self._line.values
 
     def __getitem__(self, name: str) -> Value:
         try:
-            value = self._values[name]
+            value = self._line.values[name]
         except KeyError:
-            raise LoopError(f"no hyperparameter {name!r}{nearest(name, self._values)}") from None
-        self._read.add(name)
+            known = self._line.values
+            raise LoopError(f"no hyperparameter {name!r}{nearest(name, known)}") from None
+        self._line.read.add(name)
         return value
 
     def report(self, metrics: Mapping[str, Any] | None = None, /, **named: Any) -> None:
@@ -85,7 +106,7 @@ class Epoch(int):
 
         Every epoch of a try needs it; in a loop over steps, at least one step of each try.
         """
-        if not self._open:
+        if self._line.now is not self:
             raise LoopError(f"{self!r} is over; report inside the body of its own pass")
         if self.metrics is not None:
             raise LoopError(f"{self!r} was reported already; report all metrics in one call")
@@ -107,10 +128,6 @@ class Epoch(int):
                 "body, also before a continue, or use adapt(steps=...) to report now and then"
             )
         return self.metrics
-
-    def close(self) -> None:
-        """The body has gone on to the next pass, or has left the loop."""
-        self._open = False
 
     def __enter__(self) -> Epoch:
         return self

@@ -11,7 +11,7 @@ from dynhp.errors import LoopError
 from dynhp.loops import bindings
 from dynhp.loops.best import BestEpoch, BestKeeper
 from dynhp.loops.bindings import Binding
-from dynhp.loops.epoch import Epoch
+from dynhp.loops.epoch import Epoch, Line
 from dynhp.loops.text import loop_text
 from dynhp.records import Candidate, History, Metrics
 from dynhp.rounds.attempt import TryLog, go_to
@@ -55,7 +55,6 @@ class Loop:
         self._unit = unit
         self._keeper = keeper
         self._run: weakref.ref[Generator[Epoch, None, None]] | None = None
-        self._read: set[str] = set()  # the names that the body read in this try
         self._runs, self._first_round = False, True
 
     @property
@@ -152,60 +151,64 @@ class Loop:
 
     def _attempt(self, job: Job, start: int) -> Generator[Epoch, None, Outcome]:
         log = TryLog(job)
-        passes: list[Epoch] = []
-        self._read = set()
+        line = Line(job.candidate, trying=True)
+        last = start + job.epochs - 1
         bindings.apply(self._bind, job.candidate)
-        for number in log.epochs(_reported, passes, self._unit == "epochs"):
-            epoch = Epoch(job.candidate, number=start + number - 1, trying=True, read=self._read)
-            passes.append(epoch)
-            try:
+        try:
+            for number in log.epochs(_reported, line, self._unit == "epochs"):
+                epoch = line.epoch(start + number - 1)
                 yield epoch
-            finally:
-                epoch.close()
-            if epoch.failure is None:
-                self._after(epoch, job.candidate)
+                if epoch.failure is None and (epoch.metrics is not None or epoch == last):
+                    self._after(epoch, job.candidate)
+        finally:
+            line.now = None
         outcome = log.outcome(self.adapter.trainer.get_state)
         if outcome.error is None:
-            self._require_used(job.candidate)
+            self._require_used(line)
             if not outcome.series:
                 raise _unreported(start, outcome.epochs)
         return outcome
 
     def _stretch(self, work: TrainStretch, *, start: int) -> Generator[Epoch, None, None]:
         planned, work.epochs = work.epochs, 0
-        candidate, read = work.candidate, self._read
-        bindings.apply(self._bind, candidate)  # also where no epoch is left to train
-        while work.epochs < planned:
-            epoch = Epoch(candidate, number=start + work.epochs, trying=False, read=read)
-            try:
+        line = Line(work.candidate, trying=False)
+        last = start + planned - 1
+        bindings.apply(self._bind, work.candidate)  # also where no epoch is left to train
+        try:
+            for number in range(start, start + planned):
+                epoch = line.epoch(number)
                 yield epoch
-            except GeneratorExit:
+                work.epochs += 1
+                work.metrics = epoch.metrics or {}
                 if epoch.metrics is not None:
-                    self._judge(epoch)
-                    _count(work, epoch)
-                raise
-            finally:
-                epoch.close()
-            self._after(epoch, candidate)
-            _count(work, epoch)
+                    work.measured.append((number, epoch.metrics))
+                    self._after(epoch, work.candidate)
+                elif number == last or self._unit == "epochs":
+                    self._after(epoch, work.candidate)
+        except GeneratorExit:
+            if epoch.metrics is not None:
+                self._judge(epoch)
+                work.epochs, work.metrics = work.epochs + 1, epoch.metrics
+            raise
+        finally:
+            line.now = None
 
     def _after(self, epoch: Epoch, candidate: Candidate) -> None:
         """Check what a completed pass has left behind."""
         # Nothing of ours comes between two passes of a line, so what is in force stays so.
-        if self._bind:
-            bindings.verify(self._bind, candidate, "after the epoch")
+        bindings.verify(self._bind, candidate, "after the epoch")
         self._judge(epoch)
 
     def _judge(self, epoch: Epoch) -> None:
         if self._keeper is not None and epoch.metrics is not None:
             self._keeper.judge(int(epoch), epoch.metrics)
 
-    def _require_used(self, candidate: Candidate) -> None:
+    def _require_used(self, line: Line) -> None:
         """In the first round, refuse a hyperparameter that no pass of a whole try has used."""
         if not self._first_round:
             return
-        for name in candidate:
-            if name not in self._bind and name not in self._read:
+        for name in line.values:
+            if name not in self._bind and name not in line.read:
                 raise LoopError(
                     f"every hyperparameter must be used, but {name!r} was neither bound nor read "
                     f"in a whole try, so all its values would train the same; give "
@@ -213,19 +216,10 @@ class Loop:
                 )
 
 
-def _count(work: TrainStretch, epoch: Epoch) -> None:
-    """Add a pass to the main line; only metrics of its last epoch are those of the round's end."""
-    work.epochs += 1
-    if epoch.metrics is None:
-        work.metrics = {}
-    else:
-        work.metrics = epoch.metrics
-        work.measured.append((int(epoch), epoch.metrics))
-
-
-def _reported(passes: list[Epoch], needed: bool) -> Metrics | None:
-    """The metrics of the last pass through the body, or the exception that ended it."""
-    epoch = passes.pop()
+def _reported(line: Line, needed: bool) -> Metrics | None:
+    """The metrics of the pass that has ended, or the exception that ended it."""
+    epoch = line.now
+    assert epoch is not None
     if epoch.failure is not None:
         raise epoch.failure
     return epoch.required() if needed else epoch.metrics

@@ -24,15 +24,15 @@ STATE_VERSION = 1
 _BEFORE = {"dry_run": "False"}  # settings that states of earlier versions do not have
 
 
-def state_of(adapter: AdapterView, rng: np.random.Generator) -> dict[str, Any]:
-    """All that decides the adapter's own future, as plain data."""
+def state_of(adapter: AdapterView, rng: np.random.Generator, *, since: int = 0) -> dict[str, Any]:
+    """All that decides the adapter's own future, as plain data; rounds from ``since`` on."""
     return {
         "version": STATE_VERSION,
         "settings": settings_of(adapter),
         "epochs": adapter.epochs,
         "current": dict(adapter.current),
         "generator": rng.bit_generator.state,
-        "history": history_to_plain(adapter.history),
+        "history": history_to_plain(History(adapter.history[since:])),
     }
 
 
