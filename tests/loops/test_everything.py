@@ -35,7 +35,7 @@ class SomeOptimizer(Scaler):
         super().__init__(param_groups=[{"params": list(parameters)}])
 
 
-class Layer:
+class FakeModule:
     """As a module of torch is made."""
 
     def __init__(self, *, tensors: int = 1, **modules: Any) -> None:
@@ -64,16 +64,18 @@ def taken(take: Callable[[], list[Any]]) -> tuple[list[Any], str]:
 
 
 def test_all_kinds_are_taken_from_what_is_given_each_once() -> None:
-    model, rng = Layer(inner=Layer()), np.random.default_rng(0)
+    model, rng = FakeModule(inner=FakeModule()), np.random.default_rng(0)
     optimizer = SomeOptimizer(model._parameters["0"])
     loader = SimpleNamespace(sampler=SimpleNamespace(generator=rng), size=3, data=np.ones(3))
-    run = SimpleNamespace(scaler=Scaler(scale=2.0), steps=Counter(), plain=3, loss=Layer(tensors=0))
+    run = SimpleNamespace(
+        scaler=Scaler(scale=2.0), steps=Counter(), plain=3, loss=FakeModule(tensors=0)
+    )
     state, line = taken(lambda: everything(model, optimizer, loader, run, optimizer))
     wanted = [model, optimizer, run.scaler, run.steps, rng]
     assert len(state) == len(wanted)
     assert all(thing is other for thing, other in zip(state, wanted, strict=True))
     assert line == (
-        "the state is: model (Layer), optimizer (SomeOptimizer), run.scaler (Scaler), run.steps "
+        "the state is: model (FakeModule), optimizer (SomeOptimizer), run.scaler (Scaler), run.steps "
         "(Counter), loader.sampler.generator (Generator)"
     )
 
@@ -92,16 +94,16 @@ def test_a_part_is_taken_as_it_is() -> None:
 
 
 def test_a_module_inside_of_another_and_a_wrapper_are_not_taken_again() -> None:
-    inner = Layer()
-    model = Layer(inner=inner)
-    wrapper = Layer(tensors=0, model=model)
+    inner = FakeModule()
+    model = FakeModule(inner=inner)
+    wrapper = FakeModule(tensors=0, model=model)
     run = SimpleNamespace(a=model, b=wrapper, c=inner)
     state, _ = taken(lambda: everything(run))
     assert state == [model]
 
 
 def test_parameters_that_are_in_no_module_are_taken_too() -> None:
-    model, weight, hidden = Layer(), np.ones(2), np.ones(3)
+    model, weight, hidden = FakeModule(), np.ones(2), np.ones(3)
     own = model._parameters["0"]
     optimizers = [SomeOptimizer(own, weight, hidden), SomeOptimizer(weight)]
     run = SimpleNamespace(model=model, optimizers=optimizers, weight=weight)
@@ -112,7 +114,7 @@ def test_parameters_that_are_in_no_module_are_taken_too() -> None:
 
 
 def test_of_a_class_that_holds_the_parts_the_parts_are_taken() -> None:
-    training = Scaler(model=Layer(), optimizer=SomeOptimizer())
+    training = Scaler(model=FakeModule(), optimizer=SomeOptimizer())
     state, _ = taken(lambda: everything(training))
     assert state == [training.model, training.optimizer]
 

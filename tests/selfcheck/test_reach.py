@@ -245,14 +245,14 @@ def test_what_dynhp_hands_out_is_not_the_users_but_a_counter_is() -> None:
 
 
 def test_a_trainer_leads_to_what_its_functions_use() -> None:
-    class Own:
+    class TrainerWithNames:
         def __init__(self) -> None:
             self.rng = object()
 
         def train_k(self) -> Any:
             return OF_THE_MODULE
 
-    trainer = Own()
+    trainer = TrainerWithNames()
     reached = in_reach(trainer_names(trainer))
     assert reached["trainer.rng"] is trainer.rng
     assert reached["OF_THE_MODULE"] is OF_THE_MODULE

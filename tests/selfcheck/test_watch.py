@@ -318,11 +318,11 @@ def test_what_cannot_be_looked_at_is_passed_over() -> None:
 
 
 def test_a_trainer_is_watched_by_its_attributes() -> None:
-    class Own:
+    class TrainerWithGenerator:
         def __init__(self) -> None:
             self.rng = random.Random(0)
 
-    trainer = Own()
+    trainer = TrainerWithGenerator()
     watch = trainer_watch(trainer)
     trainer.rng.random()
     watch.first_try_ended()
