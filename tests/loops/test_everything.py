@@ -75,8 +75,8 @@ def test_all_kinds_are_taken_from_what_is_given_each_once() -> None:
     assert len(state) == len(wanted)
     assert all(thing is other for thing, other in zip(state, wanted, strict=True))
     assert line == (
-        "the state is: model (FakeModule), optimizer (SomeOptimizer), run.scaler (Scaler), run.steps "
-        "(Counter), loader.sampler.generator (Generator)"
+        "the state is: model (FakeModule), optimizer (SomeOptimizer), run.scaler (Scaler), "
+        "run.steps (Counter), loader.sampler.generator (Generator)"
     )
 
 

@@ -213,13 +213,14 @@ def test_what_only_follows_another_is_a_suspect_and_no_proof() -> None:
 
 
 def test_whole_numbers_that_count_on() -> None:
-    run = SimpleNamespace(steps=3, size=np.int64(5), same=1, last=0, new=None)
-    draws = iter([4, 9, 2])
+    run = SimpleNamespace(steps=3, size=np.int64(5), same=1, last=0, new=None, drawn=None)
+    draws, others = iter([4, 9, 2]), iter([4, 9, 2])
 
     def body() -> None:
         run.steps += 2
         run.size += 1
         run.last = next(draws)  # any number, as it comes
+        run.drawn = next(others)
         run.new = (run.new or 0) + 1
 
     watch = check({"run": run}, body)
@@ -227,6 +228,8 @@ def test_whole_numbers_that_count_on() -> None:
     assert watch.hints() == [
         f"run.steps: 5 after the first try and 9 after its repeat{advice}",
         f"run.size: 6 after the first try and 8 after its repeat{advice}",
+        "run.new: 1 after the first try and 3 after its repeat, so it counts tries too; use "
+        "epoch.number",
     ]
     assert lines(watch) == watch.hints()
 
