@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -185,6 +186,26 @@ def reason(tries: Sequence[Try], chosen: int, current: Candidate) -> str:
     return f"scored {winner.rank_key - held[0].rank_key:.3g} above the value in force"
 
 
+def comparable_scores(round_: Round) -> list[tuple[Candidate, float]]:
+    """The candidates of a round with their scores after equally many epochs, where finite.
+
+    In a race the tries end at different lengths. They are compared where most of them were
+    scored, which is at the end of the first stage.
+    """
+    tries = round_.tries
+    lengths = {try_.epochs for try_ in tries if try_.error is None}
+    if len(lengths) > 1:
+        scored = Counter(epochs for try_ in tries for epochs in _lengths(try_))
+        lengths = {max(scored, key=lambda epochs: (scored[epochs], epochs))}
+    scores = ((try_.candidate, try_.score_after(*lengths)) for try_ in tries if lengths)
+    return [(candidate, score) for candidate, score in scores if math.isfinite(score)]
+
+
+def _lengths(try_: Try) -> list[int]:
+    ended = [try_.epochs] if try_.error is None else []
+    return [*(epochs for epochs, _ in try_.stages), *ended]
+
+
 def paired_noise(history: Sequence[Round]) -> float:
     """The standard deviation of one paired difference between a candidate and the value in force.
 
@@ -195,8 +216,8 @@ def paired_noise(history: Sequence[Round]) -> float:
     last: dict[tuple[Candidate, Candidate], float] = {}
     squares: list[float] = []
     for round_ in history:
-        scores = {try_.candidate: try_.rank_key for try_ in round_.tries}
-        base = scores.pop(round_.previous, -math.inf)
+        scores = dict(comparable_scores(round_))
+        base = scores.pop(round_.previous, math.nan)
         for candidate, score in scores.items():
             gain = score - base
             if math.isfinite(gain):

@@ -26,16 +26,18 @@ class RunningTry:
 
     def add(self, outcome: Outcome, score: Callable[[Sequence[Metrics]], float]) -> None:
         """Add what came of a job to the record."""
-        series = self.record.series + outcome.series
+        before = self.record
+        series = before.series + outcome.series
         self.state = UNKNOWN_STATE  # the state it started from is not needed any more
         self.record = Try(
-            candidate=self.record.candidate,
+            candidate=before.candidate,
             series=series,
-            epochs=self.record.epochs + outcome.epochs,
+            epochs=before.epochs + outcome.epochs,
             score=math.nan if outcome.error else score(series),
             error=outcome.error,
-            seed=self.record.seed,
-            seconds=self.record.seconds + outcome.seconds,
+            seed=before.seed,
+            seconds=before.seconds + outcome.seconds,
+            stages=(*before.stages, (before.epochs, before.score)) if before.epochs else (),
         )
 
     def take_state(self) -> None:
