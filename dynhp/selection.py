@@ -189,21 +189,33 @@ def reason(tries: Sequence[Try], chosen: int, current: Candidate) -> str:
 def comparable_scores(round_: Round) -> list[tuple[Candidate, float]]:
     """The candidates of a round with their scores after equally many epochs, where finite.
 
-    In a race the tries end at different lengths. They are compared where most of them were
-    scored, which is at the end of the first stage.
+    In a race the tries end at different lengths, and a record has only the score at the end. Where
+    that is a metric of the last epoch (``highest``, ``lowest``), all are compared after the epochs
+    that most of them have trained; by another criterion, only tries of the same length are.
     """
-    tries = round_.tries
-    lengths = {try_.epochs for try_ in tries if try_.error is None}
-    if len(lengths) > 1:
-        scored = Counter(epochs for try_ in tries for epochs in _lengths(try_))
-        lengths = {max(scored, key=lambda epochs: (scored[epochs], epochs))}
-    scores = ((try_.candidate, try_.score_after(*lengths)) for try_ in tries if lengths)
+    able = [try_ for try_ in round_.tries if try_.error is None]
+    lengths = Counter(try_.epochs for try_ in able)
+    if len(lengths) < 2:
+        scores = [(try_.candidate, try_.score) for try_ in able]
+    elif metric := _judged_by(able):
+        name, sign = metric
+        trained = [len(try_.series) for try_ in round_.tries]
+        epochs = max(lengths, key=lambda length: sum(each >= length for each in trained))
+        longer = [try_ for try_ in round_.tries if len(try_.series) >= epochs]
+        scores = [(try_.candidate, sign * try_.series[epochs - 1][name]) for try_ in longer]
+    else:
+        [(epochs, _)] = lengths.most_common(1)
+        scores = [(try_.candidate, try_.score) for try_ in able if try_.epochs == epochs]
     return [(candidate, score) for candidate, score in scores if math.isfinite(score)]
 
 
-def _lengths(try_: Try) -> list[int]:
-    ended = [try_.epochs] if try_.error is None else []
-    return [*(epochs for epochs, _ in try_.stages), *ended]
+def _judged_by(tries: Sequence[Try]) -> tuple[str, int] | None:
+    """The metric whose last value is the score of all these tries, and its sign."""
+    for name in tries[0].series[-1] if tries[0].series else ():
+        for sign in (1, -1):
+            if all(sign * try_.series[-1].get(name, math.nan) == try_.score for try_ in tries):
+                return name, sign
+    return None
 
 
 def paired_noise(history: Sequence[Round]) -> float:

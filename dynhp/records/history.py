@@ -57,7 +57,6 @@ class Try:
         error: why it failed, None where it did not.
         seed: what the trainer was reseeded with, None where it was not.
         seconds: how long it took; not compared.
-        stages: the epochs and the score at the end of each stage before the last, in a race.
 
     >>> from dynhp import complete_search, lowest
     >>> from dynhp.testing import Quadratic
@@ -75,7 +74,6 @@ class Try:
     error: str | None = None
     seed: int | None = None
     seconds: float = field(default=0.0, compare=False)
-    stages: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "series", tuple(map(fixed_metrics, self.series)))
@@ -89,12 +87,6 @@ class Try:
     def rank_key(self) -> float:
         """The score as it is ranked: what failed or is not finite is worst."""
         return self.score if self.error is None and math.isfinite(self.score) else -math.inf
-
-    def score_after(self, epochs: int) -> float:
-        """The score as it was after so many epochs, nan where the try was not scored then."""
-        if epochs == self.epochs and self.error is None:
-            return self.score
-        return dict(self.stages).get(epochs, math.nan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,8 +59,7 @@ def _to_plain(record: Round | Try) -> dict[str, Any]:
 
 
 def _from_plain(kind: type[Record], plain: Mapping[str, Any]) -> Record:
-    names = [field.name for field in fields(kind)]
-    values = {name: plain[name] for name in names if name in plain or name not in _NEWER}
+    values = {field.name: plain[field.name] for field in fields(kind)}
     return kind(
         **{name: _READ[name](value) if name in _READ else value for name, value in values.items()}
     )
@@ -79,9 +78,6 @@ def _number_to_plain(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-# Fields that files of older versions do not have.
-_NEWER = frozenset({"stages"})
-
 # The fields that JSON cannot carry as they are; all others are whole numbers, strings and the like.
 _WRITE: dict[str, Callable[[Any], Any]] = {
     "candidate": dict,
@@ -89,7 +85,6 @@ _WRITE: dict[str, Callable[[Any], Any]] = {
     "series": lambda series: [_metrics_to_plain(metrics) for metrics in series],
     "metrics": _metrics_to_plain,
     "score": _number_to_plain,
-    "stages": lambda stages: [[epochs, _number_to_plain(score)] for epochs, score in stages],
     "tries": lambda tries: [try_to_plain(try_) for try_ in tries],
 }
 _READ: dict[str, Callable[[Any], Any]] = {
@@ -98,6 +93,5 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "series": lambda series: tuple(_metrics_from_plain(metrics) for metrics in series),
     "metrics": _metrics_from_plain,
     "score": float,
-    "stages": lambda stages: tuple((epochs, float(score)) for epochs, score in stages),
     "tries": lambda tries: tuple(try_from_plain(plain) for plain in tries),
 }

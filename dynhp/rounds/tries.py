@@ -26,18 +26,16 @@ class RunningTry:
 
     def add(self, outcome: Outcome, score: Callable[[Sequence[Metrics]], float]) -> None:
         """Add what came of a job to the record."""
-        before = self.record
-        series = before.series + outcome.series
+        series = self.record.series + outcome.series
         self.state = UNKNOWN_STATE  # the state it started from is not needed any more
         self.record = Try(
-            candidate=before.candidate,
+            candidate=self.record.candidate,
             series=series,
-            epochs=before.epochs + outcome.epochs,
+            epochs=self.record.epochs + outcome.epochs,
             score=math.nan if outcome.error else score(series),
             error=outcome.error,
-            seed=before.seed,
-            seconds=before.seconds + outcome.seconds,
-            stages=(*before.stages, (before.epochs, before.score)) if before.epochs else (),
+            seed=self.record.seed,
+            seconds=self.record.seconds + outcome.seconds,
         )
 
     def take_state(self) -> None:

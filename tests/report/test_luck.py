@@ -170,17 +170,25 @@ def test_more_values_than_can_be_adjusted_for_leave_the_chance_open() -> None:
 
 
 def test_a_race_is_compared_where_all_were_scored() -> None:
-    stages = ((1, 0.2),)
-    tries = (a_try(1, 0.1), a_try(2, 9.0, epochs=3, stages=stages))
-    assert tries[1].score_after(3) == 9.0
-    assert tries[1].score_after(1) == 0.2
-    assert math.isnan(tries[1].score_after(2))
-    failed = a_try(3, math.nan, epochs=2, error="E: failed", stages=((1, 0.3),))
     (round_,) = a_history({1: 0.0})
 
-    listed = comparable_scores(replace(round_, tries=(*tries, failed)))
-    assert [score for _, score in listed] == [0.1, 0.2, 0.3]
-    assert comparable_scores(replace(round_, tries=(replace(failed, stages=()),))) == []
+    def scores(*tries: Try) -> list[float]:
+        return [score for _, score in comparable_scores(replace(round_, tries=tries))]
+
+    def raced(value: int, *losses: float, error: str | None = None, sign: float = -1) -> Try:
+        series = tuple({"norm": 1.0, "loss": loss} for loss in losses)
+        score = math.nan if error else sign * losses[-1]
+        return replace(a_try(value, score, len(losses)), series=series, error=error)
+
+    assert scores(raced(1, 4.0), raced(2, 3.0, 2.0, 1.0), raced(3, 3.5, 2.5)) == [-4, -3, -3.5]
+    assert scores(raced(1, 4.0, 3.0), raced(2, 3.0, 2.0)) == [-3, -2]  # at the end of all
+    failed = raced(3, 3.5, math.nan, error="loss is nan")
+    assert scores(raced(1, 4.0), raced(2, 3.0, 2.0), failed) == [-4, -3, -3.5]
+    assert scores(failed) == []
+    # By a criterion that is no metric of the last epoch only equal lengths are compared.
+    odd = [raced(i, *losses, sign=-2) for i, losses in enumerate([(4.0,), (3.0,), (3.0, 2.0)])]
+    assert scores(*odd) == [-8, -6]
+    assert scores(a_try(1, 0.5, 1), a_try(2, 0.5, 2)) == [0.5]  # nothing was measured
 
 
 def test_what_it_says() -> None:
