@@ -149,10 +149,12 @@ class BestByMargin:
 
         def rank(tries: Sequence[Try]) -> Sequence[int]:
             order = by_score(tries)
-            held = [place for place in order if tries[place].candidate == current]
-            if not held or tries[order[0]].rank_key - tries[held[0]].rank_key > margin:
+            # Of a placebo's copies only the first is the value in force: so it is our control.
+            copies = (place for place, try_ in enumerate(tries) if try_.candidate == current)
+            held = next(copies, None)
+            if held not in order or tries[order[0]].rank_key - tries[held].rank_key > margin:
                 return order
-            return [held[0], *(place for place in order if place != held[0])]
+            return [held, *(place for place in order if place != held)]
 
         return rank
 
@@ -225,16 +227,24 @@ def paired_noise(history: Sequence[Round]) -> float:
     less noise than either. How much is left shows in how the difference of one candidate jumps
     from one round to the next; slow changes of what is best cancel in these jumps.
     """
-    last: dict[tuple[Candidate, Candidate], float] = {}
+    last: dict[tuple[Candidate, int, Candidate], float] = {}
     squares: list[float] = []
     for round_ in history:
-        scores = dict(comparable_scores(round_))
-        base = scores.pop(round_.previous, math.nan)
-        for candidate, score in scores.items():
-            gain = score - base
-            if math.isfinite(gain):
-                pair = (candidate, round_.previous)
-                if pair in last:
-                    squares.append((gain - last[pair]) ** 2 / 2)
-                last[pair] = gain
+        scores = _numbered(comparable_scores(round_))
+        base = scores.pop((round_.previous, 0), math.nan)
+        for (candidate, copy), score in scores.items() if math.isfinite(base) else ():
+            key, gain = (candidate, copy, round_.previous), score - base
+            if key in last:
+                squares.append((gain - last[key]) ** 2 / 2)
+            last[key] = gain
     return math.sqrt(sum(squares) / len(squares)) if squares else 0.0
+
+
+def _numbered(scores: list[tuple[Candidate, float]]) -> dict[tuple[Candidate, int], float]:
+    """Scores by candidate and, for the copies of a placebo, by the number of the copy."""
+    copies: Counter[Candidate] = Counter()
+    numbered: dict[tuple[Candidate, int], float] = {}
+    for candidate, score in scores:
+        numbered[candidate, copies[candidate]] = score
+        copies[candidate] += 1
+    return numbered
