@@ -10,16 +10,28 @@ from typing import Any
 import numpy as np
 from _facts import Row
 
-from dynhp import BestByMargin, DynamicGridAdapter, Interpolation, OneAxis, Racing, lowest
+from dynhp import (
+    BestByMargin,
+    DynamicGridAdapter,
+    Interpolation,
+    OneAxis,
+    Racing,
+    adapt,
+    attribute,
+    lowest,
+)
 
 __all__ = ["rows"]
 
 _SIZES = (1, 3, 9, 27, 81)
 _ROUNDS = 3000
+_STEPS = 50_000
 
 
 class Nothing:
     """A trainer that does nothing, as fast as possible."""
+
+    lr = 1
 
     def get_state(self) -> int:
         return 0
@@ -46,6 +58,7 @@ def rows() -> list[Row]:
         Row("overhead per try", per_try, "µs", 50, "line through the fastest rounds"),
         Row("overhead per round", per_round, "µs", 200, f"µs of a round by its tries: {seen}"),
         Row("overhead per try from 27 to 81 tries", steepest, "µs", 50),
+        Row("overhead per step of a loop", _fastest_step(), "µs", 5, "one bound value, no report"),
         _growth("FullGrid, Best", 1.5),
         _growth("Racing", 1.5, selection=Racing()),
         _growth("BestByMargin(noise=2)", None, selection=BestByMargin(noise=2.0)),
@@ -67,6 +80,30 @@ def _adapter(size: int, **settings: Any) -> DynamicGridAdapter:
 
 def _fastest_round(size: int) -> float:
     return min(_round_times(_adapter(size), max(100, 2000 // size)))
+
+
+def _fastest_step() -> float:
+    """A step of the main line of ``adapt(steps=...)``: the passes of an otherwise empty body."""
+    return min(_step_time() for _ in range(5))
+
+
+def _step_time() -> float:
+    model = Nothing()
+    loop = adapt(
+        steps=_STEPS,
+        state=[model],
+        space={"lr": [1, 2]},
+        bind={"lr": attribute(model, "lr")},
+        minimize="loss",
+        adapt_every=_STEPS,
+        try_for=1,
+        check="off",
+    )
+    began = time.perf_counter()
+    for step in loop:
+        if step == 0:
+            step.report(loss=0.5)
+    return (time.perf_counter() - began) / _STEPS * 1e6
 
 
 def _growth(name: str, limit: float | None, **settings: Any) -> Row:

@@ -12,7 +12,7 @@ from dynhp.adapter import DynamicGridAdapter
 from dynhp.criteria import highest, lowest, phased, smallest_gap, smoothed
 from dynhp.errors import DynhpError
 from dynhp.executors import Batched, Processes, Serial
-from dynhp.loops import adapt, attribute
+from dynhp.loops import Counter, adapt, attribute, everything
 from dynhp.planning import (
     complete_search,
     fixed,
@@ -39,6 +39,8 @@ __all__ = [
     "DynamicGridAdapter",
     "adapt",
     "attribute",
+    "everything",
+    "Counter",
     "trainer_from",
     "Trainer",
     "paper",

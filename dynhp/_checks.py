@@ -68,7 +68,7 @@ def require_number(
     return value
 
 
-def require_word(what: str, word: object, known: Sequence[str]) -> None:
+def require_word(what: str, word: object, known: Sequence[object]) -> None:
     """Refuse what is none of the known words."""
     if word not in known:
         raise SettingsError(f"{what} must be {' or '.join(map(repr, known))}, got {word!r}")

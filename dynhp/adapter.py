@@ -12,16 +12,15 @@ import numpy as np
 from dynhp._checks import require_count
 from dynhp.advice import hints_for
 from dynhp.criteria import Criterion
-from dynhp.criteria.contract import metrics_of, score
-from dynhp.errors import ContractError
 from dynhp.executors import Executor, Serial
-from dynhp.proposers import FullGrid, Known, Proposer
-from dynhp.records import Candidate, Event, History, Progress, Round, RoundStarted, Try, Value
-from dynhp.rounds.attempt import advance, reseed
+from dynhp.proposers import FullGrid, Proposer
+from dynhp.records import Candidate, Event, History, Round, RoundStarted, Try, Value
+from dynhp.rounds.attempt import advance, put_in_force, reseed
 from dynhp.rounds.jobs import UNKNOWN_STATE, close
 from dynhp.rounds.saved import parse_state, state_of
 from dynhp.rounds.settings import initial_candidate, require_settings, round_lengths
-from dynhp.rounds.tries import CarryOutTries, RoundTries, Step, TrainStretch
+from dynhp.rounds.start import draw_seed, next_wave, round_tries
+from dynhp.rounds.steps import CarryOutTries, Step, TrainStretch
 from dynhp.selection import Best, Selection
 from dynhp.spaces import Space, SpaceLike
 from dynhp.trainer import State, Trainer
@@ -53,6 +52,11 @@ class DynamicGridAdapter:
         epochs: the planned epochs, needed where only ``step`` is called.
         seed: of the adapter's own generator.
         callbacks: called with each event of the run.
+        check: prove in the "first" round (also after a resume), in "every" round or never ("off")
+            that one try, carried out once more, comes to the same in metrics and state.
+        tolerance: how far that repeat may be off; by default what the trainer declares, or 0.
+        dry_run: try all candidates but always keep the value in force: the same as no adaptation,
+            or an error that says what leaked.
 
     >>> from dynhp import lowest
     >>> from dynhp.testing import Quadratic
@@ -82,6 +86,9 @@ class DynamicGridAdapter:
         epochs: int | None = None,
         seed: int = 0,
         callbacks: Sequence[Callback] = (),
+        check: Literal["first", "every", "off"] = "first",
+        tolerance: float | None = None,
+        dry_run: bool = False,
     ) -> None:
         self.trainer = trainer
         self.space = space if isinstance(space, Space) else Space(space)
@@ -96,13 +103,17 @@ class DynamicGridAdapter:
         self.epochs = epochs
         self.seed = seed
         self.callbacks = callbacks
+        self.check = check
+        self.tolerance = getattr(trainer, "tolerance", 0.0) if tolerance is None else tolerance
+        self.dry_run = dry_run
         require_settings(self)
         self.callbacks = tuple(callbacks)
-        self.current = initial_candidate(self.space, trainer, initial)
+        self._rounds: list[Round] = []
+        self._start = initial_candidate(self.space, trainer, initial)
         self.proposer.waves(self.space, self.current)  # refuses a space that does not suit
         self._rng = np.random.default_rng(seed)
-        self._rounds: list[Round] = []
-        self.hints = hints_for(self.space, criterion)
+        self._checked = False  # whether a round has proved its promise in this process
+        self.hints = hints_for(self.space, criterion, getattr(trainer, "kinds", None))
         for hint in self.hints:
             logging.getLogger("dynhp").info(hint)
 
@@ -121,6 +132,18 @@ class DynamicGridAdapter:
     def epoch(self) -> int:
         """The epochs of the main line so far."""
         return self._rounds[-1].start + self._rounds[-1].epochs if self._rounds else 0
+
+    @property
+    def current(self) -> Candidate:
+        """The value in force: that of the last round, or the one at the start."""
+        return self._rounds[-1].candidate if self._rounds else self._start
+
+    @property
+    def check_is_due(self) -> bool:
+        """Whether the next round carries out one try once more, to compare."""
+        if self.check == "off":
+            return False
+        return self.check == "every" or self.dry_run or not self._checked
 
     def run(self, epochs: int) -> History:
         """Train until the main line has that many epochs, and give the whole history."""
@@ -148,6 +171,8 @@ class DynamicGridAdapter:
                         step.stage.take_outcome(outcome)
                 elif step.epochs:
                     step.metrics = advance(self.trainer, step.candidate, step.epochs)
+                else:
+                    put_in_force(self.trainer, step.candidate)
         except KeyboardInterrupt:
             close(self.executor)  # whether it came in the tries or outside: no worker stays
             raise
@@ -165,12 +190,16 @@ class DynamicGridAdapter:
         try:
             started = RoundStarted(index=len(self._rounds), start=self.epoch, epochs=alpha)
             self._announce(started)
-            tries, at = self._round_tries(started, origin), origin
-            while wave := self._wave(tries.records):                     # line 3: for each q of Q
+            tries, at = round_tries(self, self._rounds, started, origin, self._announce), origin
+            while wave := next_wave(self, self._rounds, tries.records, self._rng):
                 for stage in tries.stages(wave, self.selection.stages(len(wave), beta)):
-                    yield CarryOutTries(stage, at)                       # line 4: train for beta
+                    yield CarryOutTries(stage, at)          # lines 3, 4: train each q of Q for beta
                     at = UNKNOWN_STATE
-            winner = tries.winner()                                      # line 6: argmax of f
+            if repeat := tries.repeat():                                 # the promise, proved
+                self.trainer.set_state(origin)
+                repeat.check.watch.back_at_origin()
+                yield CarryOutTries(repeat, origin)
+            winner = tries.winner(in_force=self.dry_run)                 # line 6: argmax of f
             done, seed = self._go_on(winner, tries.take_winner_state(), origin)  # theta_{i,q_opt}
             stretch = TrainStretch(winner.candidate, alpha - done)
             yield stretch                                                # line 7: alpha - beta
@@ -182,44 +211,16 @@ class DynamicGridAdapter:
             self._rng.bit_generator.state = random_state
             raise
         self._rounds.append(round_)
-        self.current = round_.candidate
+        self._checked |= round_.checked > 0
     # fmt: on
-
-    def _round_tries(self, started: RoundStarted, origin: State) -> RoundTries:
-        progress = Progress(self.epoch, self.epochs)
-        return RoundTries(
-            started=started,
-            origin=origin,
-            current=self.current,
-            score=lambda series: score(self.criterion, series, progress),
-            ranking=self.selection.ranking(self._rounds, self.current),
-            watch=metrics_of(self.criterion),
-            announce=self._announce,
-        )
-
-    def _wave(self, tries: tuple[Try, ...]) -> list[tuple[Candidate, int | None]]:
-        """The next candidates, each with the seed of its try."""
-        known = Known(space=self.space, current=self.current, history=self._rounds, tries=tries)
-        wave = self.proposer.propose(known, self._rng)
-        if not wave and not tries:
-            raise ContractError(f"{self.proposer!r} proposed nothing for a new round")
-        common = self.randomness == "common"
-        return [(self._cast(each), None if common else self._draw_seed()) for each in wave]
-
-    def _cast(self, candidate: Candidate) -> Candidate:
-        if not self.space.admits(candidate):
-            raise ContractError(
-                f"{self.proposer!r} proposed {candidate!r}, which is not in {self.space!r}"
-            )
-        return self.space.cast(candidate)
-
-    def _draw_seed(self) -> int:
-        return int(self._rng.integers(2**63))
 
     def _go_on(self, winner: Try, state: State, origin: State) -> tuple[int, int | None]:
         """Bring the main line to where it goes on: epochs it has of this round, and its seed."""
+        if self.dry_run:  # the plain line, which draws what it would have drawn
+            self.trainer.set_state(origin)
+            return 0, None
         if self.keep == "value" and self.randomness == "independent":
-            seed = self._draw_seed()
+            seed = draw_seed(self._rng)
             self.trainer.set_state(origin)
             reseed(self.trainer, seed)
             return 0, seed
@@ -232,17 +233,18 @@ class DynamicGridAdapter:
         for callback in self.callbacks:
             callback(event)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self, *, since: int = 0) -> dict[str, Any]:
         """All that decides the adapter's own future, as plain data; the trainer has its own state.
 
         Settings are in it only to be compared: loading into an adapter with others is refused.
+        Who has kept the first rounds already asks only for those ``since`` so many.
         """
-        return state_of(self, self._rng)
+        return state_of(self, self._rng, since=since)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state_dict`` gave; the trainer's state must be set back likewise."""
         saved = parse_state(self, state)
         self._rng.bit_generator.state = saved.generator
-        self._rounds = list(saved.history)
-        self.current = saved.current
+        self._rounds, self._start = list(saved.history), saved.start
+        self._checked = False  # another process may lack what this one had
         self.epochs = saved.epochs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from dynhp.criteria import Criterion
 from dynhp.criteria.combined import rewards_not_learning
@@ -38,23 +38,29 @@ def kind_of(name: str) -> str:
     return _ALIASES.get(plain, plain)
 
 
-def hints_for(names: Collection[str], criterion: Criterion) -> tuple[str, ...]:
+def hints_for(
+    names: Collection[str], criterion: Criterion, kinds: Mapping[str, str] | None = None
+) -> tuple[str, ...]:
     """What a user should know before adapting these, in a sentence each.
+
+    ``kinds`` says of some names what they are bound to: a dropout may be called "p".
 
     >>> from dynhp import highest
     >>> hints_for(["batch_size"], highest("val_auc"))
     ()
     """
+    known = {name: {kind_of(name), kind_of((kinds or {}).get(name, name))} for name in names}
     hints = [
-        f"{name}: {LEAVE_ALONE[kind_of(name)]}. Compare with a placebo, or use a shadow"
+        f"{name}: {LEAVE_ALONE[kind]}. Compare with a placebo, or use a shadow"
         for name in names
-        if kind_of(name) in LEAVE_ALONE
+        for kind in LEAVE_ALONE
+        if kind in known[name]
     ]
     hints += [
         f"{name}: short tries judged by ordinary weights choose too small a learning rate; judge "
         "by averaged ones, as recommended('learning_rate', ...) does"
         for name in names
-        if kind_of(name) == "learning_rate" and not _averaged(criterion)
+        if "learning_rate" in known[name] and not _averaged(criterion)
     ]
     if rewards_not_learning(criterion):
         hints.append("smallest_gap rewards not learning; keep it for the paper, or give a floor")

@@ -6,7 +6,9 @@
     ├── SettingsError (ValueError)      a setting or an argument cannot work; raised before training
     ├── LeaveItAlone (ValueError)       advice: this hyperparameter is better not adapted
     ├── ContractError (RuntimeError)    a trainer, criterion or proposer broke its contract
+    │   ├── NotRepeatable               the same try twice did not come to the same
     │   ├── ValueNotInForce             the chosen value has no effect, or was overwritten
+    │   ├── ValueNotUsed                all tries came to the same, whatever their values
     │   └── MetricError                 a metric is missing or is not a number
     ├── AllTriesFailed (RuntimeError)   no candidate of a round could be trained
     ├── LoopError (RuntimeError)        the loop around ``adapt`` did something it must not
@@ -22,7 +24,7 @@ from collections.abc import Iterable
 
 __all__ = ["AllTriesFailed", "CheckpointError", "CodecError", "ContractError", "DamagedFile"]
 __all__ += ["DynhpError", "LawBroken", "LeaveItAlone", "LoopError", "MetricError", "SettingsError"]
-__all__ += ["ValueNotInForce", "nearest"]
+__all__ += ["NotRepeatable", "ValueNotInForce", "Hint", "ValueNotUsed", "nearest"]
 
 
 class DynhpError(Exception):
@@ -53,6 +55,14 @@ class ValueNotInForce(ContractError):
     """The value chosen for a hyperparameter has no effect, or something overwrote it."""
 
 
+class ValueNotUsed(ContractError):
+    """All tries of a round came to exactly the same, although their values differ."""
+
+
+class NotRepeatable(ContractError):
+    """A try that was carried out once more from the same origin did not come to the same."""
+
+
 class MetricError(ContractError):
     """A metric that is needed is missing, or is not a number."""
 
@@ -79,6 +89,10 @@ class DamagedFile(CheckpointError):
 
 class LawBroken(DynhpError, AssertionError):
     """A trainer broke one of the laws of ``dynhp.testing``."""
+
+
+class Hint(UserWarning):
+    """Advice on a run that goes on: what is probably not what was meant, and the way out."""
 
 
 def nearest(name: object, known: Iterable[str]) -> str:

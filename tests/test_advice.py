@@ -113,3 +113,9 @@ def test_hints_are_logged_at_info_and_nothing_is_printed(
 def test_hints_change_nothing() -> None:
     warned, quiet = (adapter_for(name, highest("val")).run(3) for name in ("dropout", "width"))
     assert [round_.chosen for round_ in warned] == [round_.chosen for round_ in quiet]
+
+
+def test_hints_go_by_what_a_value_is_bound_to_or_by_its_name() -> None:
+    kinds = {"p": "dropout", "scale": "lr", "dropout": "something", "x": "something"}
+    hints = hints_for(["p", "scale", "dropout", "x", "y"], highest("val"), kinds)
+    assert [hint.partition(":")[0] for hint in hints] == ["p", "dropout", "scale"]

@@ -11,7 +11,7 @@ from dynhp.criteria.gap import Gap
 from dynhp.errors import SettingsError
 from dynhp.records import Metrics, Progress
 
-__all__ = ["phased", "rewards_not_learning", "smoothed"]
+__all__ = ["changes_with_progress", "phased", "rewards_not_learning", "smoothed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +106,15 @@ def rewards_not_learning(criterion: object) -> bool:
     if isinstance(criterion, _Phased):
         return rewards_not_learning(criterion.early) or rewards_not_learning(criterion.late)
     return False
+
+
+def changes_with_progress(criterion: object) -> bool:
+    """Whether it judges early and late epochs by different rules, so that scores do not compare.
+
+    >>> from dynhp.criteria import lowest
+    >>> changes_with_progress(smoothed(phased(lowest("ema_loss"), lowest("loss"))))
+    True
+    """
+    if isinstance(criterion, _Smoothed):
+        return changes_with_progress(criterion.criterion)
+    return isinstance(criterion, _Phased)

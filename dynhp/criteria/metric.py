@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dynhp._checks import require_criterion
 from dynhp.criteria.contract import Criterion, metric_name, read_metric
+from dynhp.errors import SettingsError
 from dynhp.records import Metrics, Progress
 
-__all__ = ["highest", "lowest"]
+__all__ = ["chosen_criterion", "highest", "lowest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +45,27 @@ def lowest(metric: str) -> Criterion:
     -0.7
     """
     return _Extreme(metric_name(metric), -1)
+
+
+def chosen_criterion(
+    criterion: Criterion | None, minimize: str | None, maximize: str | None
+) -> Criterion:
+    """The one criterion that was asked for: as it is, or by the name of a metric.
+
+    >>> chosen_criterion(None, "val_loss", None)
+    lowest('val_loss')
+    """
+    ways = {"criterion": criterion, "minimize": minimize, "maximize": maximize}
+    given = [name for name, value in ways.items() if value is not None]
+    if len(given) != 1:
+        raise SettingsError(
+            "what a try is worth must be said once, as minimize='val_loss', maximize='val_auc' or "
+            f"criterion=..., got {' and '.join(given) or 'none of them'}"
+        )
+    if minimize is not None:
+        return lowest(minimize)
+    if maximize is not None:
+        return highest(maximize)
+    require_criterion(criterion)
+    assert criterion is not None
+    return criterion

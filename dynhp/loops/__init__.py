@@ -1,8 +1,24 @@
 """Adaptation in a loop of your own: epochs, parts of a state, values; imports adapter and below."""
 
-from dynhp.loops.adapt import Loop, adapt
+from dynhp.loops.adapt import adapt
+from dynhp.loops.best import BestEpoch
 from dynhp.loops.bindings import Binding, attribute
+from dynhp.loops.counter import Counter
 from dynhp.loops.epoch import Epoch
-from dynhp.loops.parts import Part
+from dynhp.loops.everything import everything
+from dynhp.loops.loop import Loop
+from dynhp.loops.options import LoopOptions
+from dynhp.loops.parts import Part, copied
 
-__all__ = ["Binding", "Epoch", "Loop", "Part", "adapt", "attribute"]
+__all__ = [
+    "BestEpoch",
+    "Binding",
+    "Counter",
+    "Epoch",
+    "Loop",
+    "LoopOptions",
+    "Part",
+    "adapt",
+    "attribute",
+]
+__all__ += ["copied", "everything"]

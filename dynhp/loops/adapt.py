@@ -2,75 +2,96 @@
 
 from __future__ import annotations
 
-import weakref
-from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from dynhp._checks import require_count
 from dynhp.adapter import Callback, DynamicGridAdapter
-from dynhp.criteria import Criterion
-from dynhp.errors import LoopError
+from dynhp.criteria import Criterion, chosen_criterion
+from dynhp.criteria.combined import changes_with_progress
+from dynhp.errors import LoopError, SettingsError
 from dynhp.loops import bindings
+from dynhp.loops.best import BestKeeper
 from dynhp.loops.bindings import Binding
-from dynhp.loops.epoch import Epoch
+from dynhp.loops.everything import named_state
+from dynhp.loops.loop import Loop
 from dynhp.loops.parts import Part, Parts, global_generators, part_of, parts_of
+from dynhp.loops.watching import names_of, watched
 from dynhp.proposers import Proposer
-from dynhp.records import History, Metrics, Value
-from dynhp.rounds.attempt import TryLog, go_to
-from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
-from dynhp.rounds.tries import CarryOutTries, Step, TrainStretch
+from dynhp.records import Value
 from dynhp.selection import Selection
+from dynhp.selfcheck.reading import read_state
 from dynhp.spaces import Space, SpaceLike
 from dynhp.trainer import trainer_from
 
-__all__ = ["Epoch", "Loop", "adapt"]
+__all__ = ["adapt"]
 
 
 def adapt(
-    epochs: int,
+    epochs: int | None = None,
     *,
-    state: Sequence[Any],
+    state: Sequence[Any] | Literal["auto"],
     space: SpaceLike,
-    criterion: Criterion,
     adapt_every: int,
     try_for: int,
+    steps: int | None = None,
+    criterion: Criterion | None = None,
+    minimize: str | None = None,
+    maximize: str | None = None,
     bind: Mapping[str, Binding] | None = None,
     proposer: Proposer | None = None,
     selection: Selection | None = None,
     keep: Literal["winner", "value"] = "winner",
+    keep_best: bool | Criterion = False,
     randomness: Literal["common", "independent"] | None = None,
     initial: Mapping[str, Value] | None = None,
     seed: int = 0,
     callbacks: Sequence[Callback] = (),
+    check: Literal["first", "every", "off"] = "first",
+    tolerance: float | None = None,
+    dry_run: bool = False,
     as_part: Callable[[Any], Part] = part_of,
+    read: Callable[[Any], Callable[[], Any] | None] = read_state,
 ) -> Loop:
     """Adapt hyperparameters in a loop of your own: it runs once per epoch, tries included.
 
     Args:
-        epochs: the epochs of the main line.
+        epochs: the epochs of the main line; every epoch of a try must be reported.
         state: everything that decides the future: model, optimiser, scheduler, generators (Python's
-            and numpy's global generators always belong to it).
+            and numpy's global generators always belong to it); ``everything(...)`` lists it for
+            you, and ``"auto"`` takes it from the names that the code around sees.
         space: the hyperparameters and their values: a ``Space``, or a mapping it can be made of.
-        criterion: what a try is worth, such as ``highest("val_auc")``.
-        adapt_every: the epochs of a round.
-        try_for: the epochs of a try.
+        adapt_every: the epochs (or steps) of a round.
+        try_for: the epochs (or steps) of a try.
+        steps: in place of epochs, the steps of the main line: the body runs once per step and
+            reports only when it has measured, at least once in every try.
+        criterion: what a try is worth, such as ``smoothed(highest("val_auc"))``.
+        minimize: in place of a criterion, the metric that is better when lower.
+        maximize: in place of a criterion, the metric that is better when higher.
         bind: where values live, so that they are set and read back for you, such as
             ``{"p": attribute(model, "dropout.p")}``; the others are read from the epoch.
         proposer: which candidates a round tries; all of the grid by default.
         selection: which tries go on, and which one is kept; the best by default.
         keep: go on from the "winner", its state, or take only its "value" back to the origin.
+        keep_best: keep the state after the best reported epoch of the main line, for ``loop.best``
+            and ``loop.restore_best()``; its score is what the criterion makes of that epoch alone,
+            as a series of one. A criterion given here judges instead of the one of the tries.
         randomness: "common" random numbers for all tries of a round, or "independent" ones.
         initial: the value in force at the start; by default the bound value, where it is on the
             grid, or the middle.
         seed: of the adapter's own generator.
         callbacks: called with each event of the run.
+        check: whether one try is carried out once more, to prove that nothing is missing in the
+            state: in the "first" round (also after a resume), in "every" round, or "off".
+        tolerance: how far the repeat may be off where training cannot be repeated to the bit.
+        dry_run: try all candidates and always keep the value in force, so that the run must end
+            bit for bit as it would without this loop.
         as_part: how an object of ``state`` is taken and set; needed by integrations only.
+        read: how an object outside of the state is looked at; needed by integrations only.
 
-    >>> from dynhp import lowest
     >>> from dynhp.testing import Quadratic
     >>> model = Quadratic()
-    >>> loop = adapt(20, state=[model], space={"lr": [0.01, 0.1, 1.0]}, criterion=lowest("loss"),
+    >>> loop = adapt(20, state=[model], space={"lr": [0.01, 0.1, 1.0]}, minimize="loss",
     ...              adapt_every=5, try_for=1)
     >>> for epoch in loop:
     ...     model.train_k(1, epoch.values)
@@ -78,21 +99,31 @@ def adapt(
     >>> [round_.candidate["lr"] for round_ in loop.history]
     [1.0, 1.0, 1.0, 1.0]
     """
-    require_count("epochs", epochs)
+    unit, planned = _length(epochs, steps)
+    criterion = chosen_criterion(criterion, minimize, maximize)
     bound = bindings.require_bindings(bind)
-    values = (Part(get=binding.get, set=binding.set) for binding in bound.values())
-    parts = Parts((*parts_of(state, as_part), *values, *global_generators()))
+    values = (
+        Part(get=binding.get, set=binding.set, name=f"the value of {name}")
+        for name, binding in bound.items()
+    )
+    things = named_state(state)
+    parts = Parts((*parts_of(things, as_part, names_of(things)), *values, *global_generators()))
+    keeper = _keeper(keep_best, criterion, parts, planned)
+    if keeper is not None:
+        parts = Parts((*parts.parts, keeper.part()))
     space = space if isinstance(space, Space) else Space(space)
     bindings.require_names(bound, space)
+    trainer = trainer_from(
+        get_state=parts.get_state,
+        set_state=parts.set_state,
+        train_k=_the_body_trains,
+        metrics=dict,
+        hyperparameters=lambda: bindings.read(bound),
+        reseed=parts.reseed,
+    )
+    vars(trainer)["kinds"] = bindings.kinds_of(bound)
     adapter = DynamicGridAdapter(
-        trainer_from(
-            get_state=parts.get_state,
-            set_state=parts.set_state,
-            train_k=_the_body_trains,
-            metrics=dict,
-            hyperparameters=lambda: bindings.read(bound),
-            reseed=parts.reseed,
-        ),
+        watched(trainer, parts, inside=things, read=read),
         space,
         criterion=criterion,
         adapt_every=adapt_every,
@@ -102,136 +133,39 @@ def adapt(
         keep=keep,
         randomness=randomness,
         initial=initial,
-        epochs=epochs,
+        epochs=planned,
         seed=seed,
         callbacks=callbacks,
+        check=check,
+        tolerance=tolerance,
+        dry_run=dry_run,
     )
-    return Loop(adapter, bound)
+    return Loop(adapter, bound, unit=unit, keeper=keeper)
 
 
-class Loop:
-    """A run inside a loop: iterate over it once; ``history`` and ``adapter`` stay afterwards.
-
-    Leaving the loop while ``epoch.trying`` (``break``, ``return``, an exception) puts the state and
-    the bound values back to the round's origin. Leaving it on the main line keeps the state as it
-    is and records a shorter round, with the passes that were completed or reported. Where the
-    iterator is held elsewhere, ``close()`` ends the run as ``break`` would.
-
-    >>> from dynhp import lowest
-    >>> from dynhp.testing import Quadratic
-    >>> model = Quadratic()
-    >>> loop = adapt(20, state=[model], space={"lr": [0.1, 0.5]}, criterion=lowest("loss"),
-    ...              adapt_every=5, try_for=1)
-    >>> for epoch in loop:
-    ...     model.train_k(1, epoch.values)
-    ...     epoch.report(loss=model.metrics()["loss"])
-    ...     if epoch.number == 7 and not epoch.trying: break
-    >>> [round_.epochs for round_ in loop.history]
-    [5, 3]
-    """
-
-    def __init__(self, adapter: DynamicGridAdapter, bind: Mapping[str, Binding]) -> None:
-        self.adapter = adapter
-        self._bind = bind
-        self._run: weakref.ref[Generator[Epoch, None, None]] | None = None
-
-    @property
-    def history(self) -> History:
-        """The rounds so far."""
-        return self.adapter.history
-
-    def __enter__(self) -> Loop:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __iter__(self) -> Iterator[Epoch]:
-        if self._run is not None:
-            raise LoopError("a loop over adapt(...) runs once; call adapt(...) again for another")
-        run = self._rounds()
-        self._run = weakref.ref(run)  # weak, so that leaving the loop ends the run at once
-        return run
-
-    def close(self) -> None:
-        """End the run as ``break`` would."""
-        run = None if self._run is None else self._run()
-        if run is not None:
-            run.close()
-
-    def _rounds(self) -> Generator[Epoch, None, None]:
-        while self._left() > 0:
-            yield from self._round()
-
-    def _left(self) -> int:
-        return (self.adapter.epochs or 0) - self.adapter.epoch
-
-    def _round(self) -> Generator[Epoch, None, None]:
-        alpha, done = min(self.adapter.adapt_every, self._left()), 0
-        steps = self.adapter.round_steps()
-        work: Step | None = None
-        try:
-            for work in steps:
-                if isinstance(work, CarryOutTries):
-                    yield from self._tries(work)
-                else:
-                    done = alpha - work.epochs
-                    yield from self._stretch(work, start=self.adapter.epoch + done)
-        except GeneratorExit:
-            if isinstance(work, TrainStretch) and done + work.epochs:
-                next(steps, None)  # the main line ends here: record it as it is
-            raise
-        finally:
-            steps.close()  # steps that are interrupted put everything back
-
-    def _tries(self, work: CarryOutTries) -> Generator[Epoch, None, None]:
-        at, left = work.at, deque(work.stage.jobs())
-        for running in work.stage.tries:
-            job = left.popleft()  # a job done is dropped, and with it the state it started from
-            go_to(self.adapter.trainer, job, at=at)
-            at = UNKNOWN_STATE
-            start = self.adapter.epoch + running.record.epochs
-            work.stage.take_outcome((yield from self._attempt(job, start)))
-            del job
-
-    def _attempt(self, job: Job, start: int) -> Generator[Epoch, None, Outcome]:
-        log = TryLog(job)
-        passes: list[Epoch] = []
-        for number in log.epochs(_reported, passes):
-            passes.append(Epoch(job.candidate, number=start + number - 1, trying=True))
-            yield from self._pass(passes[-1])
-        return log.outcome(self.adapter.trainer.get_state)
-
-    def _stretch(self, work: TrainStretch, *, start: int) -> Generator[Epoch, None, None]:
-        planned, work.epochs = work.epochs, 0
-        while work.epochs < planned:
-            epoch = Epoch(work.candidate, number=start + work.epochs, trying=False)
-            try:
-                yield from self._pass(epoch)
-            except GeneratorExit:
-                work.epochs += epoch.metrics is not None
-                raise
-            else:
-                work.epochs += 1
-            finally:
-                work.metrics = epoch.metrics or work.metrics
-
-    def _pass(self, epoch: Epoch) -> Generator[Epoch, None, None]:
-        bindings.apply(self._bind, epoch.values)
-        try:
-            yield epoch
-        finally:
-            epoch.close()
-        if epoch.failure is None:
-            bindings.verify(self._bind, epoch.values, "after the epoch")
+def _length(epochs: int | None, steps: int | None) -> tuple[Literal["epochs", "steps"], int]:
+    if (epochs is None) == (steps is None):
+        raise SettingsError(
+            "the length of the run must be said once, as adapt(40, ...) in epochs or as "
+            f"adapt(steps=5000, ...), got epochs={epochs!r} and steps={steps!r}"
+        )
+    if steps is None:
+        return "epochs", require_count("epochs", epochs)
+    return "steps", require_count("steps", steps)
 
 
-def _reported(passes: list[Epoch]) -> Metrics:
-    """The metrics of the last pass through the body, or the exception that ended it."""
-    epoch = passes.pop()
-    if epoch.failure is not None:
-        raise epoch.failure
-    return epoch.required()
+def _keeper(
+    keep_best: bool | Criterion, criterion: Criterion, parts: Parts, planned: int
+) -> BestKeeper | None:
+    if keep_best is False:
+        return None
+    if keep_best is True and changes_with_progress(criterion):
+        raise SettingsError(
+            f"keep_best=True compares all epochs by one rule, but {criterion!r} changes it on the "
+            "way; give that rule, as in keep_best=lowest('val_loss')"
+        )
+    own = criterion if keep_best is True else chosen_criterion(keep_best, None, None)
+    return BestKeeper(own, parts, planned=planned)
 
 
 def _the_body_trains(k: int, hyperparameters: Mapping[str, Value]) -> None:

@@ -11,7 +11,7 @@ from dynhp.errors import SettingsError, ValueNotInForce, nearest
 from dynhp.records import Candidate, Value
 from dynhp.rounds.read_back import check_value
 
-__all__ = ["Attribute", "Binding", "apply", "attribute", "read", "verify"]
+__all__ = ["Attribute", "Binding", "apply", "attribute", "kinds_of", "read", "verify"]
 __all__ += ["require_bindings", "require_names"]
 
 
@@ -20,7 +20,8 @@ class Binding(Protocol):
     """A place for one value. ``get`` must look at what training uses, not at a copy of its own.
 
     It may have an attribute ``way_out``, a sentence that ends the error where the value in force
-    is not the value wanted.
+    is not the value wanted, and an attribute ``kind``, such as "learning_rate" or "dropout": what
+    is known about adapting that kind is then said, whatever the hyperparameter's name.
 
     >>> from dynhp import adapt, lowest
     >>> from dynhp.testing import Quadratic
@@ -69,6 +70,12 @@ def verify(bindings: Mapping[str, Binding], candidate: Candidate, when: str) -> 
             raise ValueNotInForce(f"{error}. {way_out}") from None
 
 
+def kinds_of(bindings: Mapping[str, Binding]) -> dict[str, str]:
+    """What kinds of hyperparameters these are, as far as the bindings know."""
+    kinds = {name: getattr(binding, "kind", None) for name, binding in bindings.items()}
+    return {name: kind for name, kind in kinds.items() if isinstance(kind, str)}
+
+
 def require_bindings(bind: Any) -> dict[str, Binding]:
     """Refuse what does not map names to bindings."""
     if bind is None:
@@ -92,6 +99,10 @@ def require_names(bind: Iterable[str], known: Iterable[str]) -> None:
             raise SettingsError(f"bind: no hyperparameter {name!r}{nearest(name, known)}")
 
 
+_BOOSTERS = ("xgboost", "lightgbm", "catboost")
+_RATES = ("eta0", "learning_rate_init")  # what the estimators of scikit-learn call theirs
+
+
 @dataclass(frozen=True, slots=True)
 class Attribute:
     """An attribute somewhere below an object; its path is followed again each time."""
@@ -105,6 +116,17 @@ class Attribute:
         for name in way:
             owner = _follow(owner, name, self.path)
         return owner, last
+
+    @property
+    def kind(self) -> str:
+        """What kind of hyperparameter it is: mostly what the attribute is called."""
+        owner, name = self._owner()
+        module, _, _ = type(owner).__module__.partition(".")
+        if name == "p" and "dropout" in type(owner).__name__.lower():
+            return "dropout"
+        if module in _BOOSTERS or "Boosting" in type(owner).__name__:
+            return "shrinkage" if name in ("eta", "learning_rate") else name
+        return "learning_rate" if name in _RATES else name
 
     def set(self, value: Value) -> None:
         """Set the attribute, or the item of a list or a mapping."""

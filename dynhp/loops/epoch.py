@@ -2,67 +2,132 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import TracebackType
+from typing import Any
 
 from dynhp.errors import DynhpError, LoopError, nearest
 from dynhp.records import Candidate, Metrics, Value
 from dynhp.rounds.read_back import plain_metrics
 
-__all__ = ["Epoch"]
+__all__ = ["Epoch", "Line"]
 
 
-class Epoch:
-    """One pass through the loop's body: its values, and the place to report what was measured.
+class Line:
+    """What the passes of one try, or of one stretch of the main line, have in common.
 
-    Used as a context (``with epoch:``), an exception in a try fails that try and the run goes on;
-    on the main line it is raised as usual.
+    >>> line = Line(Candidate({"lr": 0.1}), trying=False)
+    >>> line.epoch(4), line.epoch(5)
+    (Epoch(4, {'lr': 0.1}, main line), Epoch(5, {'lr': 0.1}, main line))
+    """
+
+    __slots__ = ("now", "read", "trying", "values")
+
+    def __init__(self, values: Candidate, *, trying: bool) -> None:
+        self.values = values
+        self.trying = trying
+        self.read: set[str] = set()  # the names that the body read
+        self.now: Epoch | None = None  # the pass that the body is in
+
+    def epoch(self, number: int) -> Epoch:
+        """The next pass; the one before is over. As cheap as can be: it is made for every step."""
+        epoch = int.__new__(Epoch, number)
+        epoch._line = self
+        self.now = epoch
+        return epoch
+
+
+class Epoch(int):
+    """One pass through the loop's body: a number, its values, and the place to report metrics.
+
+    As a number it is the epoch (or step) of the main line that the pass stands for, from 0.
+    ``main`` is false in tries: look at it before saving, logging or stopping early. Used as a
+    context (``with epoch:``), an exception in a try fails that try and the run goes on; on the
+    main line it is raised as usual.
 
     >>> epoch = Epoch(Candidate({"lr": 0.1}), number=3, trying=True)
     >>> epoch["lr"]; epoch.report(loss=0.5); epoch
     0.1
     Epoch(3, {'lr': 0.1}, a try)
+    >>> print(f"epoch {epoch}, {epoch:03d}, {epoch % 2 == 1}, {epoch.main}")
+    epoch 3, 003, True, False
     """
 
-    def __init__(self, values: Candidate, *, number: int, trying: bool) -> None:
-        self.values = values
-        self.number = number
-        self.trying = trying
-        self.metrics: Metrics | None = None
-        self.failure: Exception | None = None
-        self._open = True
+    metrics: Metrics | None = None
+    failure: Exception | None = None
+    _line: Line
+
+    def __new__(cls, values: Candidate, *, number: int, trying: bool) -> Epoch:
+        """Make the first pass of a line of its own."""
+        return Line(values, trying=trying).epoch(number)
 
     def __repr__(self) -> str:
         kind = "a try" if self.trying else "main line"
-        return f"Epoch({self.number}, {dict(self.values)}, {kind})"
+        return f"Epoch({int(self)}, {dict(self._line.values)}, {kind})"
+
+    def __str__(self) -> str:
+        return int.__repr__(self)
+
+    def __reduce__(self) -> tuple[type[int], tuple[int]]:
+        return int, (int(self),)  # a copy, such as one in a state, is the number alone
+
+    @property
+    def number(self) -> int:
+        """The epoch (or step) of the main line, from 0."""
+        return int(self)
+
+    @property
+    def trying(self) -> bool:
+        """Whether this pass belongs to a try."""
+        return self._line.trying
+
+    @property
+    def main(self) -> bool:
+        """Whether this pass is surely part of the final model; false in tries."""
+        return not self._line.trying
+
+    @property
+    def values(self) -> Candidate:
+        """All values of this pass."""
+        self._line.read.update(self._line.values)
+        return self._line.values
 
     def __getitem__(self, name: str) -> Value:
         try:
-            return self.values[name]
+            value = self._line.values[name]
         except KeyError:
-            raise LoopError(f"no hyperparameter {name!r}{nearest(name, self.values)}") from None
+            known = self._line.values
+            raise LoopError(f"no hyperparameter {name!r}{nearest(name, known)}") from None
+        self._line.read.add(name)
+        return value
 
-    def report(self, **metrics: float) -> None:
-        """Say what was measured after this epoch; every epoch of a try needs it, once."""
-        if not self._open:
+    def report(self, metrics: Mapping[str, Any] | None = None, /, **named: Any) -> None:
+        """Say what was measured after this epoch, once: as names, or as one mapping.
+
+        Every epoch of a try needs it; in a loop over steps, at least one step of each try.
+        """
+        if self._line.now is not self:
             raise LoopError(f"{self!r} is over; report inside the body of its own pass")
         if self.metrics is not None:
             raise LoopError(f"{self!r} was reported already; report all metrics in one call")
-        if not metrics:
+        if not isinstance(metrics, Mapping | None):
+            raise LoopError(
+                "report() takes names, as in report(val_loss=0.3) or report({'val_loss': 0.3}), "
+                f"got {str(metrics)[:80]}"
+            )
+        every = {**(metrics or {}), **named}
+        if not every:
             raise LoopError("report() needs at least one metric, as in report(val_loss=0.3)")
-        self.metrics = plain_metrics(metrics)
+        self.metrics = plain_metrics(every)
 
     def required(self) -> Metrics:
         """The metrics of a try's epoch, or an error where the body went on without a report."""
         if self.metrics is None:
             raise LoopError(
                 f"{self!r} was not reported; call epoch.report(...) in every pass through the "
-                "body, also before a continue"
+                "body, also before a continue, or use adapt(steps=...) to report now and then"
             )
         return self.metrics
-
-    def close(self) -> None:
-        """The body has gone on to the next pass, or has left the loop."""
-        self._open = False
 
     def __enter__(self) -> Epoch:
         return self

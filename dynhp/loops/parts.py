@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import copy
 import random
+from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from dynhp.errors import SettingsError
+from dynhp.selfcheck.reading import has_methods, is_estimator
 
-__all__ = ["Part", "Parts", "global_generators", "part_of", "stateful_part", "parts_of"]
+__all__ = ["Part", "Parts", "copied", "global_generators", "part_of", "parts_of"]
+__all__ += ["stateful_part"]
+
+_CONTAINERS = (list, dict, set, deque, np.ndarray)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """One thing that belongs to the state. What ``get`` returned is never changed afterwards.
 
-    ``reseed`` is there for generators, and for objects that have such a method of their own.
+    ``reseed`` is there for generators, and for objects that have such a method of their own;
+    ``name`` is what messages call it.
 
     >>> position = [3]  # in the data; ``state=[model, part]`` makes it part of the state
     >>> part = Part(get=lambda: position[0], set=lambda state: position.__setitem__(0, state))
@@ -30,6 +37,7 @@ class Part:
     get: Callable[[], Any]
     set: Callable[[Any], None]
     reseed: Callable[[int], None] | None = None
+    name: str | None = None
 
 
 class Parts:
@@ -125,22 +133,80 @@ def stateful_part(thing: Any) -> Part:
             set=lambda state: _ignore(thing.set_state(copy.deepcopy(state))),
             reseed=getattr(thing, "reseed", None),
         )
+    if has_methods(thing, "step", "reset") or is_estimator(thing):
+        return copied(thing)
     raise SettingsError(
         "state: each object must have state_dict and load_state_dict, or get_state and set_state, "
-        f"or be a generator, got {thing!r}; give Part(get=..., set=...) for it"
+        f"or be a generator, got {thing!r}; give Part(get=..., set=...) "
+        "or copied(thing) of dynhp.loops for it, and a Counter of dynhp for a number"
     )
+
+
+def copied(thing: Any) -> Part:
+    """Make a part of any object by copying all that is stored in it, both ways.
+
+    The object itself stays the same one, and so do the references among what is inside it. Lists,
+    dictionaries, sets and arrays are refilled in place.
+
+    >>> class Game:
+    ...     def __init__(self): self.place, self.path = 0, []
+    ...     def step(self): self.place += 1; self.path.append(self.place)
+    >>> game = Game()
+    >>> part = copied(game); state = part.get()
+    >>> game.step(); game.step(); part.set(state); vars(game)
+    {'place': 0, 'path': []}
+    """
+    names = hasattr(thing, "__dict__") and not isinstance(thing, type)
+    if not isinstance(thing, _CONTAINERS) and not names:
+        raise SettingsError(
+            f"copied: {type(thing).__name__} stores nothing under names that could be copied; give "
+            "Part(get=..., set=...) for it"
+        )
+    part = Part(get=lambda: _copy(_content(thing), thing), set=lambda state: _refill(thing, state))
+    try:
+        part.get()
+    except Exception as error:
+        raise SettingsError(
+            f"copied: {type(thing).__name__} cannot be copied ({str(error)[:200]}); give "
+            "Part(get=..., set=...) for it"
+        ) from error
+    return part
+
+
+def _content(thing: Any) -> Any:
+    return thing if isinstance(thing, _CONTAINERS) else vars(thing)
+
+
+def _copy(content: Any, thing: Any) -> Any:
+    # What is inside may refer to the thing itself, which is not replaced. A container is its own
+    # content, so there is nothing to keep.
+    return copy.deepcopy(content, None if content is thing else {id(thing): thing})
+
+
+def _refill(thing: Any, state: Any) -> None:
+    content, saved = _content(thing), _copy(state, thing)
+    if isinstance(content, np.ndarray):
+        content[...] = saved
+        return
+    content.clear()
+    if isinstance(content, list | deque):
+        content.extend(saved)
+    else:
+        content.update(saved)
 
 
 def global_generators() -> tuple[Part, ...]:
     """Python's and numpy's global generators: loops use them, so they belong to the state."""
     return (
-        Part(get=random.getstate, set=random.setstate, reseed=random.seed),
-        _legacy_part(np.random),
+        Part(get=random.getstate, set=random.setstate, reseed=random.seed, name="module random"),
+        replace(_legacy_part(np.random), name="numpy.random"),
     )
 
 
-def parts_of(things: Sequence[Any], part: Callable[[Any], Part]) -> tuple[Part, ...]:
-    """The parts of a whole state; an object named twice is refused."""
+def parts_of(
+    things: Sequence[Any], part: Callable[[Any], Part], names: Sequence[str | None] = ()
+) -> tuple[Part, ...]:
+    """The parts of a whole state, with their names; an object that is listed twice is refused."""
     if isinstance(things, str) or not isinstance(things, Sequence):
         raise SettingsError(f"state must be a list of objects, got {things!r}")
     if not things:
@@ -150,7 +216,9 @@ def parts_of(things: Sequence[Any], part: Callable[[Any], Part]) -> tuple[Part, 
     for index, thing in enumerate(things):
         if any(thing is other for other in things[:index]):
             raise SettingsError(f"state: each object once, got {thing!r} twice")
-    return tuple(part(thing) for thing in things)
+    parts = [part(thing) for thing in things]
+    named = zip_longest(parts, names[: len(parts)])
+    return tuple(replace(made, name=made.name or name) for made, name in named)
 
 
 def _numpy_part(generator: np.random.Generator) -> Part:

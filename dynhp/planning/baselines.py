@@ -47,6 +47,7 @@ def complete_search(
         criterion=criterion,
         adapt_every=epochs,
         try_for=max(1, round(part * epochs)),
+        check="off",  # it would cost one more model; who compares has checked the trainer
     )
     return adapter.run(epochs)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol
 
-from dynhp._checks import require_count, require_lengths
+from dynhp._checks import require_count, require_lengths, require_word
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.records import Round
 from dynhp.selection import Best, Selection
@@ -89,6 +90,7 @@ def plan(
     candidates: int,
     selection: Selection | None = None,
     restart: bool = False,
+    check: Literal["first", "every", "off"] = "first",
 ) -> Cost:
     """The cost of a run with that many candidates in every round.
 
@@ -100,18 +102,30 @@ def plan(
         selection: which tries go on; all to the end by default.
         restart: whether the winner's try epochs are trained again, as with ``keep="value"`` and
             independent randomness.
+        check: in which rounds one try is carried out once more, to prove that it can be.
 
-    >>> plan(epochs=500, adapt_every=10, try_for=1, candidates=9).runs
-    1.8
+    >>> plan(epochs=500, adapt_every=10, try_for=1, candidates=9).total
+    901
     """
     require_count("epochs", epochs)
     require_lengths(adapt_every, try_for)
     require_count("candidates", candidates)
-    return _cost(epochs, adapt_every, try_for, (candidates,), selection or Best(), restart=restart)
+    require_word("check", check, ("first", "every", "off"))
+    checked = {"first": 1, "every": epochs, "off": 0}[check]
+    rounds = _Rounds(adapt_every, try_for, selection or Best(), restart, checked)
+    return rounds.cost(epochs, (candidates,))
 
 
-def plan_for(adapter: DynamicGridAdapter, epochs: int) -> Plan:
+class HasAdapter(Protocol):
+    """What holds an adapter: the loop of ``adapt``."""
+
+    adapter: DynamicGridAdapter
+
+
+def plan_for(adapter: DynamicGridAdapter | HasAdapter, epochs: int | None = None) -> Plan:
     """The cost of ``adapter.run(epochs)``, from what it has spent already to the end.
+
+    A loop can be given in place of an adapter; it knows its ``epochs`` itself (or its steps).
 
     >>> from dynhp import DynamicGridAdapter, lowest
     >>> from dynhp.testing import Quadratic
@@ -120,15 +134,20 @@ def plan_for(adapter: DynamicGridAdapter, epochs: int) -> Plan:
     >>> print(plan_for(adapter, 20))
     20 epochs on the main line + 8 overhead = 28: 1.40 runs, 47% of a complete search of 3
     """
-    require_count("epochs", epochs)
+    if not isinstance(adapter, DynamicGridAdapter):
+        adapter = adapter.adapter
+    epochs = require_count("epochs", adapter.epochs if epochs is None else epochs)
     waves = adapter.proposer.waves(adapter.space, adapter.current)
-    restart = adapter.keep == "value" and adapter.randomness == "independent"
+    rounds = _Rounds(
+        adapter.adapt_every,
+        adapter.try_for,
+        adapter.selection,
+        adapter.dry_run or (adapter.keep == "value" and adapter.randomness == "independent"),
+        (epochs if adapter.check == "every" or adapter.dry_run else 1) * adapter.check_is_due,
+    )
     done, left = spent(adapter.history), max(0, epochs - adapter.epoch)
     grid = math.prod(len(axis.grid()) for axis in adapter.space.values())
-    costs = (
-        _cost(left, adapter.adapt_every, adapter.try_for, sizes, adapter.selection, restart=restart)
-        for sizes in (waves.least, waves.most)
-    )
+    costs = (rounds.cost(left, sizes) for sizes in (waves.least, waves.most))
     least, most = (
         Cost(
             main_line=done.main_line + cost.main_line,
@@ -155,26 +174,33 @@ def spent(history: Sequence[Round], *, candidates: int | None = None) -> Cost:
     )
 
 
-def _cost(
-    epochs: int,
-    adapt_every: int,
-    try_for: int,
-    waves: tuple[int, ...],
-    selection: Selection,
-    *,
-    restart: bool,
-) -> Cost:
-    whole, rest = divmod(epochs, adapt_every)
-    overhead = whole * _overhead(try_for, waves, selection, restart=restart)
-    if rest:
-        overhead += _overhead(min(try_for, rest), waves, selection, restart=restart)
-    return Cost(main_line=epochs, overhead=overhead, candidates=sum(waves))
+class _Rounds(NamedTuple):
+    """What the cost of a round depends on, besides its length and its candidates."""
 
+    adapt_every: int
+    try_for: int
+    selection: Selection
+    restart: bool
+    checked: int  # so many rounds, from the first on, carry out one try once more
 
-def _overhead(beta: int, waves: tuple[int, ...], selection: Selection, *, restart: bool) -> int:
-    tried = 0
-    for tries in waves:
-        for stage in selection.stages(tries, beta):
-            tried += tries * stage.epochs
-            tries = min(tries, stage.keep)
-    return tried if restart else tried - beta
+    def cost(self, epochs: int, waves: tuple[int, ...]) -> Cost:
+        whole, rest = divmod(epochs, self.adapt_every)
+        overhead = whole * self._tries(self.try_for, waves)
+        overhead += min(whole, self.checked) * self._repeat(self.try_for, waves)
+        if rest:
+            beta = min(self.try_for, rest)
+            overhead += self._tries(beta, waves)
+            overhead += (whole < self.checked) * self._repeat(beta, waves)
+        return Cost(main_line=epochs, overhead=overhead, candidates=sum(waves))
+
+    def _tries(self, beta: int, waves: tuple[int, ...]) -> int:
+        tried = 0
+        for tries in waves:
+            for stage in self.selection.stages(tries, beta):
+                tried += tries * stage.epochs
+                tries = min(tries, stage.keep)
+        return tried if self.restart else tried - beta
+
+    def _repeat(self, beta: int, waves: tuple[int, ...]) -> int:
+        """The first try's first stage, which is what is carried out once more."""
+        return self.selection.stages(waves[0], beta)[0].epochs

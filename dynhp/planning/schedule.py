@@ -70,19 +70,12 @@ class Schedule:
     def from_json(text: str) -> Schedule:
         """Read what ``to_json`` wrote, or say what is wrong with it."""
         try:
-            document = json.loads(text)
-        except (TypeError, ValueError) as error:
-            raise SettingsError(f"a schedule must be JSON: {error}") from None
-        if not isinstance(document, dict) or document.get("format") != _FORMAT:
-            raise SettingsError(f"not a schedule of dynhp: {str(text)[:80]!r}")
-        if document.get("version") != 1:
+            return _from_json(text)
+        except RecursionError:
             raise SettingsError(
-                f"this dynhp reads schedules of version 1, got {document.get('version')!r}"
-            )
-        segments = document.get("segments")
-        if not isinstance(segments, list):
-            raise SettingsError(f"a schedule has a list of segments, got {segments!r}")
-        return Schedule(tuple(_segment(index, plain) for index, plain in enumerate(segments)))
+                "a schedule is a list of segments with values, got JSON that is nested far deeper; "
+                f"give what to_json wrote: {str(text)[:80]!r}"
+            ) from None
 
 
 def schedule_of(history: Sequence[Round]) -> Schedule:
@@ -134,6 +127,7 @@ def follow(segments: Iterable[Segment], trainer: Trainer) -> History:
             epochs=segment.epochs,
             score=math.nan,
             seed=segment.seed,
+            reported=(segment.epochs,) if segment.epochs > 1 else (),
         )
         rounds.append(
             Round(
@@ -151,6 +145,23 @@ def follow(segments: Iterable[Segment], trainer: Trainer) -> History:
         )
         start, previous = start + segment.epochs, segment.values
     return History(tuple(rounds))
+
+
+def _from_json(text: str) -> Schedule:
+    try:
+        document = json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"a schedule must be JSON: {error}") from None
+    if not isinstance(document, dict) or document.get("format") != _FORMAT:
+        raise SettingsError(f"not a schedule of dynhp: {str(text)[:80]!r}")
+    if document.get("version") != 1:
+        raise SettingsError(
+            f"this dynhp reads schedules of version 1, got {document.get('version')!r}"
+        )
+    segments = document.get("segments")
+    if not isinstance(segments, list):
+        raise SettingsError(f"a schedule has a list of segments, got {segments!r}")
+    return Schedule(tuple(_segment(index, plain) for index, plain in enumerate(segments)))
 
 
 def _segment(index: int, plain: Any) -> Segment:

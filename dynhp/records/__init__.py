@@ -2,7 +2,7 @@
 
 from dynhp.records.candidate import Candidate, Value
 from dynhp.records.history import Event, History, Progress, Round, RoundStarted, Try
-from dynhp.records.metrics import Metrics
+from dynhp.records.metrics import Measured, Metrics
 
 __all__ = ["Candidate", "Event", "History", "Metrics", "Progress", "Round", "RoundStarted", "Try"]
-__all__ += ["Value"]
+__all__ += ["Measured", "Value"]

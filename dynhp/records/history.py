@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from dynhp.records.candidate import Candidate
-from dynhp.records.metrics import Metrics, fixed_metrics, same_content
+from dynhp.records.metrics import Measured, Metrics, fixed_metrics, same_content
 from dynhp.records.text import history_text, round_text, try_text
 
 __all__ = ["Event", "History", "Progress", "Round", "RoundStarted", "Try"]
@@ -51,12 +51,15 @@ class Try:
 
     Attributes:
         candidate: the values it was trained with.
-        series: the metrics after each epoch, oldest first.
+        series: the metrics after each epoch, oldest first; in a loop over steps, after each step
+            that was reported.
         epochs: the epochs begun, so a try that raised in its second epoch has 2.
         score: what the criterion made of the series (higher is better), nan where it failed.
         error: why it failed, None where it did not.
         seed: what the trainer was reseeded with, None where it was not.
         seconds: how long it took; not compared.
+        reported: the epochs of the try, from 1, that ``series`` belongs to; empty where they are
+            the first ones, without a gap.
 
     >>> from dynhp import complete_search, lowest
     >>> from dynhp.testing import Quadratic
@@ -74,6 +77,7 @@ class Try:
     error: str | None = None
     seed: int | None = None
     seconds: float = field(default=0.0, compare=False)
+    reported: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "series", tuple(map(fixed_metrics, self.series)))
@@ -82,6 +86,12 @@ class Try:
 
     def __str__(self) -> str:
         return try_text(self)
+
+    @property
+    def measured(self) -> Measured:
+        """The series with the place of each entry in the try, from 0."""
+        epochs = self.reported or range(1, len(self.series) + 1)
+        return tuple((epoch - 1, each) for epoch, each in zip(epochs, self.series, strict=True))
 
     @property
     def rank_key(self) -> float:
@@ -101,10 +111,12 @@ class Round:
         tries: its tries, in the order of the candidates.
         chosen: the place of the try that was kept.
         reason: why that one, in a few words.
-        metrics: what the trainer measured at the end.
+        metrics: what was measured at the end; empty where a loop did not report its last epoch.
         seed: what the main line was reseeded with at the start, None where it was not.
         restarted: whether it went back to the origin after the tries (``keep="value"``).
+        checked: the epochs of the self-check; not compared, since a resumed run checks once more.
         seconds: how long it took; not compared.
+        stretch: what a loop reported between the kept try and the last epoch, which is ``metrics``.
 
     >>> from dynhp import complete_search, lowest
     >>> from dynhp.testing import Quadratic
@@ -123,10 +135,15 @@ class Round:
     metrics: Metrics
     seed: int | None = None
     restarted: bool = False
+    checked: int = field(default=0, compare=False)
     seconds: float = field(default=0.0, compare=False)
+    stretch: Measured = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metrics", fixed_metrics(self.metrics))
+        if self.stretch:
+            fixed = tuple((number, fixed_metrics(metrics)) for number, metrics in self.stretch)
+            object.__setattr__(self, "stretch", fixed)
 
     __eq__ = _equal
 
@@ -144,6 +161,29 @@ class Round:
         return self.tries[self.chosen].candidate
 
     @property
+    def measured(self) -> Measured:
+        """All that was measured on the main line in this round, epoch by epoch.
+
+        >>> from dynhp import adapt, lowest
+        >>> from dynhp.testing import Quadratic
+        >>> model = Quadratic()
+        >>> loop = adapt(3, state=[model], space={"lr": [0.5, 3.0]}, criterion=lowest("loss"),
+        ...              adapt_every=3, try_for=1)
+        >>> for epoch in loop:
+        ...     model.train_k(1, epoch.values)
+        ...     epoch.report(loss=model.metrics()["loss"])
+        >>> loop.history[0].measured
+        ((0, {'loss': 0.125}), (1, {'loss': 0.03125}), (2, {'loss': 0.0078125}))
+        """
+        tried = () if self.restarted else self.winner.measured
+        last = self.start + self.epochs - 1
+        known = [(self.start + place, metrics) for place, metrics in tried]
+        known += self.stretch
+        if self.metrics and not (known and known[-1][0] == last):
+            known.append((last, self.metrics))
+        return tuple(known)
+
+    @property
     def changed(self) -> bool:
         """Whether the round left the value that was in force before."""
         return self.candidate != self.previous
@@ -151,7 +191,7 @@ class Round:
     @property
     def overhead(self) -> int:
         """The epochs trained in this round that are not part of the final model."""
-        tried = sum(try_.epochs for try_ in self.tries)
+        tried = sum(try_.epochs for try_ in self.tries) + self.checked
         return tried if self.restarted else tried - self.winner.epochs
 
 
@@ -176,6 +216,11 @@ class History(Sequence[Round]):
 
     def __str__(self) -> str:
         return history_text(self.rounds)
+
+    @property
+    def measured(self) -> Measured:
+        """All that was measured on the main line: the number of each epoch, and its metrics."""
+        return tuple(each for round_ in self.rounds for each in round_.measured)
 
     @property
     def epochs(self) -> int:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NoReturn, TypeAlias
 
-__all__ = ["FixedMetrics", "Metrics", "fixed_metrics", "same_content"]
+__all__ = ["FixedMetrics", "Measured", "Metrics", "fixed_metrics", "same_content"]
 
 Metrics: TypeAlias = Mapping[str, float]
 """What a trainer measures, by name."""
+
+Measured: TypeAlias = tuple[tuple[int, Metrics], ...]
+"""What was measured after which epochs: the number of each, from 0, and its metrics."""
 
 
 def same_content(value: Any, other: Any) -> bool:

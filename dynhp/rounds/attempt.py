@@ -11,10 +11,10 @@ from typing import Any
 from dynhp.errors import DynhpError, MetricError, SettingsError, nearest
 from dynhp.records import Candidate, Metrics
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
-from dynhp.rounds.read_back import check_in_force, read_metrics
+from dynhp.rounds.read_back import check_in_force, read_metrics, same_value
 from dynhp.trainer import Reseeds, State, Trainer
 
-__all__ = ["TryLog", "advance", "attempt", "go_to", "reseed"]
+__all__ = ["TryLog", "advance", "attempt", "go_to", "put_in_force", "reseed"]
 
 
 def attempt(trainer: Trainer, job: Job, *, at: State = UNKNOWN_STATE) -> Outcome:
@@ -48,22 +48,24 @@ def go_to(trainer: Trainer, job: Job, *, at: State) -> None:
 class TryLog:
     """A try while it is carried out: what was measured so far, and why it failed if it did."""
 
-    __slots__ = ("_began", "_begun", "_error", "_job", "_series")
+    __slots__ = ("_began", "_begun", "_error", "_job", "_reported", "_series")
 
     def __init__(self, job: Job) -> None:
         self._job = job
         self._began = time.perf_counter()
         self._series: list[Metrics] = []
+        self._reported: list[int] = []
         self._error: str | None = None
         self._begun = 0
 
-    def epochs(self, measure: Callable[..., Metrics], *arguments: Any) -> Iterator[int]:
+    def epochs(self, measure: Callable[..., Metrics | None], *arguments: Any) -> Iterator[int]:
         """Yield the number of each epoch as it begins; then ``measure(*arguments)`` completes it.
 
         This is the one loop of a try, wherever it is carried out. ``measure`` trains the epoch and
-        returns its metrics; where the caller trains it between two steps, it returns those. An
-        exception that it raises, or a watched metric that is not finite, fails the try: no epoch
-        follows. A broken contract (``DynhpError``) is not a failed try: it ends the run.
+        returns its metrics; where the caller trains it between two steps, it returns those, or
+        None where nothing was measured. An exception that it raises, or a watched metric that is
+        not finite, fails the try: no epoch follows. A broken contract (``DynhpError``) is not a
+        failed try: it ends the run.
         """
         watch = self._job.watch
         for number in range(1, self._job.epochs + 1):
@@ -76,7 +78,10 @@ class TryLog:
             except Exception as failure:
                 self._fail(failure)
                 return
+            if metrics is None:
+                continue
             self._series.append(metrics)
+            self._reported.append(number)
             self._error = _not_finite(metrics, watch, number)
             if self._error is not None:
                 return
@@ -90,6 +95,7 @@ class TryLog:
 
     def outcome(self, keep: Callable[[], State]) -> Outcome:
         """What came of the job."""
+        gaps = bool(self._reported) and self._reported[-1] > len(self._reported)
         return Outcome(
             series=tuple(self._series),
             epochs=self._begun,
@@ -97,6 +103,7 @@ class TryLog:
             error=self._error,
             in_place=True,
             seconds=time.perf_counter() - self._began,
+            reported=tuple(self._reported) if gaps else (),
         )
 
 
@@ -105,6 +112,19 @@ def advance(trainer: Trainer, candidate: Candidate, epochs: int) -> Metrics:
     trainer.train_k(epochs, candidate)
     check_in_force(trainer, candidate)
     return read_metrics(trainer)
+
+
+def put_in_force(trainer: Trainer, candidate: Candidate) -> None:
+    """See that the values are in force where no epoch follows that would be trained with them."""
+    read_back = getattr(trainer, "hyperparameters", None)
+    if read_back is None:
+        return
+    in_force = read_back()
+    if any(
+        name in in_force and not same_value(in_force[name], candidate[name]) for name in candidate
+    ):
+        trainer.train_k(0, candidate)
+        check_in_force(trainer, candidate)
 
 
 def reseed(trainer: object, seed: int) -> None:

@@ -16,7 +16,8 @@ __all__ = ["UNKNOWN_STATE", "Closes", "CompletesAnyOrder", "Executor", "Job", "O
 class Job:
     """What to train from where: one candidate, ``epochs`` epochs, starting at ``origin``.
 
-    ``seed`` reseeds the trainer first; the metrics in ``watch`` must stay finite.
+    ``seed`` reseeds the trainer first; the metrics in ``watch`` must stay finite. ``repeat`` says
+    that a job is carried out once more, to compare: its outcome is nobody's try.
 
     >>> Job(origin=0, candidate=Candidate({"lr": 0.1}), epochs=2, watch=("loss",)).epochs
     2
@@ -27,14 +28,17 @@ class Job:
     epochs: int
     seed: int | None = None
     watch: tuple[str, ...] = ()
+    repeat: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What came of a job: metrics per epoch, the epochs begun, and an error where it failed.
 
+    ``reported`` says which epochs, from 1, the metrics belong to, where some were not measured.
     ``keep()`` hands out the state at the end; call it before the next outcome is asked for.
-    ``in_place`` says that the main line's own trainer is in that state until then.
+    ``in_place`` says that the main line's own trainer is in that state until then, ``replayed``
+    that the job was carried out by an earlier process.
 
     >>> from dynhp import Serial
     >>> from dynhp.testing import Quadratic
@@ -50,7 +54,9 @@ class Outcome:
     keep: Callable[[], State]
     error: str | None = None
     in_place: bool = False
+    replayed: bool = False
     seconds: float = 0.0
+    reported: tuple[int, ...] = ()
 
 
 class _UnknownState:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 from dynhp.records import Candidate, History, Metrics, Round, Try
@@ -55,11 +55,19 @@ def try_from_plain(plain: Mapping[str, Any]) -> Try:
 
 def _to_plain(record: Round | Try) -> dict[str, Any]:
     plain = {field.name: getattr(record, field.name) for field in fields(record)}
+    for name in _LATER:
+        if not plain.get(name, True):
+            del plain[name]
     return {name: _WRITE[name](value) if name in _WRITE else value for name, value in plain.items()}
 
 
 def _from_plain(kind: type[Record], plain: Mapping[str, Any]) -> Record:
-    values = {field.name: plain[field.name] for field in fields(kind)}
+    # A field with a default may be missing: older files do not know it.
+    values = {
+        field.name: plain[field.name]
+        for field in fields(kind)
+        if field.name in plain or field.default is field.default_factory is MISSING
+    }
     return kind(
         **{name: _READ[name](value) if name in _READ else value for name, value in values.items()}
     )
@@ -73,25 +81,42 @@ def _metrics_from_plain(plain: Mapping[str, Any]) -> Metrics:
     return {name: float(value) for name, value in plain.items()}
 
 
+def _series_to_plain(series: Sequence[Metrics]) -> list[dict[str, float | str]]:
+    return [_metrics_to_plain(metrics) for metrics in series]
+
+
+def _series_from_plain(plain: Sequence[Mapping[str, Any]]) -> tuple[Metrics, ...]:
+    return tuple(_metrics_from_plain(metrics) for metrics in plain)
+
+
 def _number_to_plain(value: float) -> float | str:
     # JSON has no nan and no infinity; float() reads these names back.
     return value if math.isfinite(value) else str(value)
 
 
+# Fields that files of earlier versions do not have: written only where they hold something.
+_LATER = ("checked", "reported", "stretch")
+
 # The fields that JSON cannot carry as they are; all others are whole numbers, strings and the like.
 _WRITE: dict[str, Callable[[Any], Any]] = {
     "candidate": dict,
     "previous": dict,
-    "series": lambda series: [_metrics_to_plain(metrics) for metrics in series],
+    "series": _series_to_plain,
+    "measured": _series_to_plain,
     "metrics": _metrics_to_plain,
     "score": _number_to_plain,
     "tries": lambda tries: [try_to_plain(try_) for try_ in tries],
+    "reported": list,
+    "stretch": lambda stretch: [[number, _metrics_to_plain(each)] for number, each in stretch],
 }
 _READ: dict[str, Callable[[Any], Any]] = {
     "candidate": Candidate,
     "previous": Candidate,
-    "series": lambda series: tuple(_metrics_from_plain(metrics) for metrics in series),
+    "series": _series_from_plain,
+    "measured": _series_from_plain,
     "metrics": _metrics_from_plain,
     "score": float,
     "tries": lambda tries: tuple(try_from_plain(plain) for plain in tries),
+    "reported": lambda numbers: tuple(map(int, numbers)),
+    "stretch": lambda pairs: tuple((int(n), _metrics_from_plain(each)) for n, each in pairs),
 }

@@ -14,23 +14,25 @@ from dynhp.records import Candidate, History
 from dynhp.rounds.plain import history_from_plain, history_to_plain
 from dynhp.rounds.read_back import same_value
 from dynhp.rounds.settings import AdapterView
+from dynhp.rounds.texts import same_settings
 from dynhp.spaces import Space
 from dynhp.trainer import ReadsBack
 
 __all__ = ["SavedState", "parse_state", "state_of"]
 
 STATE_VERSION = 1
+_SELDOM = {"dry_run": "False"}  # settings that are written only where they are another
 
 
-def state_of(adapter: AdapterView, rng: np.random.Generator) -> dict[str, Any]:
-    """All that decides the adapter's own future, as plain data."""
+def state_of(adapter: AdapterView, rng: np.random.Generator, *, since: int = 0) -> dict[str, Any]:
+    """All that decides the adapter's own future, as plain data; rounds from ``since`` on."""
     return {
         "version": STATE_VERSION,
         "settings": settings_of(adapter),
         "epochs": adapter.epochs,
         "current": dict(adapter.current),
         "generator": rng.bit_generator.state,
-        "history": history_to_plain(adapter.history),
+        "history": history_to_plain(History(adapter.history[since:])),
     }
 
 
@@ -49,6 +51,8 @@ def settings_of(adapter: AdapterView) -> dict[str, str]:
         "seed": adapter.seed,
         "initial": dict(history[0].previous if history else adapter.current),
     }
+    if adapter.dry_run:
+        parts["dry_run"] = True
     return {name: _text(part) for name, part in parts.items()}
 
 
@@ -68,13 +72,13 @@ def _public(part: object) -> dict[str, Any]:
     return {name: value for name, value in items if name[0] != "_" and isinstance(value, plain)}
 
 
-def _require_same(settings: Mapping[str, str], saved: Any) -> None:
+def _require_same(settings: dict[str, str], saved: Any) -> None:
     """Refuse a saved state that was made with other settings, and show the difference."""
     saved = saved if isinstance(saved, Mapping) else {}
     differences = [
-        f"{name}: saved {saved.get(name)}, here {value}"
-        for name, value in settings.items()
-        if saved.get(name) != value
+        f"{name}: saved {before}, here {value}"
+        for name, value in (_SELDOM | settings).items()
+        if not same_settings(value, before := saved.get(name, _SELDOM.get(name)))
     ]
     if differences:
         raise SettingsError(
@@ -90,6 +94,11 @@ class SavedState(NamedTuple):
     current: Candidate
     generator: dict[str, Any]
     epochs: int | None
+
+    @property
+    def start(self) -> Candidate:
+        """The value in force before the first round."""
+        return self.history[0].previous if self.history else self.current
 
 
 def parse_state(adapter: AdapterView, state: Mapping[str, Any]) -> SavedState:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ from dynhp._checks import (
     require_functions,
     require_instance,
     require_lengths,
+    require_number,
     require_seed,
     require_trainer,
     require_word,
@@ -45,7 +47,19 @@ class AdapterView(Protocol):
     epochs: int | None
     seed: int
     callbacks: Any
-    current: Candidate
+    check: Any
+    tolerance: float
+    dry_run: bool
+
+    @property
+    def check_is_due(self) -> bool:
+        """Whether the next round carries out one try once more, to compare."""
+        ...
+
+    @property
+    def current(self) -> Candidate:
+        """The value in force."""
+        ...
 
     @property
     def history(self) -> History:
@@ -72,8 +86,15 @@ def require_settings(adapter: AdapterView) -> None:
     require_word("keep", adapter.keep, ("winner", "value"))
     require_word("randomness", adapter.randomness, ("common", "independent"))
     require_seed("seed", adapter.seed)
+    require_word("check", adapter.check, ("first", "every", "off"))
+    require_number("tolerance", adapter.tolerance, "be a number from 0 on", _from_0_on)
+    require_word("dry_run", adapter.dry_run, (True, False))
     _require_randomness(adapter)
     _require_metrics(adapter)
+
+
+def _from_0_on(number: float) -> bool:
+    return 0 <= number < math.inf
 
 
 def _require_randomness(adapter: AdapterView) -> None:

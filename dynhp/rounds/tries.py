@@ -5,47 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from dynhp.errors import AllTriesFailed, ContractError
 from dynhp.records import Candidate, Metrics, Round, RoundStarted, Try
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
+from dynhp.rounds.repeat import RepeatRun, SelfCheck
+from dynhp.rounds.running_try import RunningTry
+from dynhp.rounds.steps import TrainStretch
 from dynhp.selection import Ranking, Stage, reason
 from dynhp.trainer import State
 
-__all__ = ["CarryOutTries", "RoundTries", "RunningTry", "StageRun", "Step", "TrainStretch"]
-
-
-@dataclass(slots=True, eq=False)
-class RunningTry:
-    """One try under way: its record so far, and its state for as long as it may still win."""
-
-    record: Try
-    state: State
-    in_trainer: Outcome | None = None  # where its end state is in the trainer, not yet taken out
-
-    def add(self, outcome: Outcome, score: Callable[[Sequence[Metrics]], float]) -> None:
-        """Add what came of a job to the record."""
-        series = self.record.series + outcome.series
-        self.state = UNKNOWN_STATE  # the state it started from is not needed any more
-        self.record = Try(
-            candidate=self.record.candidate,
-            series=series,
-            epochs=self.record.epochs + outcome.epochs,
-            score=math.nan if outcome.error else score(series),
-            error=outcome.error,
-            seed=self.record.seed,
-            seconds=self.record.seconds + outcome.seconds,
-        )
-
-    def take_state(self) -> None:
-        """Take the state out of the trainer, where that has not been done yet."""
-        if self.in_trainer is not None:
-            self.state, self.in_trainer = self.in_trainer.keep(), None
-
-    def drop_state(self) -> None:
-        """Forget the state, so that its memory is free."""
-        self.state, self.in_trainer = UNKNOWN_STATE, None
+__all__ = ["RoundTries", "StageRun"]
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -57,20 +27,25 @@ class StageRun:
     stage: Stage
     leaders: list[RunningTry]  # those that would go on if the stage ended now, the best first
     compared: list[RunningTry]  # the leaders and the value in force, in the order they came
+    last: bool  # whether a try that ends here has ended for good
     outcomes_taken: int = 0
 
     def jobs(self) -> list[Job]:
         """What to train from where; made again each time, so that no state is held for longer."""
-        return [
-            Job(
-                origin=running.state,
-                candidate=running.record.candidate,
-                epochs=self.stage.epochs,
-                seed=None if running.record.epochs else running.record.seed,
-                watch=self.round_tries.watch,
-            )
-            for running in self.tries
-        ]
+        return list(map(self._job, self.tries))
+
+    def begun(self) -> list[int]:
+        """The epochs that each try has already."""
+        return [running.record.epochs for running in self.tries]
+
+    def _job(self, running: RunningTry) -> Job:
+        return Job(
+            origin=running.state,
+            candidate=running.record.candidate,
+            epochs=self.stage.epochs,
+            seed=None if running.record.epochs else running.record.seed,
+            watch=self.round_tries.watch,
+        )
 
     def take_outcome(self, outcome: Outcome) -> None:
         """Take the next outcome; states that can no longer win are dropped before its own."""
@@ -80,54 +55,41 @@ class StageRun:
             )
         running = self.tries[self.outcomes_taken]
         self.outcomes_taken += 1
+        check = None if running.record.epochs else self.round_tries.check
+        job = None if check is None else self._job(running)
         running.add(outcome, self.round_tries.score)
         self._rank(running)
+        state = UNKNOWN_STATE if check is None or job is None else check.look_at(job, outcome)
         if running in self.leaders:
-            if outcome.in_place and self.outcomes_taken == len(self.tries):
+            if state is not UNKNOWN_STATE:
+                running.state = state
+            elif outcome.in_place and self.outcomes_taken == len(self.tries):
                 running.in_trainer = outcome  # nothing follows that could overwrite it
             else:
                 running.state = outcome.keep()
+        if self.last:
+            self.round_tries.announce(running.record)
 
     def _rank(self, running: RunningTry) -> None:
         # A try that fell behind is never ranked again: its state is gone.
         self.compared.append(running)
         order = self.round_tries.ranking([each.record for each in self.compared])
         leaders = [self.compared[place] for place in order[: self.stage.keep]]
-        if not all(each is running or each in self.leaders for each in leaders):
+        before, now = set(map(id, self.leaders)), set(map(id, leaders))
+        if not now <= before | {id(running)}:
             raise ContractError(
                 f"the ranking {self.round_tries.ranking!r} went back to a try it had put behind "
                 "another; with one try more, those already in front may only stay or fall behind it"
             )
         for each in self.leaders:
-            if each not in leaders:
+            if id(each) not in now:
                 each.drop_state()
         self.leaders = leaders
         in_force = (
             each for each in self.compared if each.record.candidate == self.round_tries.current
         )
         first = next(in_force, None)
-        self.compared = [each for each in self.compared if each is first or each in leaders]
-
-
-@dataclass(slots=True)
-class CarryOutTries:
-    """A step: carry out the stage's jobs and let it take the outcomes; the trainer is at ``at``."""
-
-    stage: StageRun
-    at: State
-
-
-@dataclass(slots=True)
-class TrainStretch:
-    """A step: train the main line on; a driver that stops early says so in ``epochs``."""
-
-    candidate: Candidate
-    epochs: int
-    metrics: Metrics = field(default_factory=dict)
-
-
-Step: TypeAlias = CarryOutTries | TrainStretch
-"""What a driver of a round carries out next."""
+        self.compared = [each for each in self.compared if each is first or id(each) in now]
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -141,6 +103,7 @@ class RoundTries:
     ranking: Ranking
     watch: tuple[str, ...]  # metrics that must stay finite
     announce: Callable[[Try], None]
+    check: SelfCheck | None = None  # where this round proves its promise
     tries: list[RunningTry] = field(default_factory=list)
     best: RunningTry | None = None
 
@@ -158,7 +121,8 @@ class RoundTries:
         best_of_earlier_waves = [] if self.best is None else [self.best]
         for number, stage in enumerate(stages, start=1):
             last = number == len(stages)
-            stage_run = self._stage_run(tries, stage, best_of_earlier_waves if last else [])
+            leaders = best_of_earlier_waves if last else []
+            stage_run = self._stage_run(tries, stage, leaders, last=last)
             if tries:
                 yield stage_run
             if stage_run.outcomes_taken < len(tries):
@@ -167,10 +131,11 @@ class RoundTries:
                     f"{len(tries)} jobs"
                 )
             leaders = stage_run.leaders
+            on = set(map(id, leaders))
             for running in tries:
-                if last or running not in leaders:
+                if not last and id(running) not in on:
                     self.announce(running.record)
-            tries = [running for running in tries if running in leaders]
+            tries = [running for running in tries if id(running) in on]
             self.best = leaders[0] if leaders else None
 
     def _running(self, candidate: Candidate, seed: int | None) -> RunningTry:
@@ -178,16 +143,39 @@ class RoundTries:
         return RunningTry(record, self.origin)
 
     def _stage_run(
-        self, tries: list[RunningTry], stage: Stage, leaders: list[RunningTry]
+        self, tries: list[RunningTry], stage: Stage, leaders: list[RunningTry], *, last: bool
     ) -> StageRun:
-        for running in self.tries:
-            running.take_state()  # the jobs to come will use the trainer
+        self._take_states()
         return StageRun(
-            round_tries=self, tries=tries, stage=stage, leaders=leaders, compared=list(leaders)
+            round_tries=self,
+            tries=tries,
+            stage=stage,
+            leaders=leaders,
+            compared=list(leaders),
+            last=last,
         )
 
-    def winner(self) -> Try:
-        """The try that is kept, or an error that lists each candidate with what went wrong."""
+    def _take_states(self) -> None:
+        for running in self.tries:
+            running.take_state()  # the jobs to come will use the trainer
+
+    def repeat(self) -> RepeatRun | None:
+        """The repeat of one try, where this round is checked and one has succeeded."""
+        check = self.check
+        if check is None or check.reference is None:
+            return None
+        check.require_used(len(self.tries))
+        self._take_states()
+        return RepeatRun(check)
+
+    def winner(self, *, in_force: bool = False) -> Try:
+        """The try that is kept, or an error that lists each candidate with what went wrong.
+
+        ``in_force``: it must be that of the value in force, as in a dry run.
+        """
+        if in_force:
+            its = (each for each in self.tries if each.record.candidate == self.current)
+            self.best = next((each for each in its if each.record.error is None), None)
         if self.best is not None:
             return self.best.record
         lines = (
@@ -214,6 +202,7 @@ class RoundTries:
         """The record of the round, after its stretch."""
         assert self.best is not None
         chosen, winner = self.tries.index(self.best), self.best.record
+        end = self.started.start + done + stretch.epochs
         return Round(
             index=self.started.index,
             start=self.started.start,
@@ -222,8 +211,15 @@ class RoundTries:
             tries=self.records,
             chosen=chosen,
             reason=reason(self.records, chosen, self.current),
-            metrics=stretch.metrics if stretch.epochs else winner.series[-1],
+            metrics=stretch.metrics if stretch.epochs else _at_the_end(winner),
             seed=seed,
             restarted=done == 0,
+            checked=0 if self.check is None else self.check.epochs,
+            stretch=tuple(each for each in stretch.measured if each[0] < end - 1),
             seconds=seconds,
         )
+
+
+def _at_the_end(winner: Try) -> Metrics:
+    place, metrics = winner.measured[-1]
+    return metrics if place == winner.epochs - 1 else {}

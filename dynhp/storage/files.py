@@ -20,7 +20,18 @@ __all__ = ["locked", "remove", "sync_folder", "write_atomically", "write_texts"]
 
 T = TypeVar("T")
 
-_HELD: set[Path] = set()  # by this process, which its own locks do not stop
+_HELD: dict[Path, BinaryIO] = {}  # the folders this process has locked, and the open lock files
+
+
+def _let_go() -> None:  # pragma: no cover - of forked processes, which measure no coverage
+    """A forked process has not locked what its parent has: else it would hold it for longer."""
+    for lock in _HELD.values():
+        lock.close()
+    _HELD.clear()
+
+
+if hasattr(os, "register_at_fork"):  # pragma: no branch - not on Windows
+    os.register_at_fork(after_in_child=_let_go)
 
 
 @contextmanager
@@ -33,20 +44,24 @@ def locked(folder: Path) -> Iterator[None]:
             f"another run of this process is using {str(folder)!r}; let it end first, or choose "
             "another folder"
         )
-    _HELD.add(place)
-    try:
-        with open(folder / "lock", "ab") as lock:
-            if fcntl is not None:  # pragma: no branch
-                try:  # not flock, which a forked worker would still hold after this process died
-                    fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise CheckpointError(
-                        f"another process is using {str(folder)!r}; wait until it has ended, "
-                        "or choose another folder"
-                    ) from None
+    with open(folder / "lock", "ab") as lock:
+        _HELD[place] = lock
+        try:
+            _lock(lock, folder)
             yield
-    finally:
-        _HELD.discard(place)
+        finally:
+            _HELD.pop(place, None)
+
+
+def _lock(lock: BinaryIO, folder: Path) -> None:
+    if fcntl is not None:  # pragma: no branch
+        try:  # not lockf, which ends as soon as this process closes any descriptor of the file
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CheckpointError(
+                f"another process is using {str(folder)!r}; wait until it has ended, "
+                "or choose another folder"
+            ) from None
 
 
 def write_atomically(path: Path, write: Callable[[BinaryIO], T], *, durable: bool) -> T:

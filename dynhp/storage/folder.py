@@ -43,17 +43,17 @@ class CheckpointFolder:
         path = self._checkpoint(rounds)
         return write_atomically(path, lambda file: write_state(content, file), durable=True)
 
-    def newest(self, is_sound: Callable[[Any], bool]) -> SavedRun | None:
-        """The newest checkpoint that is whole."""
-        return next(self.whole(is_sound), None)
+    def newest(self, check: Callable[[Any], None]) -> SavedRun | None:
+        """The newest checkpoint that is whole: ``check`` raises ``DamagedFile`` at none of it."""
+        return next(self.whole(check), None)
 
-    def whole(self, is_sound: Callable[[Any], bool]) -> Iterator[SavedRun]:
+    def whole(self, check: Callable[[Any], None]) -> Iterator[SavedRun]:
         """All that are whole, newest first; damaged ones are renamed, with a warning."""
         reasons, any_whole = [], False
         for rounds in self._numbers():
             path = self._checkpoint(rounds)
             try:
-                saved = self.read(rounds, is_sound)
+                saved = self.read(rounds, check)
             except DamagedFile as damage:
                 reasons.append(f"{path.name}: {damage}")
                 logging.getLogger("dynhp").warning(
@@ -71,14 +71,16 @@ class CheckpointFolder:
                 "Choose another folder to start a new run"
             )
 
-    def read(self, rounds: int, is_sound: Callable[[Any], bool]) -> SavedRun:
+    def read(self, rounds: int, check: Callable[[Any], None]) -> SavedRun:
         """The checkpoint of so many rounds."""
-        return SavedRun(rounds, *_read(self._checkpoint(rounds), is_sound))
+        return SavedRun(rounds, *_read(self._checkpoint(rounds), check))
 
     def tidy(self, rounds: int, *, keep: int) -> None:
         """Remove what the checkpoint of this many rounds has made superfluous."""
-        for old in self._numbers()[keep:]:
-            remove(self._checkpoint(old))
+        numbers = self._numbers()
+        later = [number for number in numbers if number > rounds]  # of a future that was given up
+        for number in later + numbers[len(later) + keep :]:
+            remove(self._checkpoint(number))
         for path in list(self.path.iterdir()):
             done = re.fullmatch(r"try-(\d{8})-\d{4}-\d{6}\.zip", path.name)
             torn = re.fullmatch(r"(checkpoint|try)-[-\d]+\.zip\.part", path.name)
@@ -110,7 +112,7 @@ class CheckpointFolder:
         return self.path / f"try-{place.round:08}-{place.stage:04}-{place.position:06}.zip"
 
 
-def _read(path: Path, is_sound: Callable[[Any], bool]) -> tuple[str, Any]:
+def _read(path: Path, check: Callable[[Any], None]) -> tuple[str, Any]:
     try:
         with open(path, "rb") as file:
             content = read_state(file)
@@ -118,6 +120,5 @@ def _read(path: Path, is_sound: Callable[[Any], bool]) -> tuple[str, Any]:
             digest = file.read().decode("ascii")
     except OSError as failure:
         raise CheckpointError(f"{str(path)!r} cannot be read: {failure}") from failure
-    if not is_sound(content):
-        raise DamagedFile("it is a state, but not a checkpoint")
+    check(content)
     return digest, content

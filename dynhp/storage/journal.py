@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import warnings
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,15 +12,11 @@ from dynhp._checks import require_word
 from dynhp.errors import CheckpointError
 from dynhp.records import Event, Round, RoundStarted, Try
 from dynhp.rounds.plain import round_to_plain, try_to_plain
+from dynhp.storage.appended import AppendedFile, LinesLost
 from dynhp.storage.codecs.json_text import json_line
-from dynhp.storage.files import sync_folder
 from dynhp.storage.journal_reader import HEADER, JournalContent, history_from_journal, read_journal
 
 __all__ = ["Journal", "JournalContent", "history_from_journal", "read_journal"]
-
-
-class _LinesLost(OSError):
-    """What was written is no longer there."""
 
 
 class Journal:
@@ -58,9 +52,9 @@ class Journal:
         self.path = Path(path)
         self._seconds = seconds
         self._on_error = on_error
-        self._digest: Any = None  # of what is in the file; None until the file was read
-        self._size = 0
-        self._waiting = json_line(HEADER)  # what is not in the file yet
+        self._file = AppendedFile(self.path, what="journal")
+        self._file.wait_with([json_line(HEADER)])
+        self._begun = False  # whether it is known that the file holds no other run
         self._round = 0
         self._tries: list[Try] = []
 
@@ -77,46 +71,59 @@ class Journal:
         try:
             self._write()
         except OSError as failure:
-            message = f"the journal {str(self.path)!r} cannot be written: {failure}"
-            if isinstance(failure, _LinesLost):
-                message = str(failure)
+            message = self._message(failure)
             if self._on_error == "stop":
                 raise CheckpointError(
                     f"{message}; make room, put the file back or choose another one"
                 ) from failure
-            warnings.warn(f"{message}; its lines are kept for later", RuntimeWarning, stacklevel=2)
+            self._warn(message)
 
     def position(self) -> dict[str, Any] | None:
         """Where the journal stands, once it is safe on disk; raises OSError where that fails.
 
-        None where the file was lost and the run goes on without (``on_error="warn"``).
+        With ``on_error="warn"`` the lines that cannot be written are part of the position, and it
+        is None where the file was lost.
         """
         try:
             self._write()
-        except _LinesLost:
+            self._file.sync()
+        except OSError as failure:
             if self._on_error == "stop":
                 raise
-            return None
-        with open(self.path, "r+b") as file:
-            os.fsync(file.fileno())
-        sync_folder(self.path.parent)
-        return {"bytes": self._size, "sha256": self._digest.hexdigest()}
+            if isinstance(failure, LinesLost):
+                return None
+            self._warn(self._message(failure))
+        waiting = b"".join(self._file.waiting)
+        return {**self._file.position(), **({"waiting": waiting} if waiting else {})}
 
     def rewind(self, position: Any) -> None:
         """Cut the journal back to a position it was in; what follows it is lost, torn or not."""
-        data = self.path.read_bytes() if self.path.exists() else b""
-        size = len(data)
+        waiting: bytes | None = None
         match position:
-            case {"bytes": int(size)}:
-                data = data[:size]
-        digest = hashlib.sha256(data)
-        if not data or {"bytes": len(data), "sha256": digest.hexdigest()} != position:
+            case {"waiting": bytes(waiting), **place} if waiting:
+                position = place
+        if waiting is None or position.get("bytes") != 0:
+            self._take_up(position)
+        if waiting is not None:
+            self._file.wait_with(waiting.splitlines(keepends=True))
+
+    def _take_up(self, position: Any) -> None:
+        try:
+            before = self._file.take_up(position)
+        except OSError as failure:
+            raise CheckpointError(f"the journal cannot be read: {failure}") from failure
+        if not before:
             raise CheckpointError(
                 f"{str(self.path)!r} is not the journal of this run: its beginning is another. "
                 "Put the right file there, or go on without a journal"
             )
-        os.truncate(self.path, size)
-        self._size, self._digest, self._waiting = size, digest, b""
+        self._begun = True
+        try:
+            self._file.cut()
+        except OSError as failure:
+            if self._on_error == "stop":
+                raise CheckpointError(f"{self._message(failure)}; make it writable") from failure
+            self._warn(self._message(failure))
 
     def _begin(self) -> None:
         data = self.path.read_bytes() if self.path.exists() else b""
@@ -127,18 +134,32 @@ class Journal:
             )
         if data:
             os.truncate(self.path, 0)
-        self._digest = hashlib.sha256()
+        self._begun = True
+
+    def _write(self) -> None:
+        if not self._begun:
+            self._begin()
+        self._file.write()
+
+    def _message(self, failure: OSError) -> str:
+        if isinstance(failure, LinesLost):
+            return str(failure)
+        return f"the journal {str(self.path)!r} cannot be written: {failure}"
+
+    def _warn(self, message: str) -> None:
+        warnings.warn(f"{message}; its lines are kept for later", RuntimeWarning, stacklevel=3)
 
     def _add(self, event: str, fields: dict[str, Any]) -> None:
         if not self._seconds:
             fields.pop("seconds", None)
-        self._waiting += json_line({"event": event, **fields})
+        self._file.wait_with([*self._file.waiting, json_line({"event": event, **fields})])
 
     def _add_try(self, try_: Try) -> None:
         self._tries.append(try_)
         self._add("try", {"round": self._round, **try_to_plain(try_)})
 
     def _add_round(self, round_: Round) -> None:
+        self._round = round_.index
         for try_ in round_.tries:
             if not any(try_ is written for written in self._tries):
                 self._add_try(try_)  # of a driver that reports rounds only
@@ -154,36 +175,7 @@ class Journal:
             **_comparison(round_),
         }
         self._add("round", fields)
-
-    def _write(self) -> None:
-        """Append what waits, all of it or nothing."""
-        if self._digest is None:
-            self._begin()
-        self._require_whole()
-        try:
-            with open(self.path, "ab") as file:
-                file.write(self._waiting)
-        except OSError:
-            with suppress(OSError):
-                os.truncate(self.path, self._size)
-            raise
-        self._digest.update(self._waiting)
-        self._size += len(self._waiting)
-        self._waiting = b""
-
-    def _require_whole(self) -> None:
-        """Refuse to write on where something was added, or where what was written is gone."""
-        size = self.path.stat().st_size if self.path.exists() else 0
-        if size > self._size:
-            raise CheckpointError(
-                f"something else has written into {str(self.path)!r}: it has {size} bytes where "
-                f"{self._size} were written; give every run its own journal"
-            )
-        if size < self._size:
-            raise _LinesLost(
-                f"of the journal {str(self.path)!r} only {size} of {self._size} bytes are left: "
-                "it was removed or cut"
-            )
+        self._tries = []
 
 
 def _comparison(round_: Round) -> dict[str, float | None]:

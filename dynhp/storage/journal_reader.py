@@ -89,14 +89,14 @@ class _JournalParser:
         self.tries = []  # those of a round that was interrupted
 
     def _try(self, line: Mapping[str, Any]) -> None:
-        self.tries.append(try_from_plain({"seconds": 0.0, **line}))
+        self.tries.append(try_from_plain(line))
 
     def _round(self, line: Mapping[str, Any]) -> None:
         self._follows(line)
         if sorted(line["tries"]) != list(range(len(self.tries))):
             raise ValueError(f"{len(self.tries)} tries were written, the round has {line['tries']}")
         tries = [self.tries[place] for place in line["tries"]]
-        plain = {"seconds": 0.0, **line, "index": line["round"], "tries": ()}
+        plain = {**line, "index": line["round"], "tries": ()}
         self.rounds.append(replace(round_from_plain(plain), tries=tuple(tries)))
         if not 0 <= line["chosen"] < len(tries) or line["epochs"] < 0:
             raise ValueError("no such try, or epochs that go back")
@@ -105,6 +105,10 @@ class _JournalParser:
     def _follows(self, line: Mapping[str, Any]) -> None:
         """Refuse rounds that do not follow one on the other: main-line epochs only increase."""
         if self.rounds:
+            if (line["round"], line["start"]) == (self.rounds[-1].index, self.rounds[-1].start):
+                # It ended here, but Ctrl-C or another callback undid it before it was recorded.
+                self.rounds.pop()
+                return
             last = self.rounds[-1]
             expected = (last.index + 1, last.start + last.epochs)
             if (line["round"], line["start"]) != expected:

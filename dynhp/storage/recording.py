@@ -82,6 +82,9 @@ class RecordingExecutor:
 
     def run(self, trainer: Trainer, jobs: Sequence[Job], *, at: State) -> Iterator[Outcome]:
         """Yield first what is stored, then what the executor inside gives for the rest."""
+        if any(job.repeat for job in jobs):  # a check of this process, nobody's try
+            yield from self.inner.run(trainer, jobs, at=at)
+            return
         stage, self._stage = self._stage, self._stage + 1
         places = (TryPlace(self._round, stage, position) for position in range(len(jobs)))
         left = deque(jobs)
@@ -155,5 +158,10 @@ def _replayed(place: TryPlace, done: FinishedTry) -> Outcome:
         return done.state
 
     return Outcome(
-        series=done.series, epochs=done.epochs, keep=keep, error=done.error, seconds=done.seconds
+        series=done.series,
+        epochs=done.epochs,
+        keep=keep,
+        error=done.error,
+        replayed=True,
+        seconds=done.seconds,
     )

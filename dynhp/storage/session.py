@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import warnings
 from collections.abc import Iterator, Sequence
@@ -10,11 +9,13 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.errors import CheckpointError, SettingsError
+from dynhp.errors import CheckpointError, CodecError, DamagedFile, SettingsError
+from dynhp.loops.best import BestEpoch
 from dynhp.records import Event, RoundStarted
 from dynhp.storage.codecs import register_dataclass
 from dynhp.storage.codecs.json_text import strict_json
 from dynhp.storage.folder import CheckpointFolder, SavedRun
+from dynhp.storage.history_file import HistoryFile
 from dynhp.storage.ranks import Agrees, newest_of_all
 from dynhp.storage.recording import FinishedTry, RecordingExecutor, TryPlace, TryRequest
 from dynhp.wrappers.keep_best import KeptState
@@ -33,6 +34,7 @@ CONTENT = {"adapter", "history", "trainer", "outputs"}
 register_dataclass(TryRequest, name="dynhp.asked")
 register_dataclass(FinishedTry, name="dynhp.done")
 register_dataclass(KeptState, name="dynhp.kept")
+register_dataclass(BestEpoch, name="dynhp.best_epoch")
 
 
 @runtime_checkable
@@ -61,6 +63,7 @@ class Session:
         on_error: OnError,
     ) -> None:
         self._folder = folder
+        self._history = HistoryFile(folder.path)
         self._adapter = adapter
         self._every = every
         self._keep = keep
@@ -95,20 +98,37 @@ class Session:
         now = (len(self._adapter.history), self._adapter.epochs)
         if now == self._saved:
             return
+        self._base = ""  # tries that build on an older one would pile up until one is written
         with self._faults(f"the checkpoint after round {now[0]}"):
             self._base = self._folder.save(now[0], self._content())
             self._saved = now
             self._folder.tidy(now[0], keep=self._keep)
+            self._history.tidy(keep=self._keep)
 
     def _content(self) -> dict[str, Any]:
-        state = self._adapter.state_dict()
-        rounds = [json.dumps(round_, allow_nan=False) for round_ in state.pop("history")]
+        history = self._adapter.history
+        state = self._adapter.state_dict(since=len(history))  # the rounds are in their own file
+        del state["history"]
         return {
             "adapter": state,
-            "history": "\n".join(rounds).encode("ascii"),
+            "history": self._history.save(history),
             "trainer": self._adapter.trainer.get_state(),
-            "outputs": [output.position() for output in self._outputs],
+            "outputs": list(map(self._position, self._outputs)),
         }
+
+    def _position(self, output: Rewinds) -> Any:
+        try:
+            return output.position()
+        except OSError as failure:
+            if self._on_error == "stop":
+                raise
+            warnings.warn(
+                f"{type(output).__name__} could not write its output: {failure}. The checkpoint "
+                "is saved without the place in it",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return None
 
     def go_on(self, whether: WhetherToResume) -> None:
         """Load the newest checkpoint, if there is one and that is wanted."""
@@ -153,10 +173,10 @@ class Session:
     def _newest(self) -> SavedRun | None:
         """The newest checkpoint; where there are several ranks, the newest that all have."""
         if self._ranks is None:
-            return self._folder.newest(_is_content)
-        rounds = [saved.rounds for saved in self._folder.whole(_is_content)]
+            return self._folder.newest(self._check)
+        rounds = [saved.rounds for saved in self._folder.whole(self._check)]
         newest = newest_of_all(self._ranks.agree(rounds), str(self._folder.path))
-        return None if newest is None else self._folder.read(newest, _is_content)
+        return None if newest is None else self._folder.read(newest, self._check)
 
     def _nothing_there(self) -> CheckpointError:
         return CheckpointError(
@@ -165,8 +185,9 @@ class Session:
         )
 
     def _load(self, content: dict[str, Any]) -> None:
-        history = [strict_json(line) for line in content["history"].splitlines()]
+        history = [strict_json(line) for line in self._history.read(content["history"])]
         self._adapter.load_state_dict({**content["adapter"], "history": history})
+        self._history.go_on(content["history"], self._adapter.history)
         self._adapter.trainer.set_state(content["trainer"])
         # An output that is new, is no longer wanted or was lost has nothing to be cut back to.
         for output, position in zip(self._outputs, content["outputs"], strict=False):
@@ -204,6 +225,11 @@ class Session:
     def _faults(self, what: str) -> Iterator[None]:
         try:
             yield
+        except CodecError as failure:
+            # That a state cannot be stored at all is said before anything is trained.
+            if self._on_error == "stop" or self._saved is None:
+                raise
+            warnings.warn(f"{what} could not be saved: {failure}", RuntimeWarning, stacklevel=2)
         except OSError as failure:
             message = (
                 f"{what} could not be written to {str(self._folder.path)!r}: {failure}. Those "
@@ -216,12 +242,17 @@ class Session:
                 ) from failure
             warnings.warn(message, RuntimeWarning, stacklevel=2)
 
+    def _check(self, content: Any) -> None:
+        """Refuse what is no checkpoint, or one whose history is not as it was written."""
+        if not _is_content(content):
+            raise DamagedFile("it is a state, but not a checkpoint")
+        self._history.read(content["history"])
+
 
 def _is_content(content: Any) -> bool:
     return (
         isinstance(content, dict)
         and set(content) == CONTENT
         and isinstance(content["adapter"], dict)
-        and isinstance(content["history"], bytes)
         and isinstance(content["outputs"], list)
     )

@@ -72,6 +72,7 @@ def test_the_adapter_reaches_the_top_within_300_steps(
         criterion=highest("objective"),
         adapt_every=adapt_every,
         try_for=try_for,
+        check="off",
     )
     planned = plan_for(adapter, epochs)
     history = adapter.run(epochs)

@@ -19,7 +19,7 @@ from dynhp.criteria.contract import score
 from dynhp.errors import ContractError, MetricError, SettingsError
 from dynhp.proposers import Known
 from dynhp.records import Candidate, Progress
-from dynhp.rounds.tries import CarryOutTries, TrainStretch
+from dynhp.rounds.steps import CarryOutTries, TrainStretch
 from dynhp.testing import NoisyQuadratic
 from tests.support.reference import (
     Diary,

@@ -101,12 +101,12 @@ def saves_the_way_back(problem: ReferenceSettings) -> bool:
 
 def planned_before(adapter: Any) -> Plan:
     """The plan as it was before the first round."""
-    rounds, current = adapter._rounds, adapter.current
-    adapter._rounds, adapter.current = [], rounds[0].previous
+    rounds, start = adapter._rounds, adapter._start
+    adapter._rounds, adapter._start = [], rounds[0].previous
     try:
         return plan_for(adapter, sum(round_.epochs for round_ in rounds))
     finally:
-        adapter._rounds, adapter.current = rounds, current
+        adapter._rounds, adapter._start = rounds, start
 
 
 def assert_counted(adapter: Any, trainer: Toy, *, failures: bool) -> None:

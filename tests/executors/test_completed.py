@@ -105,12 +105,10 @@ def test_the_first_to_end_comes_first_and_all_are_those_of_serial(
     assert expected[3][2] == "ArithmeticError: too fast"
 
 
-def test_a_lost_try_fails_in_the_end(executor: Processes, folder: Path) -> None:
-    executor._pooled.retries = 0
-    try:
+def test_a_lost_try_fails_in_the_end(folder: Path) -> None:
+    make = functools.partial(GatedInProcesses, folder)
+    with Processes(make, workers=2, retries=0) as executor:
         outcomes = dict(executor.as_completed(jobs(0.3, 0.01)))
-    finally:
-        executor._pooled.retries = 2
     assert str(outcomes[0].error).startswith("WorkerLost: its worker was lost 1 times, last in ")
     assert outcomes[1].error is None
 

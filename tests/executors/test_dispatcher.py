@@ -203,6 +203,37 @@ def test_a_state_is_made_again_though_the_first_to_be_asked_is_dying(pool: Puppe
     assert next(outcomes).keep() == "state"
 
 
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("again", [False, True])
+def test_keep_is_interrupted_while_a_lost_state_is_made_again(
+    pool: PuppetPool, monkeypatch: pytest.MonkeyPatch, begun: bool, again: bool
+) -> None:
+    pool.transport.script += [prompt] * 3
+    dispatcher = dispatcher_of(pool, [job(0) for _ in range(4)], retries=1)
+    outcomes = outcomes_of(dispatcher)
+    outcome = next(outcomes)
+    wire_of(next(each for each in pool.workers if 0 in each.states)).answers = dying
+    with monkeypatch.context() as patch:
+        if begun:  # it is with a worker already
+            receive = pool.receive
+            patch.setattr(
+                pool, "receive", lambda: interrupted() if 0 in working(pool) else receive()
+            )
+        else:
+            patch.setattr(dispatcher, "_receive_until", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            outcome.keep()
+    if again:
+        assert outcome.keep() == "state"
+    assert [each.keep() for each in outcomes] == ["state"] * 3
+    assert (dispatcher._waiting, dispatcher._reports, dispatcher._jobs) == ([], {}, {})
+
+
+def working(pool: PuppetPool) -> set[int | None]:
+    """The jobs that are with workers."""
+    return {each.number for each in pool.workers if isinstance(each.request, Train)}
+
+
 def test_in_any_order_the_first_to_end_comes_first(pool: PuppetPool) -> None:
     pool.transport.script += [silent, prompt]
     outcomes = dispatcher_of(pool, [job(0) for _ in range(9)], in_order=False).outcomes()

@@ -6,7 +6,6 @@ import functools
 import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -18,14 +17,13 @@ import pytest
 from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import ContractError
 from dynhp.executors import Processes, Serial
+from dynhp.executors.pool.workers import WorkerPool
 from dynhp.records import Candidate, Try
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.storage.recording import FinishedTry, RecordingExecutor, TryPlace
 from dynhp.testing import NoisyQuadratic, difference
-from tests.support.processes import pids_of, workers_of
+from tests.support.processes import pids_of, segments, workers_of
 
-ROOT = Path(__file__).resolve().parents[2]
-SHARED = Path("/dev/shm")
 RETRIES = 1
 
 
@@ -64,11 +62,6 @@ def meet(fate: str) -> None:
         raise MemoryError("no more")
     else:
         raise KeyboardInterrupt(fate)
-
-
-def segments(pid: int) -> set[str]:
-    """The shared memory that a process has made, on Linux."""
-    return {path.name for path in SHARED.glob(f"dynhp-{pid}-*")} if SHARED.exists() else set()
 
 
 @pytest.fixture(scope="module")
@@ -227,17 +220,31 @@ def test_a_state_that_died_with_its_worker_is_made_again(executor: Processes, fo
     assert difference(expected[1:], rest) is None
 
 
-def test_a_state_that_is_lost_for_good_is_told(executor: Processes, folder: Path) -> None:
-    executor._pooled.retries = 0
-    try:
+def test_a_state_that_is_lost_for_good_is_told(folder: Path) -> None:
+    with Processes(functools.partial(Doomed, folder), workers=2, retries=0) as executor:
         outcomes, outcome = first(executor, folder)
         for pid in pids_of(executor):
             os.kill(pid, signal.SIGKILL)
         with pytest.raises(ContractError, match=r"^there is no state to keep: WorkerLost: "):
             outcome.keep()
         outcomes.close()
-    finally:
-        executor._pooled.retries = RETRIES
+
+
+def test_an_interrupt_in_keep_ends_the_run_and_the_workers(
+    executor: Processes, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes, outcome = first(executor, folder)
+    pids = set(pids_of(executor))
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    with monkeypatch.context() as patch:
+        patch.setattr(WorkerPool, "hand_out", lambda *_: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            outcome.keep()
+    assert pids_of(executor) == []
+    assert segments(os.getpid()) == set()
+    with pytest.raises(ContractError, match="another has begun since this one, or it was closed"):
+        next(outcomes)
 
 
 def test_a_worker_killed_between_runs_is_replaced(executor: Processes, folder: Path) -> None:
@@ -270,110 +277,6 @@ def test_a_state_is_kept_in_time_or_not_at_all(executor: Processes, folder: Path
     with pytest.raises(ContractError, match="before the next outcome is asked for"):
         outcome.keep()
     outcomes.close()
-
-
-SCRIPT = """
-import os, time
-from dynhp import DynamicGridAdapter, lowest
-from dynhp.executors import Processes
-from dynhp.testing import NoisyQuadratic
-
-class Slow(NoisyQuadratic):
-    def __init__(self):
-        super().__init__(dimensions=100_000)
-    def train_k(self, k, hyperparameters):
-        super().train_k(k, hyperparameters)
-        if hyperparameters["lr"] > 0.1:
-            os.write(1, b"slow\\n")  # at one go: two workers share the pipe
-            time.sleep(60)
-
-if __name__ == "__main__":
-    executor = Processes(Slow, workers=2)
-    adapter = DynamicGridAdapter(
-        Slow(), {"lr": [0.01, 0.1, 0.2, 0.3]}, criterion=lowest("loss"), adapt_every=1, try_for=1,
-        executor=executor, initial={"lr": 0.01})
-    try:
-        adapter.run(2)
-    except KeyboardInterrupt:
-        print("interrupted", executor._pooled._pool, flush=True)
-        raise
-"""
-
-
-def children_of(pid: int) -> set[int]:
-    """The processes that a process has started, on Linux."""
-    children = set()
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = entry.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid:
-            children.add(int(entry.parent.name))
-    return children
-
-
-def gone(pids: set[int], seconds: float = 10.0) -> bool:
-    """Whether the processes have ended, or end soon."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if not any(Path(f"/proc/{pid}").exists() for pid in pids):
-            return True
-        time.sleep(0.02)
-    return False
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
-@pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGKILL])
-def test_a_program_that_is_broken_off_leaves_nothing(tmp_path: Path, blow: int) -> None:
-    (tmp_path / "slow.py").write_text(SCRIPT)
-    (tmp_path / "tmp").mkdir()
-    program = subprocess.Popen(
-        [sys.executable, "slow.py"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path / "tmp")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # so that the blow hits the whole group, as Ctrl-C does
-    )
-    assert program.stdout is not None
-    assert [program.stdout.readline() for _ in range(2)] == ["slow\n"] * 2
-    children = children_of(program.pid)
-    assert len(children) == 3  # two workers, and the tracker of shared memory
-    assert len(segments(program.pid)) > 0
-    if blow == signal.SIGINT:
-        os.killpg(program.pid, blow)
-    else:
-        program.send_signal(blow)
-    out, err = program.communicate(timeout=20)
-    assert gone(children)
-    assert segments(program.pid) == set()
-    assert list((tmp_path / "tmp").iterdir()) == []
-    if blow == signal.SIGINT:
-        assert out == "interrupted None\n"  # no pool, and so no worker
-        assert err.splitlines()[-1] == "KeyboardInterrupt"
-        assert "dynhp-worker" not in err  # the workers have nothing to say about it
-
-
-def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
-    script = SCRIPT.replace('if __name__ == "__main__":', "if True:")
-    (tmp_path / "unguarded.py").write_text(script)
-    done = subprocess.run(
-        [sys.executable, "unguarded.py"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 1
-    last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith(
-        "dynhp.errors.SettingsError: Processes: a worker must be able to start, but it ended with "
-        "exit code 1"
-    )
-    assert last.endswith("if __name__ == '__main__':")
 
 
 def test_a_run_goes_on_with_a_value_that_kills_its_worker(folder: Path) -> None:

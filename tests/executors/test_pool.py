@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import atexit
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from dynhp.errors import SettingsError
-from dynhp.executors.pool.handle import WorkerHandle
+from dynhp.executors.pool.handle import WorkerHandle, call_at_exit
 from dynhp.executors.pool.messages import Began, Lost, Raised, Ready, Train
 from dynhp.executors.pool.process_transport import ProcessChannel
 from dynhp.executors.pool.segments import Segments
@@ -268,3 +271,34 @@ def test_a_pool_whose_workers_are_all_gone_is_deserted(pool: PuppetPool) -> None
     assert not pool.is_deserted()
     puppet_of(pool.workers[1]).kill()
     assert pool.is_deserted()
+
+
+def test_at_exit_interrupts_are_ignored_and_workers_closed_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hooks: list[Callable[[], None]] = []
+    monkeypatch.setattr(atexit, "register", hooks.append)
+    monkeypatch.setattr(
+        atexit,
+        "unregister",
+        lambda gone: hooks.__setitem__(slice(None), [x for x in hooks if x != gone]),
+    )
+    handlers = []
+
+    def close() -> None:
+        signal.raise_signal(signal.SIGINT)
+        handlers.append(signal.getsignal(signal.SIGINT))
+
+    before = signal.getsignal(signal.SIGINT)
+    for _ in range(2):
+        call_at_exit(close)
+    assert len(hooks) == 2  # Ctrl-C may break off the first
+    hooks[0]()
+    other = threading.Thread(target=hooks[1])  # in which nothing is set, and nothing comes
+    monkeypatch.setattr(signal, "raise_signal", lambda number: None)
+    other.start()
+    other.join()
+    assert handlers == [signal.SIG_IGN, before]
+    assert signal.getsignal(signal.SIGINT) is before
+    call_at_exit(close, wanted=False)
+    assert hooks == []

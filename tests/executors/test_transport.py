@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from dynhp.errors import SettingsError
+from dynhp.executors import Processes
 from dynhp.executors.pool.base import PooledExecutor
 from dynhp.rounds.jobs import UNKNOWN_STATE
 from dynhp.testing import NoisyQuadratic
@@ -109,3 +110,26 @@ def test_a_transport_that_cannot_be_opened_says_so_each_time() -> None:
 def test_settings_that_cannot_work_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingsError, match=f"PooledExecutor: {message}"):
         PooledExecutor(lambda: None, **settings)  # type: ignore[arg-type, return-value]
+
+
+@pytest.mark.parametrize(
+    ("executor", "name", "value"),
+    [
+        (PooledExecutor(lambda: None), "workers", 3),  # type: ignore[arg-type, return-value]
+        (Processes(NoisyQuadratic), "make_trainer", LeavesOnce),
+        (Processes(NoisyQuadratic), "workers", 3),
+        (Processes(NoisyQuadratic), "time_limit", 1.0),
+        (Processes(NoisyQuadratic), "retries", "3" * 999),
+    ],
+)
+def test_a_setting_is_given_once(executor: Any, name: str, value: Any) -> None:
+    """Assigned later it would have no effect, because the workers know nothing of it."""
+    before, shown = getattr(executor, name), repr(executor)
+    with pytest.raises(SettingsError) as caught:
+        setattr(executor, name, value)
+    kind = type(executor).__name__
+    assert str(caught.value).startswith(f"{kind}: {name} is given when it is made, and cannot be ")
+    assert str(caught.value).endswith(f"; make another: {kind}(..., {name}=...)")
+    assert len(str(caught.value)) < 300
+    assert getattr(executor, name) is before
+    assert repr(executor) == shown

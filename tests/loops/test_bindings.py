@@ -10,6 +10,8 @@ from dynhp import attribute
 from dynhp.errors import SettingsError, ValueNotInForce
 from dynhp.loops import Binding, bindings
 from dynhp.records import Candidate, Value
+from dynhp.testing.toys.quadratic import NoisyQuadratic
+from tests.support.loops import loop_over
 
 
 class DropoutLayer:
@@ -113,3 +115,59 @@ def test_bindings_are_checked() -> None:
     bindings.require_names(["p"], ["p", "q"])
     with pytest.raises(SettingsError, match="no hyperparameter 'r'"):
         bindings.require_names(["r"], ["p", "q"])
+
+
+class AlphaDropout:
+    p = 0.5
+
+
+class BoosterOfXgboost:
+    learning_rate = 0.3
+    max_depth = 6
+
+
+BoosterOfXgboost.__module__ = "xgboost.sklearn"
+
+
+class GradientBoostingClassifier:
+    learning_rate = 0.1
+
+
+class SGDClassifier:
+    eta0 = 0.1
+    alpha = 1e-4
+    dropout = 0.1
+
+
+@pytest.mark.parametrize(
+    ("owner", "path", "kind"),
+    [
+        (AlphaDropout(), "p", "dropout"),
+        (SGDClassifier(), "dropout", "dropout"),
+        (SGDClassifier(), "eta0", "learning_rate"),
+        (SGDClassifier(), "alpha", "alpha"),
+        (BoosterOfXgboost(), "learning_rate", "shrinkage"),
+        (BoosterOfXgboost(), "max_depth", "max_depth"),
+        (GradientBoostingClassifier(), "learning_rate", "shrinkage"),
+        ({"lr": 0.1}, "lr", "lr"),
+    ],
+)
+def test_what_an_attribute_is(owner: Any, path: str, kind: str) -> None:
+    assert bindings.kinds_of({"x": attribute(owner, path), "y": Plain()}) == {"x": kind}
+
+
+class Plain:
+    """A binding that does not know what it is."""
+
+    def set(self, value: Any) -> None: ...
+
+    def get(self) -> Any: ...
+
+
+def test_a_loop_hints_at_what_a_value_is_bound_to() -> None:
+    loop = loop_over(
+        NoisyQuadratic(),
+        space={"p": [0.1, 0.5], "x": [0.1, 0.3]},
+        bind={"p": attribute(AlphaDropout(), "p"), "x": attribute(BoosterOfXgboost(), "max_depth")},
+    )
+    assert [hint.partition(":")[0] for hint in loop.adapter.hints] == ["p"]

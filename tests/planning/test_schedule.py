@@ -172,6 +172,22 @@ def test_a_bad_schedule_is_refused(text: Any, message: str) -> None:
         Schedule.from_json(text)
 
 
+@pytest.mark.parametrize("place", ["all", "epochs", "values", "version"])
+def test_a_schedule_that_is_nested_too_deeply_is_refused(place: str) -> None:
+    for depth in (900, 100_000):
+        deep = "[" * depth + "]" * depth
+        whole = json.loads(document())
+        whole["segments"][0]["epochs" if place == "epochs" else "values"] = "deep"
+        if place == "version":
+            whole["version"] = "deep"
+        text = deep if place == "all" else json.dumps(whole).replace('"deep"', deep)
+        with pytest.raises(SettingsError) as caught:
+            Schedule.from_json(text)
+        if depth > 10_000:
+            assert "nested far deeper" in str(caught.value)
+            assert len(str(caught.value)) < 500
+
+
 def test_the_bad_segment_is_named() -> None:
     good, bad = {"epochs": 1, "values": {"x": 1}}, {"epochs": -1, "values": {"x": 1}}
     with pytest.raises(SettingsError, match=r"^segment 2: epochs"):

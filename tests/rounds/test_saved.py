@@ -26,7 +26,7 @@ from dynhp import (
     trainer_from,
 )
 from dynhp.errors import SettingsError
-from dynhp.rounds.tries import CarryOutTries
+from dynhp.rounds.steps import CarryOutTries
 from tests.support.reference import (
     Diary,
     Toy,

@@ -68,7 +68,7 @@ def test_a_checkpoint_is_on_disk_before_it_has_its_name(
     assert steps == [f"{name}.part", f"{name}.part -> {name}", tmp_path.name]
 
 
-@pytest.mark.usefixtures("_fast_disk")
+@pytest.mark.usefixtures("_fast_disk", "_rounds")
 @pytest.mark.parametrize("damage", ["torn", "flipped", "emptied", "a state of something else"])
 def test_a_damaged_checkpoint_is_put_aside_and_the_one_before_it_used(
     damage: str, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -11,6 +11,7 @@ import re
 import shutil
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from dynhp.campaign import campaign_so_far, product, run_campaign
 from dynhp.errors import CheckpointError, SettingsError
 from dynhp.executors import Serial
 from dynhp.planning.schedule import Schedule, replay, schedule_of
+from dynhp.records import History
 from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
 from dynhp.storage.codecs import decode, encode
 from dynhp.storage.journal import Journal
@@ -143,7 +145,8 @@ def test_an_old_loop_is_gone_on_with_to_the_same_end(tmp_path: Path) -> None:
     with checkpoints(copied("loop/middle", tmp_path), again.loop.adapter, resume="must"):
         assert again.loop.adapter.epoch == 8
         again()
-    assert without_times(again.loop.history) == end["history"]
+    before = [replace(round_, stretch=()) for round_ in again.loop.history]  # it was not kept then
+    assert without_times(History(tuple(before))) == end["history"]
     assert digest(again.loop.adapter.trainer.get_state()) == end["state"]
     over = 2 * (8 * 2 + 2)  # passes of the two rounds that were: eight tries, and the stretch
     assert again.passes == end["passes"] - over

@@ -38,7 +38,12 @@ class Ranked(NoisyQuadratic):
 
 def adapter_of(trainer: Any) -> DynamicGridAdapter:
     return DynamicGridAdapter(
-        trainer, {"lr": [0.05, 0.1, 0.3]}, criterion=lowest("loss"), adapt_every=4, try_for=1
+        trainer,
+        {"lr": [0.05, 0.1, 0.3]},
+        criterion=lowest("loss"),
+        adapt_every=4,
+        try_for=1,
+        check="off",
     )
 
 

@@ -51,6 +51,7 @@ def test_saving_changes_nothing(name: str, tmp_path: Path) -> None:
     assert without_times(history_from_journal(tmp_path / "journal")) == without_times(expected)
 
 
+@pytest.mark.usefixtures("_rounds")
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("calls", [3, 4, 7, 12])
 def test_a_run_that_dies_again_and_again_ends_the_same(
@@ -97,10 +98,33 @@ def killed_at_step(folder: Path, case: Any, fatal: int, monkeypatch: pytest.Monk
             return step(write, file, members)
 
         patch.setattr("dynhp.storage.codecs.archive.write", torn)
+
+        def appended(path: Path, mode: str) -> Any:
+            return TornFile(open(path, mode), step) if mode == "ab" else open(path, mode)
+
+        patch.setattr("dynhp.storage.appended.open", appended, raising=False)
         run_on(folder, case, epochs=6)
     return steps
 
 
+class TornFile:
+    """A file that is written in two steps."""
+
+    def __init__(self, file: Any, step: Any) -> None:
+        self.file, self.step = file, step
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+    def write(self, data: bytes) -> None:
+        for half in (data[: len(data) // 2], data[len(data) // 2 :]):
+            self.step(self.file.write, half)
+
+
+@pytest.mark.usefixtures("_rounds")
 def test_death_at_every_step_of_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = CASES["racing"]
     undisturbed = tmp_path / "undisturbed"
@@ -174,6 +198,7 @@ def test_tries_of_another_plan_are_not_used_where_the_checkpoint_is_the_same(
     )
 
 
+@pytest.mark.usefixtures("_rounds")
 def test_tries_that_build_on_a_checkpoint_that_is_lost_are_trained_again(tmp_path: Path) -> None:
     case = CASES["grid"]
     (tmp_path / "undisturbed").mkdir()

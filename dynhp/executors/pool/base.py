@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import reprlib
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from dynhp._checks import pickled_factory, require_time_limit, require_whole
-from dynhp.errors import ContractError
+from dynhp.errors import ContractError, SettingsError
 from dynhp.rounds.jobs import Job, Outcome
 from dynhp.trainer import State, Trainer
 
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from dynhp.executors.pool.workers import WorkerPool
 
 # The checks are here for executors outside of the core, which import nothing private.
-__all__ = ["PooledExecutor", "name_of", "pickled_factory", "require_whole", "require_time_limit"]
+__all__ = ["FixedSetting", "PooledExecutor", "name_of", "pickled_factory"]
+__all__ += ["require_time_limit", "require_whole"]
+
+T = TypeVar("T")
 
 _Outcomes: TypeAlias = Generator[tuple[int, Outcome], None, None]
 
@@ -32,6 +36,33 @@ class _Run:
     """A run under way, and the thread that has begun it."""
 
     thread: threading.Thread = field(default_factory=threading.current_thread)
+
+
+class FixedSetting(Generic[T]):
+    """A setting of an executor: given when that is made, and refused later, without effect.
+
+    >>> class Mine:
+    ...     retries = FixedSetting[int]()
+    ...     def __init__(self, retries):
+    ...         self.retries = retries
+    >>> Mine(2).retries
+    2
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, executor: object, owner: type) -> T:
+        return cast(T, vars(executor)[self._name])
+
+    def __set__(self, executor: object, value: T) -> None:
+        if self._name in vars(executor):
+            kind = type(executor).__name__
+            raise SettingsError(
+                f"{kind}: {self._name} is given when it is made, and cannot be changed later, got "
+                f"{reprlib.repr(value)}; make another: {kind}(..., {self._name}=...)"
+            )
+        vars(executor)[self._name] = value
 
 
 class PooledExecutor:
@@ -56,6 +87,10 @@ class PooledExecutor:
     ...     executor  # DynamicGridAdapter(NoisyQuadratic(), ..., executor=executor).run(100)
     Mine
     """
+
+    workers = FixedSetting[int]()
+    retries = FixedSetting[int]()
+    time_limit = FixedSetting[float | None]()
 
     def __init__(
         self,
@@ -160,7 +195,11 @@ class PooledExecutor:
                 "keep() must be called before the next outcome is asked for, and its run is over "
                 "or another has begun"
             )
-        return keep()
+        try:
+            return keep()
+        except KeyboardInterrupt:  # an answer may be lost on its way: nothing can go on
+            self.close()
+            raise
 
     def __enter__(self) -> PooledExecutor:
         return self

@@ -44,8 +44,15 @@ class Dispatcher:
             yield number, self._outcome(number, self._reports[number])
             # The caller asks for the next outcome: it has decided about this one.
             self._turn = None
-            del self._jobs[number], self._reports[number]
-            self._pool.release(number, self._packed.pop(number, None))
+            self._drop(number)
+
+    def _drop(self, number: int) -> None:
+        del self._jobs[number]
+        self._reports.pop(number, None)  # gone where keep() was interrupted, made once more
+        if number in self._waiting:
+            self._waiting.remove(number)
+            heapq.heapify(self._waiting)
+        self._pool.release(number, self._packed.pop(number, None))
 
     def _next_reported(self) -> int:
         """The job whose outcome is next, once it is reported."""
@@ -85,8 +92,9 @@ class Dispatcher:
                 self._assign(ahead=self._in_order)  # that worker may be busy for long
                 self._receive()
             else:  # it died with its worker: once more
-                del self._reports[number]
-                heapq.heappush(self._waiting, number)
+                if number in self._reports and number not in self._waiting:
+                    heapq.heappush(self._waiting, number)
+                self._reports.pop(number, None)
                 self._receive_until(lambda: number in self._reports)
                 self._outcome(number, self._reports[number])
         packed = self._packed[number]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import signal
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +16,7 @@ from dynhp.executors.pool.transport import Channel
 from dynhp.rounds.jobs import UNKNOWN_STATE
 from dynhp.trainer import State
 
-__all__ = ["PATIENCE", "WorkerHandle", "interrupts_held"]
+__all__ = ["PATIENCE", "WorkerHandle", "call_at_exit", "interrupts_held"]
 
 PATIENCE = 5.0
 """The seconds that a worker with nothing to do has to end by itself."""
@@ -101,3 +103,31 @@ def interrupts_held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def call_at_exit(close: Callable[[], None], *, wanted: bool = True) -> None:
+    """Have this called at the end of the program, whatever is interrupted there, or not any more.
+
+    Registered twice, because Ctrl-C may break off the first call before it can ignore that.
+    """
+    atexit.unregister(_Uninterrupted(close))
+    for _ in range(2 if wanted else 0):
+        atexit.register(_Uninterrupted(close))
+
+
+@dataclass(frozen=True, slots=True)
+class _Uninterrupted:
+    """Calls a function and ignores Ctrl-C meanwhile; it must end by itself."""
+
+    function: Callable[[], None]
+
+    def __call__(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            self.function()  # Ctrl-C goes to the main thread, and only that may ignore it
+            return
+        # For all threads: a mask would be this one's, and any other might take the signal.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            self.function()
+        finally:
+            signal.signal(signal.SIGINT, before or signal.SIG_DFL)  # None: not set by Python

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from dynhp.executors.pool.messages import Answer, Lost, Packed, Raised, Ready, Request
 from dynhp.executors.pool.packing import PackedState, fill, is_small, load, pack, pieces_of
-from dynhp.executors.pool.segments import Openings, Segments
+from dynhp.executors.pool.segments import Openings, Segments, remove_leftovers
 from dynhp.executors.pool.worker import WorkerLoop, build_trainer
 from dynhp.trainer import State
 
@@ -99,6 +99,7 @@ class ProcessTransport:
     def __init__(self, factory: bytes) -> None:
         self._factory = factory
         self.segments = Segments()
+        remove_leftovers()
 
     def start(self) -> ProcessChannel:
         """Start a process; it may be sent a request at once."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dynhp._checks import pickled_factory, require_time_limit, require_whole
-from dynhp.executors.pool.base import PooledExecutor, name_of
+from dynhp.executors.pool.base import FixedSetting, PooledExecutor, name_of
 from dynhp.rounds.jobs import Job, Outcome
 from dynhp.trainer import State, Trainer
 
@@ -41,6 +41,11 @@ class Processes:
     ...     executor  # DynamicGridAdapter(NoisyQuadratic(), ..., executor=executor).run(100)
     Processes(NoisyQuadratic, workers=2, time_limit=60.0, retries=2)
     """
+
+    make_trainer = FixedSetting[Callable[[], Trainer]]()
+    workers = FixedSetting[int]()
+    time_limit = FixedSetting[float | None]()
+    retries = FixedSetting[int]()
 
     def __init__(
         self,

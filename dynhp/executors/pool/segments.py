@@ -1,17 +1,35 @@
 """Shared memory between the main process and its workers.
 
-Only the main process makes segments and removes them: none is left behind when a worker dies.
+Only the main process makes segments and removes them: none is left behind when a worker dies. What
+a main process leaves behind that is killed together with all that could clean up for it is removed
+when the next pool starts. A segment's maker holds a lock on it, which ends with the maker, so that
+neither a process id that serves again nor other containers with the same memory mislead anybody.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
+import stat
 from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing import resource_tracker
 from multiprocessing.shared_memory import SharedMemory
+from pathlib import Path
 from typing import cast
 
-__all__ = ["Openings", "Segments"]
+with suppress(ImportError):  # not on Windows: memory goes with the last process that has it open
+    from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
+
+__all__ = ["Openings", "Segments", "remove_leftovers"]
+
+FOLDER = Path("/dev/shm")
+"""Where Linux shows shared memory as files; other systems have no such folder, and no list."""
+
+PREFIX = "dynhp-"
+SUFFIX = "-locked"
+"""Of the names of segments whose maker holds a lock; there may be others, of an older dynhp."""
 
 SPARE = 2
 """So many segments are kept for the next states, in the main process and in each worker."""
@@ -44,7 +62,7 @@ class Segments:
             shared = SharedMemory(_name(), create=True, size=size)
         except OSError:
             return None
-        if _has_room(shared):
+        if _locked(shared) and _has_room(shared):
             return shared
         _remove(shared)
         return None
@@ -92,14 +110,64 @@ class Openings:
             self._open.popitem()[1].close()
 
 
+def remove_leftovers() -> None:
+    """Remove the segments of this user's whose makers are dead."""
+    removed = sum(map(_removed_if_left, FOLDER.glob(f"{PREFIX}*{SUFFIX}")))
+    if removed:
+        logging.getLogger("dynhp").info(
+            "removed %d segments of shared memory that killed programs have left", removed
+        )
+
+
+def _removed_if_left(path: Path) -> bool:
+    """Remove a segment if nobody holds its lock, and it is one of this user's."""
+    try:
+        # Neither links nor pipes that others have put there may lead astray or hold up.
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:  # gone already, or somebody else's
+        return False
+    try:
+        facts = os.fstat(handle)
+        if facts.st_uid != os.geteuid() or not stat.S_ISREG(facts.st_mode):
+            return False
+        flock(handle, LOCK_EX | LOCK_NB)
+        path.unlink()
+    except OSError:  # its maker is alive, or another process is removing it
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def _locked(shared: SharedMemory) -> bool:
+    """Lock a segment, to say that its maker is alive; False where another process was faster."""
+    if not FOLDER.is_dir():
+        return True
+    try:
+        flock(_file_of(shared), LOCK_SH | LOCK_NB)
+    except BlockingIOError:  # it was taken for left behind
+        return False
+    except OSError:  # there are no locks, for nobody
+        return True
+    return os.fstat(_file_of(shared)).st_nlink > 0
+
+
+def _file_of(shared: SharedMemory) -> int:
+    return cast(int, shared._fd)  # type: ignore[attr-defined]  # there is no public way to it
+
+
 def _name() -> str:
-    """A name that is used once and says which process made it; some systems allow no longer one."""
-    return f"dynhp-{os.getpid()}-{secrets.token_hex(6)}"
+    """A name that is used once and says which process made it; macOS allows no longer ones."""
+    suffix = SUFFIX if FOLDER.is_dir() else ""
+    return f"{PREFIX}{os.getpid()}-{secrets.token_hex(6)}{suffix}"
 
 
 def _remove(shared: SharedMemory) -> None:
+    try:
+        shared.unlink()  # first: its lock ends when it is closed
+    except FileNotFoundError:  # somebody has cleaned up
+        resource_tracker.unregister(shared._name, "shared_memory")  # type: ignore[attr-defined]
     shared.close()
-    shared.unlink()
 
 
 def _has_room(shared: SharedMemory) -> bool:
@@ -107,8 +175,7 @@ def _has_room(shared: SharedMemory) -> bool:
     reserve = getattr(os, "posix_fallocate", None)  # Linux, where /dev/shm may be small
     try:
         if reserve is not None:
-            # The class has no public way to its file.
-            reserve(shared._fd, 0, shared.size)  # type: ignore[attr-defined]
+            reserve(_file_of(shared), 0, shared.size)
     except OSError:
         return False
     return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import math
 import os
 import time
@@ -11,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dynhp.executors.pool.handle import PATIENCE, WorkerHandle, interrupts_held
+from dynhp.executors.pool.handle import PATIENCE, WorkerHandle, call_at_exit, interrupts_held
 from dynhp.executors.pool.messages import (
     Answer,
     Began,
@@ -74,8 +73,7 @@ class WorkerPool:
         """Have that many workers, or as many as allowed."""
         if not self.workers:
             # After multiprocessing was imported, so before it waits at exit for its processes.
-            atexit.unregister(self.close)
-            atexit.register(self.close)
+            call_at_exit(self.close)
         while len(self.workers) < min(count, self.size):
             with interrupts_held():
                 self.workers.append(WorkerHandle(self.transport.start()))
@@ -241,10 +239,11 @@ class WorkerPool:
         self._end(self.workers, PATIENCE)
         self._packed.clear()
         self.transport.close()
-        atexit.unregister(self.close)
+        call_at_exit(self.close, wanted=False)
 
     def _end(self, workers: Sequence[WorkerHandle], patience: float) -> None:
+        until = time.monotonic() + patience
         for worker in list(workers):
             self._release_lent(worker)
-            worker.end(patience)
+            worker.end(max(0.0, until - time.monotonic()))
             self.workers.remove(worker)

@@ -6,12 +6,13 @@ import math
 import struct
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dynhp.errors import CodecError, DamagedFile, nearest
-from dynhp.storage.codecs.encoder import MOST_LEVELS, is_storable
+from dynhp.storage.codecs.encoder import LONG_LIST, MOST_LEVELS, PACKED, is_storable
 from dynhp.storage.codecs.registry import BY_NAME
 from dynhp.storage.codecs.sharing import MOST_SHARED, weight_of
 
@@ -20,7 +21,8 @@ __all__ = ["MOST_STATE", "Decoder"]
 MOST_STATE = 16 << 20
 """The most bytes of JSON in a state; made into one, the worst takes sixty times as much memory."""
 
-_NUMBERED = {"list", "dict", "$bytearray", "$array", "$dict", "$codec"}  # what "$same" may mean
+# What "$same" may mean.
+_NUMBERED = {"list", "dict", "$bytearray", "$array", "$dict", "$codec", "$floats", "$ints"}
 
 
 class Decoder:
@@ -42,7 +44,8 @@ class Decoder:
             "$bytearray": self._take,
             "$array": self._array,
             "$scalar": _scalar,
-            "$tuple": lambda items: tuple(self.node(item) for item in _list(items)),
+            "$tuple": self._tuple,
+            **{tag: partial(self._numbers, dtype) for tag, dtype in PACKED.values()},
             "$dict": self._dict,
             "$codec": self._registered,
             "$same": self._same,
@@ -123,6 +126,19 @@ class Decoder:
             return np.ndarray(shape, dtype, buffer=buffer, order=order)
         turned = np.ndarray([shape[axis] for axis in axes], dtype, buffer=buffer)
         return turned.transpose([axes.index(axis) for axis in range(len(axes))])
+
+    def _numbers(self, dtype: str, place: Any) -> list[Any]:
+        buffer = self._take(place)
+        if len(buffer) % 8 or len(buffer) < 8 * LONG_LIST:
+            raise ValueError(f"{len(buffer)} bytes are not a long list of numbers")
+        self._weight += len(buffer) // 8
+        return np.frombuffer(buffer, dtype).tolist()
+
+    def _tuple(self, items: Any) -> tuple[Any, ...]:
+        if type(items) is dict:
+            ((tag, place),) = items.items()
+            return tuple(self._numbers(dict(PACKED.values())[tag], place))
+        return tuple(self.node(item) for item in _list(items))
 
     def _dict(self, pairs: Any) -> dict[Any, Any]:
         items: dict[Any, Any] = {}

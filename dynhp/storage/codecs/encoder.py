@@ -14,9 +14,12 @@ from dynhp.storage.codecs.archive import Buffer
 from dynhp.storage.codecs.registry import BY_TYPE, Codec
 from dynhp.storage.codecs.sharing import MOST_SHARED, Key, Views, key_of, weight_of
 
-__all__ = ["MOST_LEVELS", "Encoder", "is_storable"]
+__all__ = ["LONG_LIST", "MOST_LEVELS", "PACKED", "Encoder", "is_storable"]
 
 MOST_LEVELS = 100
+LONG_LIST = 1000
+"""From so many items on, a list or tuple of nothing but floats, or whole numbers, is a buffer."""
+PACKED: Mapping[type, tuple[str, str]] = {float: ("$floats", "<f8"), int: ("$ints", "<i8")}
 LONGEST_NUMBER = 1000  # bits, as decimal digits; longer ones are written in hexadecimal
 
 
@@ -40,6 +43,7 @@ class Encoder:
 
     def __init__(self) -> None:
         self.buffers: list[Buffer] = []
+        self.version = 2  # the oldest version of the format that can say what was encoded
         self._path: list[Any] = []
         self._above: set[int] = set()  # the containers around the current place
         self._encoded: dict[Key, _Encoded] = {}
@@ -132,7 +136,13 @@ class Encoder:
         return {"$codec": [codec.name, self.node(plain)]}
 
     def _items(self, value: list[Any] | tuple[Any, ...]) -> Any:
-        return self._inside(value, lambda: [self._at(i, item) for i, item in enumerate(value)])
+        packed = _packed(value) if len(value) >= LONG_LIST else None
+        if packed is None:
+            return self._inside(value, lambda: [self._at(i, item) for i, item in enumerate(value)])
+        tag, numbers = packed
+        self.version = 3
+        self._weight += len(value)
+        return self._inside(value, lambda: {tag: self._put(numbers.view(np.uint8).data)})
 
     def _dict(self, value: dict[Any, Any]) -> Any:
         # JSON has names for keys; any other key is encoded as a value.
@@ -171,6 +181,17 @@ class Encoder:
     def _put(self, buffer: Buffer) -> int:
         self.buffers.append(buffer)
         return len(self.buffers) - 1
+
+
+def _packed(value: list[Any] | tuple[Any, ...]) -> tuple[str, np.ndarray[Any, Any]] | None:
+    kinds = set(map(type, value))
+    if len(kinds) > 1 or not kinds <= PACKED.keys():
+        return None
+    tag, dtype = PACKED[kinds.pop()]
+    try:
+        return tag, np.array(value, dtype=dtype)
+    except OverflowError:  # a whole number of more than 64 bits
+        return None
 
 
 def _order(value: np.ndarray[Any, Any]) -> Any:

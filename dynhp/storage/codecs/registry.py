@@ -62,6 +62,8 @@ def register_codec(
 def register_dataclass(kind: type, *, name: str) -> None:
     """Let states hold things of this dataclass, stored by their fields.
 
+    A field with a default may be added later: files without it are read as if they had it.
+
     >>> @dataclass(frozen=True)
     ... class Counts:
     ...     seen: int
@@ -73,9 +75,10 @@ def register_dataclass(kind: type, *, name: str) -> None:
     if not (is_dataclass(kind) and isinstance(kind, type)):
         raise SettingsError(f"register_dataclass: a dataclass is needed, got {kind!r}")
     names = [field.name for field in fields(kind)]
+    needed = [field.name for field in fields(kind) if field.default is field.default_factory]
 
     def from_plain(plain: dict[str, Any]) -> Any:
-        if list(plain) != names:
+        if list(plain) != [name for name in names if name in plain or name in needed]:
             raise ValueError(f"the fields are {names}, the file has {list(plain)}")
         return kind(**plain)
 

@@ -21,7 +21,8 @@ from dynhp.storage.codecs.registry import register_codec, register_dataclass
 __all__ = ["decode", "encode", "read_state", "register_codec", "register_dataclass"]
 __all__ += ["write_state"]
 
-FORMAT, VERSION = "dynhp state", 2
+FORMAT = "dynhp state"
+VERSIONS = (2, 3)  # the third has long lists of numbers as buffers
 
 
 def write_state(state: Any, file: BinaryIO) -> str:
@@ -33,12 +34,13 @@ def write_state(state: Any, file: BinaryIO) -> str:
     {'weights': array([1., 1., 1.]), 'epoch': 2}
     """
     encoder = Encoder()
-    document = {"format": FORMAT, "version": VERSION, "state": encoder.state(state)}
+    node = encoder.state(state)
+    document = {"format": FORMAT, "version": encoder.version, "state": node}
     text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
     if len(text) > MOST_STATE:
         raise CodecError(
-            f"the state takes {len(text)} bytes of JSON, more than {MOST_STATE}; put long lists of "
-            "numbers into numpy arrays"
+            f"the state takes {len(text)} bytes of JSON, more than {MOST_STATE}; keep what is "
+            "long in numpy arrays, in bytes, or in plain lists of floats"
         )
     return archive.write(file, [text, *encoder.buffers])
 
@@ -59,9 +61,10 @@ def read_state(file: BinaryIO) -> Any:
     document = strict_json(members[0], most=MOST_STATE)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise DamagedFile(f"it is not a {FORMAT}")
-    if document.get("version") != VERSION or set(document) != {"format", "version", "state"}:
+    known = type(document.get("version")) is int and document["version"] in VERSIONS
+    if not known or set(document) != {"format", "version", "state"}:
         raise CodecError(
-            f"this dynhp reads version {VERSION} of states, the file has "
+            f"this dynhp reads versions {VERSIONS[0]} and {VERSIONS[1]} of states, the file has "
             f"{str(document.get('version'))[:40]}; use the dynhp that wrote it"
         )
     return Decoder(members[1:]).state(document["state"])

@@ -11,6 +11,7 @@ from ray import cloudpickle
 
 from dynhp.errors import SettingsError
 from dynhp.executors.pool.base import (
+    FixedSetting,
     PooledExecutor,
     name_of,
     pickled_factory,
@@ -49,6 +50,14 @@ class RayExecutor:
     ...     executor  # DynamicGridAdapter(NoisyQuadratic(), ..., executor=executor).run(100)
     RayExecutor(NoisyQuadratic, actors=4, num_cpus=1, num_gpus=0.5, retries=2)
     """
+
+    make_trainer = FixedSetting[Callable[[], Trainer]]()
+    actors = FixedSetting[int]()
+    num_cpus = FixedSetting[float]()
+    num_gpus = FixedSetting[float]()
+    address = FixedSetting[str | None]()
+    retries = FixedSetting[int]()
+    time_limit = FixedSetting[float | None]()
 
     def __init__(
         self,

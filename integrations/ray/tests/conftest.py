@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,8 @@ def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("RAY_TMPDIR", folder)
         patch.setenv("HOME", str(home))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.delenv("RAY_ADDRESS", raising=False)
+        for name in ("RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+            patch.delenv(name, raising=False)
         yield home
 
 
@@ -57,20 +57,21 @@ def executor(local_ray: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]
 
 
 @pytest.fixture
-def wait_until_gone() -> Callable[[Path], None]:
-    """Waits for the processes that have left a file ``pid-...`` in a folder to end."""
+def wait_until_gone() -> Callable[[Path | Iterable[int]], None]:
+    """Waits for processes to end: those with these ids, or with files ``pid-...`` in a folder."""
 
     def gone(pid: int) -> bool:
         try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
+            return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text()
+        except (FileNotFoundError, ProcessLookupError):
             return True
-        return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text()
 
-    def wait(folder: Path) -> None:
-        processes = [int(path.name.removeprefix("pid-")) for path in folder.glob("pid-*")]
+    def wait(these: Path | Iterable[int]) -> None:
+        if isinstance(these, Path):
+            these = [int(path.name.removeprefix("pid-")) for path in these.glob("pid-*")]
+        processes = list(these)
         assert processes
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while not all(map(gone, processes)):
             assert time.monotonic() < deadline, "an actor's process is still there"
             time.sleep(0.05)

@@ -103,20 +103,42 @@ assert not ray.is_initialized()
 print("\\n".join(map(str, ray_processes)))
 """
 
+STRANGER = """
+import os, subprocess, sys
+import ray
+from dynhp.records import Candidate
+from dynhp.rounds.jobs import Job
+from dynhp.testing import NoisyQuadratic
+from dynhp_ray import RayExecutor
 
-def script(code: str, folder: Path) -> list[str]:
+code = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False); print('inside')"
+origin = NoisyQuadratic().get_state()
+jobs = [Job(origin=origin, candidate=Candidate({"lr": 0.1}), epochs=1)]
+with RayExecutor(NoisyQuadratic, actors=1) as executor:
+    list(executor.run(NoisyQuadratic(), jobs, at=origin))
+    address = ray.get_runtime_context().gcs_address
+    for token in ({}, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}):
+        done = subprocess.run(
+            [sys.executable, "-c", code, address], env=os.environ | token,
+            capture_output=True, text=True,
+        )
+        print("inside" in done.stdout, "AuthenticationError" in done.stderr)
+"""
+
+
+def script(code: str, folder: Path, *, own_token: bool = True) -> list[str]:
     """Run a script with Ray in mind, and give the lines that it prints."""
     here = [str(Path(package.__file__ or "").parent.parent) for package in (dynhp, dynhp_ray)]
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")},
         "FOLDER": str(folder),
         "PYTHONPATH": os.pathsep.join([*here, os.environ.get("PYTHONPATH", "")]),
-        "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN": secrets.token_hex(32),  # only ray.init makes one by itself
         "RAY_health_check_initial_delay_ms": "500",  # so that a lost node is noticed soon
         "RAY_health_check_period_ms": "300",
         "RAY_health_check_failure_threshold": "3",
     }
+    if own_token:  # only ray.init makes one by itself
+        environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         capture_output=True,
@@ -140,3 +162,8 @@ def test_a_ray_of_its_own_is_ended_without_a_trace(own_home: Path, tmp_path: Pat
     while left := [line for line in lines if Path(f"/proc/{line}").exists()]:
         assert time.monotonic() < patience, left
         time.sleep(0.1)
+
+
+def test_a_ray_of_its_own_lets_nobody_in_without_its_token(own_home: Path, tmp_path: Path) -> None:
+    """Ray listens on all addresses of the machine, so that it must ask who is there."""
+    assert script(STRANGER, tmp_path, own_token=False) == ["True False", "False True", ""]

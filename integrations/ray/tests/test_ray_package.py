@@ -7,8 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import dynhp
 import dynhp_ray
+from dynhp.errors import SettingsError
+from dynhp.testing import NoisyQuadratic
+from dynhp_ray import RayExecutor
 
 README = Path(__file__).parent.parent / "README.md"
 
@@ -30,3 +35,15 @@ def test_every_block_of_the_readme_runs() -> None:
     assert len(blocks) == 1
     for block in blocks:
         exec(compile(block, str(README), "exec"), {})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["make_trainer", "actors", "num_cpus", "num_gpus", "address", "retries", "time_limit"],
+)
+def test_a_setting_is_given_once(name: str) -> None:
+    executor = RayExecutor(NoisyQuadratic)
+    before = getattr(executor, name)
+    with pytest.raises(SettingsError, match=rf"^RayExecutor: {name} is given when it is made, and"):
+        setattr(executor, name, 3)
+    assert getattr(executor, name) is before

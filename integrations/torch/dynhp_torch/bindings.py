@@ -15,7 +15,7 @@ from dynhp.errors import SettingsError, ValueNotInForce, nearest
 from dynhp.loops import Binding
 from dynhp.records import Value
 
-__all__ = ["OptimizerParam", "groups_of", "optimizer_param"]
+__all__ = ["OptimizerParam", "groups_of", "optimizer_param", "setting_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,11 @@ class OptimizerParam:
         "A learning rate under a scheduler is adapted with dynhp_torch.schedule_scale(optimizer)"
     )
 
+    @property
+    def kind(self) -> str:
+        """What kind of hyperparameter it is, whatever its name: that of the setting."""
+        return self.key
+
     def set(self, value: Value) -> None:
         """Write the value into the groups; a tensor is filled in place."""
         name, _, place = self.key.partition(".")
@@ -48,9 +53,11 @@ class OptimizerParam:
     def get(self) -> Value:
         """The value that all these groups have, or an error that shows how they differ."""
         groups = groups_of(self.optimizer, self.groups)
-        values = [_read(group, self.key) for _, group in groups]
+        values = [setting_of(group, self.key) for _, group in groups]
         if any(value != values[0] for value in values):
-            shown = ", ".join(f"{label}: {_read(group, self.key)!r}" for label, group in groups)
+            shown = ", ".join(
+                f"{label}: {setting_of(group, self.key)!r}" for label, group in groups
+            )
             raise ValueNotInForce(
                 f"{self.key} differs between the groups of {type(self.optimizer).__name__} "
                 f"({shown}); bind groups one by one with groups=[...], or keep their ratio and "
@@ -136,7 +143,12 @@ def _written(current: Any, value: Any) -> Any:
     return current
 
 
-def _read(group: dict[str, Any], key: str) -> Value:
+def setting_of(group: dict[str, Any], key: str) -> Value:
+    """A setting of a group as a plain value, also where it is a tensor.
+
+    >>> setting_of({"lr": torch.tensor(0.1), "betas": (0.9, 0.99)}, "lr")
+    0.1
+    """
     name, _, place = key.partition(".")
     value = group[name][int(place)] if place else group[name]
     if not isinstance(value, Tensor):

@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from torch.optim import Optimizer
 
 import dynhp
-from dynhp.adapter import Callback
-from dynhp.criteria import Criterion
-from dynhp.loops import Binding, Loop, Part
-from dynhp.loops.parts import parts_of
-from dynhp.proposers import Proposer
+from dynhp.loops import Binding, Loop, LoopOptions, Part
+from dynhp.loops.everything import named_state
 from dynhp.records import Value
-from dynhp.selection import Selection
-from dynhp.spaces import SpaceLike
-from dynhp_torch.parts import require_whole, torch_generators, torch_part
+from dynhp.spaces import Axis, SpaceLike
+from dynhp_torch.optimizer_space import bound_space
+from dynhp_torch.parts import read_state, require_whole, torch_generators, torch_part
 
-__all__ = ["adapt"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["OptimizerSpaceLike", "adapt"]
+
+_Values: TypeAlias = Axis | Sequence[Value]
+
+OptimizerSpaceLike: TypeAlias = (
+    SpaceLike | Mapping[Optimizer, Mapping[str, _Values]] | Mapping[str | Optimizer, Any]
+)
+"""A space, or one in which the settings of an optimiser stand below it."""
 
 
 def adapt(
-    epochs: int,
+    epochs: int | None = None,
     *,
-    state: Sequence[Any],
-    space: SpaceLike,
-    criterion: Criterion,
+    state: Sequence[Any] | Literal["auto"],
     adapt_every: int,
     try_for: int,
+    space: OptimizerSpaceLike | None = None,
+    lr: _Values | None = None,
     bind: Mapping[str, Binding] | None = None,
-    proposer: Proposer | None = None,
-    selection: Selection | None = None,
-    keep: Literal["winner", "value"] = "winner",
-    randomness: Literal["common", "independent"] | None = None,
-    initial: Mapping[str, Value] | None = None,
-    seed: int = 0,
-    callbacks: Sequence[Callback] = (),
     as_part: Callable[[Any], Part] = torch_part,
+    **options: Unpack[LoopOptions],
 ) -> Loop:
     """Adapt hyperparameters in a torch loop of your own: ``dynhp.adapt`` that knows torch.
 
@@ -43,30 +46,27 @@ def adapt(
         epochs: the epochs of the main line.
         state: all that decides the future: modules, optimisers, schedulers, scalers, generators,
             samplers, loaders, averaged weights. The global generators of torch, numpy and Python
-            are always included.
-        space: the hyperparameters and their values.
-        criterion: how tries are judged, as ``lowest("val_loss")``.
-        adapt_every: the epochs of a round.
-        try_for: the epochs of a try.
+            are always included. ``everything(...)`` of dynhp lists it for you, and ``"auto"`` takes
+            it from the names that the code around sees.
+        adapt_every: the epochs (or steps) of a round.
+        try_for: the epochs (or steps) of a try.
+        space: the hyperparameters and their values. Settings that stand below an optimiser, as in
+            ``{optimizer: {"lr": [0.01, 0.1], "weight_decay": [0.0, 0.1]}}``, bind themselves.
+        lr: the learning rates to try, for the one optimiser of the state. Where a scheduler of the
+            state drives it, a value is the rate that the schedule starts from (its peak, where it
+            has one), and all of the schedule is scaled to it.
         bind: where values live, by name, so that they are set and read back for you; the other
             values are read from the epoch.
-        proposer: which candidates a round tries; all of the grid without it.
-        selection: which tries go on and which is kept; the best without it.
-        keep: keep the winner's state, or its value only.
-        randomness: whether all tries of a round meet the same random numbers.
-        initial: the values of the first round; without it a bound value that is on the grid.
-        seed: seeds what the adapter itself draws.
-        callbacks: functions that are given the events of the run.
         as_part: how the state of one object is taken and set.
+        options: all others as in ``dynhp.adapt``: ``minimize``, ``maximize`` or ``criterion``;
+            ``steps``, ``proposer``, ``selection``, ``keep``, ``keep_best``, ``randomness``,
+            ``initial``, ``seed``, ``callbacks``, ``check``, ``tolerance``, ``dry_run``.
 
     >>> import torch
-    >>> from dynhp import lowest
-    >>> from dynhp_torch import optimizer_param
     >>> weight = torch.nn.Parameter(torch.ones(1))
     >>> optimizer = torch.optim.SGD([weight], lr=0.1)
-    >>> loop = adapt(6, state=[weight, optimizer], space={"lr": [0.01, 0.1, 0.5]},
-    ...              criterion=lowest("loss"), adapt_every=3, try_for=1,
-    ...              bind={"lr": optimizer_param(optimizer, "lr")})
+    >>> loop = adapt(6, state=[weight, optimizer], lr=[0.01, 0.1, 0.5], minimize="loss",
+    ...              adapt_every=3, try_for=1)
     >>> for epoch in loop:
     ...     optimizer.zero_grad()
     ...     loss = weight.square().sum()
@@ -76,20 +76,18 @@ def adapt(
     >>> [round_.candidate["lr"] for round_ in loop.history]
     [0.5, 0.5]
     """
-    require_whole(state, bind)
+    things = named_state(state)
+    named, bound = bound_space(space, lr, things, bind)
+    require_whole(things, bound)
+    listed = isinstance(things, Sequence) and not isinstance(things, str) and len(things)
     return dynhp.adapt(
         epochs,
-        state=(*parts_of(state, as_part), *torch_generators()),
-        space=space,
-        criterion=criterion,
+        state=(*things, *torch_generators()) if listed else things,
+        space=named,
         adapt_every=adapt_every,
         try_for=try_for,
-        bind=bind,
-        proposer=proposer,
-        selection=selection,
-        keep=keep,
-        randomness=randomness,
-        initial=initial,
-        seed=seed,
-        callbacks=callbacks,
+        bind=bound,
+        as_part=as_part,
+        read=read_state,
+        **options,
     )

@@ -42,6 +42,11 @@ class ScheduleScale:
     def __repr__(self) -> str:
         return f"ScheduleScale({self._key!r}, {self._factor!r})"
 
+    @property
+    def kind(self) -> str:
+        """What kind of hyperparameter it is, whatever its name: that of the setting."""
+        return self._key
+
     def set(self, value: Value) -> None:
         """Scale by this factor from the next step on."""
         if isinstance(value, bool) or not isinstance(value, int | float):

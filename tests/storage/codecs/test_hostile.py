@@ -236,9 +236,9 @@ def test_the_corpus_is_refused_for_what_it_says_and_not_for_how_it_is_sealed() -
         (sealed({"$codec": ["default", ["exec", {}]]}), "default cannot be made"),
         (sealed({"$codec": ["candidate", 3]}), "candidate cannot be made"),
         (sealed({"$codec": ["set", [[1]]]}), "set cannot be made"),
-        (sealed(1, version=1), "reads version 2 of states, the file has 1"),
+        (sealed(1, version=1), "reads versions 2 and 3 of states, the file has 1"),
         (sealed(1, version="9" * 1000), "the file has 9{40};"),
-        (sealed(1, more=1), "reads version 2"),
+        (sealed(1, more=1), "reads versions 2 and 3"),
     ],
 )
 def test_what_this_version_cannot_read_is_refused(data: bytes, message: str) -> None:
@@ -302,7 +302,7 @@ def test_fields_that_a_dataclass_does_not_have() -> None:
 
 
 def test_too_much_json_is_refused_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = encode([0.5] * 1000)
+    data = encode([0.5] * 999)
     monkeypatch.setattr("dynhp.storage.codecs.state_file.MOST_STATE", 1000)
     with pytest.raises(DamagedFile, match="bytes of JSON are more than 1000"):
         decode(data)

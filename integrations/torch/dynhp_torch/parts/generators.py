@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def torch_generators() -> tuple[Part, ...]:
     >>> first = torch.rand(1); generator.set(state); bool(first == torch.rand(1))
     True
     """
-    parts = [generator_part(torch.default_generator)]
+    parts = [replace(generator_part(torch.default_generator), name="torch's global generator")]
     if torch.cuda.is_available():
         parts.append(
             Part(get=_cuda_states, set=_set_cuda_states, reseed=torch.cuda.manual_seed_all)

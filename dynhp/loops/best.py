@@ -1,0 +1,85 @@
+"""The best epoch of a loop's main line: remembered together with the state after it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from dynhp.criteria import Criterion
+from dynhp.criteria.contract import score
+from dynhp.loops.parts import Part, Parts
+from dynhp.records import Metrics, Progress
+from dynhp.trainer import State
+
+__all__ = ["BestEpoch", "BestKeeper"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestEpoch:
+    """The best epoch of the main line so far; ``Loop.best`` gives it.
+
+    Attributes:
+        epoch: its number, from 0.
+        metrics: what was measured after it.
+        score: what the criterion made of these metrics, as a series of one.
+        state: the state after it.
+
+    >>> from dynhp import adapt
+    >>> from dynhp.testing import Quadratic
+    >>> model = Quadratic()
+    >>> loop = adapt(3, state=[model], space={"lr": [0.5, 2.5]}, minimize="loss",
+    ...              adapt_every=3, try_for=1, keep_best=True)
+    >>> for epoch in loop:
+    ...     model.train_k(1, {"lr": 2.5} if epoch == 2 else epoch.values)
+    ...     epoch.report(loss=model.metrics()["loss"])
+    >>> loop.best
+    BestEpoch(epoch=1, metrics={'loss': 0.03125}, score=-0.03125)
+    >>> loop.restore_best(); model.metrics()
+    {'loss': 0.03125}
+    """
+
+    epoch: int
+    metrics: Metrics
+    score: float
+    state: State = field(repr=False, compare=False)
+
+
+class BestKeeper:
+    """Remembers the best epoch of whatever line it is on, as a part of that line's state.
+
+    So the best epoch of a try is dropped with the try, and kept with the winner.
+
+    >>> from dynhp import lowest
+    >>> weights = [1.0]
+    >>> part = Part(get=lambda: weights[0], set=lambda state: weights.__setitem__(0, state))
+    >>> keeper = BestKeeper(lowest("loss"), Parts([part]), planned=9)
+    >>> keeper.judge(0, {"loss": 0.5}); weights[0] = 7.0; keeper.judge(1, {"loss": 0.8})
+    >>> keeper.best, keeper.best.state
+    (BestEpoch(epoch=0, metrics={'loss': 0.5}, score=-0.5), (1.0,))
+    """
+
+    def __init__(self, criterion: Criterion, parts: Parts, *, planned: int) -> None:
+        self.best: BestEpoch | None = None
+        self._criterion = criterion
+        self._parts = parts
+        self._planned = planned
+
+    def part(self) -> Part:
+        """The memory as a part of the state."""
+        return Part(get=lambda: self.best, set=self._take, name="the best epoch")
+
+    def _take(self, best: BestEpoch | None) -> None:
+        self.best = best
+
+    def judge(self, epoch: int, metrics: Metrics) -> None:
+        """Remember the state as it is now, where no epoch before was as good."""
+        worth = score(self._criterion, [metrics], Progress(epoch + 1, self._planned))
+        if math.isfinite(worth) and (self.best is None or worth > self.best.score):
+            self.best = None  # dropped first, so that one state less is held
+            state = self._parts.get_state()
+            self.best = BestEpoch(epoch=epoch, metrics=metrics, score=worth, state=state)
+
+    def restore(self) -> None:
+        """Put everything back to the state after the best epoch, where there is one."""
+        if self.best is not None:
+            self._parts.set_state(self.best.state)

@@ -1,0 +1,153 @@
+"""A state that lists itself: all with a state of its own that a loop's names lead to."""
+
+from __future__ import annotations
+
+import io
+import types
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from dynhp.errors import Hint, SettingsError
+from dynhp.loops.parts import Part, copied
+from dynhp.selfcheck.moment import Things, kind_of, of_module, unreadable
+from dynhp.selfcheck.reach import attributes, in_reach, is_module, loop_names
+from dynhp.selfcheck.reading import has_methods, is_estimator, read_state
+
+__all__ = ["everything", "named_state"]
+
+_MOST_NAMES = 12
+
+
+def everything(*things: Any) -> list[Any]:
+    """List all that has a state of its own in these things, for ``state=``; one line says what.
+
+    Modules, optimisers, schedulers, scalers, generators (also those inside of loaders), averaged
+    copies, estimators, environments and ``Counter``; ``state="auto"`` takes them from the names
+    that the loop's code sees. What cannot be put back is refused by its name.
+
+    >>> import random, warnings
+    >>> from dynhp import Counter
+    >>> class Run: pass
+    >>> run = Run(); run.rng = random.Random(0); run.steps = Counter(); run.rate = 0.1
+    >>> with warnings.catch_warnings(record=True) as lines:
+    ...     warnings.simplefilter("always")
+    ...     state = everything(run)
+    >>> state == [run.rng, run.steps]
+    True
+    >>> print(lines[0].message)
+    the state is: run.rng (Random), run.steps (Counter)
+    """
+    known = {id(thing): name for name, thing in reversed(loop_names().items())}
+    names: dict[str, Any] = {}
+    for place, thing in enumerate(things):
+        name = known.get(id(thing), f"{kind_of(thing)} {place + 1}")
+        names[name] = thing
+    taken: dict[str, Any] = {}
+    for name, thing in names.items():
+        parts = {name: thing} if isinstance(thing, Part) else _take({name: thing})
+        if not parts:
+            raise SettingsError(
+                f"everything: {name} ({kind_of(thing)}) holds nothing with a state of its own; "
+                "give copied(thing) of dynhp.loops or Part(get=..., set=...) for it"
+            )
+        taken |= {each: part for each, part in parts.items() if not _in(part, taken.values())}
+    return _listed(taken, stacklevel=3)
+
+
+def named_state(state: Any) -> Any:
+    """The state as it was given, or all that the loop's names lead to, for ``"auto"``."""
+    if not isinstance(state, str) or state != "auto":
+        return state
+    if taken := _take(loop_names()):
+        return _listed(taken, stacklevel=4)
+    raise SettingsError(
+        'state="auto" takes what the code around the loop has names for, but none of its names '
+        "leads to a model, an optimiser or a generator; list the objects instead"
+    )
+
+
+def _listed(taken: Mapping[str, Any], *, stacklevel: int) -> list[Any]:
+    names = [f"{name} ({kind_of(thing)})" for name, thing in taken.items()]
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    line = f"the state is: {', '.join(names[:_MOST_NAMES])}{more}"
+    warnings.warn(line, Hint, stacklevel=stacklevel)
+    return list(taken.values())
+
+
+def _take(names: Mapping[str, Any]) -> dict[str, Any]:
+    """All with a state of its own that these names lead to, in the order in which it appears."""
+    reached = in_reach(names)
+    modules = Things(lambda module: lambda: None, {})
+    taken: dict[str, Any] = {}
+    for name, thing in reached.items():
+        if is_module(thing):
+            tensors = any(not is_module(part) for part in of_module(thing))  # a loss has none
+            if tensors and not modules.covers(thing):
+                modules.meet(name, thing)
+                taken[name] = thing
+        elif _is_inside_a_copy(name, taken):
+            continue
+        elif _has_own_state(thing, reached, name) or _is_copied(thing, name):
+            taken[name] = thing
+        elif why := _refused(thing):
+            raise SettingsError(
+                f"state: {name} ({kind_of(thing)}) cannot be put back: {why}. Otherwise list the "
+                "state by hand, with Part(get=..., set=...) or copied(thing) of dynhp.loops for it"
+            )
+    return {**taken, **dict(_loose_parameters(taken, reached, modules))}
+
+
+def _has_own_state(thing: Any, reached: Mapping[str, Any], name: str) -> bool:
+    if read_state(thing) is None:
+        return False
+    if "param_groups" in attributes(thing) or is_estimator(thing):
+        return True
+    # A class of the user's that holds the parts of the training: they are taken, and not twice.
+    return not any(
+        other.startswith(f"{name}.") and (is_module(part) or "param_groups" in attributes(part))
+        for other, part in reached.items()
+    )
+
+
+def _is_copied(thing: Any, name: str) -> bool:
+    """Whether it is an environment; one that cannot be copied is refused by its name."""
+    if not has_methods(thing, "step", "reset"):
+        return False
+    try:
+        copied(thing)
+    except SettingsError as error:
+        raise SettingsError(f"state: {name}: {error}") from error
+    return True
+
+
+def _is_inside_a_copy(name: str, taken: Mapping[str, Any]) -> bool:
+    """Whether a thing is stored in an estimator or environment, which is copied with all it has."""
+    return any(
+        name.startswith((f"{other}.", f"{other}["))
+        and (is_estimator(thing) or has_methods(thing, "step", "reset"))
+        for other, thing in taken.items()
+    )
+
+
+def _refused(thing: Any) -> str | None:
+    finished = isinstance(thing, types.GeneratorType) and thing.gi_frame is None
+    return None if finished or isinstance(thing, io.IOBase) else unreadable(thing)
+
+
+def _loose_parameters(
+    taken: Mapping[str, Any], reached: Mapping[str, Any], modules: Things
+) -> Iterator[tuple[str, Any]]:
+    """Parameters that an optimiser trains and that are in no module."""
+    known = {id(thing): name for name, thing in reversed(list(reached.items()))}
+    met: list[Any] = []
+    for name, optimizer in taken.items():
+        for group in attributes(optimizer).get("param_groups", ()):
+            for place, tensor in enumerate(group["params"]):
+                if not modules.covers(tensor) and not _in(tensor, met):
+                    met.append(tensor)
+                    yield known.get(id(tensor), f"{name}: parameter {place}"), tensor
+
+
+def _in(thing: Any, others: Iterable[Any]) -> bool:
+    return any(thing is other for other in others)

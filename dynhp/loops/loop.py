@@ -1,0 +1,233 @@
+"""The loop over ``adapt``: it hands out one pass after the other, and drives the rounds."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping
+
+from dynhp.adapter import DynamicGridAdapter
+from dynhp.errors import LoopError
+from dynhp.loops import bindings
+from dynhp.loops.best import BestEpoch, BestKeeper
+from dynhp.loops.bindings import Binding
+from dynhp.loops.epoch import Epoch, Line
+from dynhp.loops.text import loop_text
+from dynhp.records import Candidate, History, Metrics
+from dynhp.rounds.attempt import TryLog, go_to
+from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
+from dynhp.rounds.steps import CarryOutTries, Step, TrainStretch
+
+__all__ = ["Loop"]
+
+
+class Loop:
+    """A run inside a loop: iterate over it once; ``history`` and ``adapter`` stay afterwards.
+
+    Leaving the loop while ``epoch.trying`` (``break``, ``return``, an exception) puts the state and
+    the bound values back to the round's origin. Leaving it on the main line keeps the state as it
+    is and records a shorter round, with the passes that were completed or reported. Where the
+    iterator is held elsewhere, ``close()`` ends the run as ``break`` would.
+
+    >>> from dynhp import adapt
+    >>> from dynhp.testing import Quadratic
+    >>> model = Quadratic()
+    >>> loop = adapt(20, state=[model], space={"lr": [0.1, 0.5]}, minimize="loss",
+    ...              adapt_every=5, try_for=1)
+    >>> for epoch in loop:
+    ...     model.train_k(1, epoch.values)
+    ...     epoch.report(loss=model.metrics()["loss"])
+    ...     if epoch == 7 and epoch.main: break
+    >>> [round_.epochs for round_ in loop.history]
+    [5, 3]
+    """
+
+    def __init__(
+        self,
+        adapter: DynamicGridAdapter,
+        bind: Mapping[str, Binding],
+        *,
+        unit: str = "epochs",
+        keeper: BestKeeper | None = None,
+    ) -> None:
+        self.adapter = adapter
+        self._bind = bind
+        self._unit = unit
+        self._keeper = keeper
+        self._run: weakref.ref[Generator[Epoch, None, None]] | None = None
+        self._runs, self._first_round = False, True
+
+    @property
+    def history(self) -> History:
+        """The rounds so far."""
+        return self.adapter.history
+
+    @property
+    def best(self) -> BestEpoch | None:
+        """The best reported epoch of the main line, None before the first (``keep_best=True``)."""
+        return self._required_keeper().best
+
+    def restore_best(self) -> None:
+        """Put the state and the bound values back to where they were after the best epoch."""
+        keeper = self._required_keeper()
+        if self._runs:
+            raise LoopError("restore_best() is for after the loop; leave it first, as with break")
+        keeper.restore()
+
+    def _required_keeper(self) -> BestKeeper:
+        if self._keeper is None:
+            raise LoopError("no state was kept; ask for it with adapt(..., keep_best=True)")
+        return self._keeper
+
+    def __len__(self) -> int:
+        return self.adapter.epochs or 0
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"Loop({self._unit}={len(self)}, {self.adapter!r})"
+
+    def __str__(self) -> str:
+        return loop_text(self.adapter, self._unit)
+
+    def __enter__(self) -> Loop:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Epoch]:
+        if self._run is not None:
+            raise LoopError("a loop over adapt(...) runs once; call adapt(...) again for another")
+        run = self._rounds()
+        self._run = weakref.ref(run)  # weak, so that leaving the loop ends the run at once
+        return run
+
+    def close(self) -> None:
+        """End the run as ``break`` would."""
+        run = None if self._run is None else self._run()
+        if run is not None:
+            run.close()
+
+    def _rounds(self) -> Generator[Epoch, None, None]:
+        self._runs = True
+        try:
+            while self._left() > 0:
+                yield from self._round()
+                self._first_round = False
+        finally:
+            self._runs = False
+
+    def _left(self) -> int:
+        return len(self) - self.adapter.epoch
+
+    def _round(self) -> Generator[Epoch, None, None]:
+        alpha, done = min(self.adapter.adapt_every, self._left()), 0
+        steps = self.adapter.round_steps()
+        work: Step | None = None
+        try:
+            for work in steps:
+                if isinstance(work, CarryOutTries):
+                    yield from self._tries(work)
+                else:
+                    done = alpha - work.epochs
+                    yield from self._stretch(work, start=self.adapter.epoch + done)
+        except GeneratorExit:
+            if isinstance(work, TrainStretch) and done + work.epochs:
+                next(steps, None)  # the main line ends here: record it as it is
+            raise
+        finally:
+            steps.close()  # steps that are interrupted put everything back
+
+    def _tries(self, work: CarryOutTries) -> Generator[Epoch, None, None]:
+        at, left = work.at, deque(work.stage.jobs())
+        for begun in work.stage.begun():
+            job = left.popleft()  # a job done is dropped, and with it the state it started from
+            go_to(self.adapter.trainer, job, at=at)
+            at = UNKNOWN_STATE
+            work.stage.take_outcome((yield from self._attempt(job, self.adapter.epoch + begun)))
+            del job
+
+    def _attempt(self, job: Job, start: int) -> Generator[Epoch, None, Outcome]:
+        log = TryLog(job)
+        line = Line(job.candidate, trying=True)
+        last = start + job.epochs - 1
+        bindings.apply(self._bind, job.candidate)
+        try:
+            for number in log.epochs(_reported, line, self._unit == "epochs"):
+                epoch = line.epoch(start + number - 1)
+                yield epoch
+                if epoch.failure is None and (epoch.metrics is not None or epoch == last):
+                    self._after(epoch, job.candidate)
+        finally:
+            line.now = None
+        outcome = log.outcome(self.adapter.trainer.get_state)
+        if outcome.error is None:
+            self._require_used(line)
+            if not outcome.series:
+                raise _unreported(start, outcome.epochs)
+        return outcome
+
+    def _stretch(self, work: TrainStretch, *, start: int) -> Generator[Epoch, None, None]:
+        planned, work.epochs = work.epochs, 0
+        line = Line(work.candidate, trying=False)
+        last = start + planned - 1
+        bindings.apply(self._bind, work.candidate)  # also where no epoch is left to train
+        try:
+            for number in range(start, start + planned):
+                epoch = line.epoch(number)
+                yield epoch
+                work.epochs += 1
+                work.metrics = epoch.metrics or {}
+                if epoch.metrics is not None:
+                    work.measured.append((number, epoch.metrics))
+                    self._after(epoch, work.candidate)
+                elif number == last or self._unit == "epochs":
+                    self._after(epoch, work.candidate)
+        except GeneratorExit:
+            if epoch.metrics is not None:
+                self._judge(epoch)
+                work.epochs, work.metrics = work.epochs + 1, epoch.metrics
+            raise
+        finally:
+            line.now = None
+
+    def _after(self, epoch: Epoch, candidate: Candidate) -> None:
+        """Check what a completed pass has left behind."""
+        # Nothing of ours comes between two passes of a line, so what is in force stays so.
+        bindings.verify(self._bind, candidate, "after the epoch")
+        self._judge(epoch)
+
+    def _judge(self, epoch: Epoch) -> None:
+        if self._keeper is not None and epoch.metrics is not None:
+            self._keeper.judge(int(epoch), epoch.metrics)
+
+    def _require_used(self, line: Line) -> None:
+        """In the first round, refuse a hyperparameter that no pass of a whole try has used."""
+        if not self._first_round:
+            return
+        for name in line.values:
+            if name not in self._bind and name not in line.read:
+                raise LoopError(
+                    f"every hyperparameter must be used, but {name!r} was neither bound nor read "
+                    f"in a whole try, so all its values would train the same; give "
+                    f"bind={{{name!r}: attribute(...)}}, or read epoch[{name!r}] in the body"
+                )
+
+
+def _reported(line: Line, needed: bool) -> Metrics | None:
+    """The metrics of the pass that has ended, or the exception that ended it."""
+    epoch = line.now
+    assert epoch is not None
+    if epoch.failure is not None:
+        raise epoch.failure
+    return epoch.required() if needed else epoch.metrics
+
+
+def _unreported(start: int, steps: int) -> LoopError:
+    passed = f"step {start}" if steps == 1 else f"steps {start} to {start + steps - 1}"
+    return LoopError(
+        f"every try needs a report (with Racing: every stage of it), but {passed} passed without "
+        "one; measure more often, or make try_for (and every=... of Racing) longer"
+    )

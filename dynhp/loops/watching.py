@@ -1,0 +1,43 @@
+"""The watch over a loop: what the code around it can reach by name, beside the state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dynhp.loops.parts import Parts
+from dynhp.selfcheck.moment import kind_of
+from dynhp.selfcheck.reach import in_reach, loop_names
+from dynhp.selfcheck.watch import Watch
+from dynhp.trainer import Trainer
+
+__all__ = ["names_of", "watched"]
+
+
+def watched(
+    trainer: Trainer,
+    parts: Parts,
+    *,
+    inside: Sequence[Any],
+    read: Callable[[Any], Callable[[], Any] | None],
+) -> Trainer:
+    """Give a loop's trainer the watch over what is in reach, and the names of its parts."""
+    made: Any = trainer
+    made.watch = lambda: Watch(lambda: in_reach(loop_names()), inside, read)
+    made.part_names = [
+        part.name or f"part {place} of the state" for place, part in enumerate(parts.parts)
+    ]
+    return trainer
+
+
+def names_of(things: Any) -> list[str | None]:
+    """The names under which the code around dynhp knows these things, None where it has none."""
+    if not isinstance(things, Sequence):
+        return []  # refused elsewhere
+    known: dict[int, str] = {}
+    for name, thing in in_reach(loop_names()).items():
+        known.setdefault(id(thing), name)
+    names = [known.get(id(thing)) for thing in things]
+    return [
+        name and f"{name} ({kind_of(thing)})" for name, thing in zip(names, things, strict=True)
+    ]

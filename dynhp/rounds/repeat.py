@@ -1,0 +1,228 @@
+"""The self-check of a round: one try is carried out once more and must come to the same."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from dynhp.errors import Hint, NotRepeatable, ValueNotUsed
+from dynhp.records import Metrics
+from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
+from dynhp.rounds.settings import AdapterView
+from dynhp.selfcheck.fingerprint import Fingerprint, fingerprint
+from dynhp.selfcheck.watch import trainer_watch
+from dynhp.trainer import State
+
+__all__ = ["Reference", "RepeatRun", "SelfCheck", "Watcher", "self_check"]
+
+_WAYS_OUT = (
+    "Add what is missing to the state. Training that cannot be repeated to the bit declares "
+    "tolerance=, and check='off' leaves this check out"
+)
+
+
+class Watcher(Protocol):
+    """Looks at what the training code can reach besides the state, from a round's beginning on."""
+
+    def first_try_ended(self) -> None:
+        """Note where plain numbers and lists are now."""
+        ...
+
+    def back_at_origin(self) -> None:
+        """All tries have ended, and the trainer is where it was when the round began."""
+        ...
+
+    def left_behind(self) -> list[str]:
+        """After the repeat: what the tries changed outside the state and nobody put back."""
+        ...
+
+    def suspects(self) -> list[str]:
+        """After a repeat that differed: what may be missing in the state, likely things first."""
+        ...
+
+    def hints(self) -> list[str]:
+        """After an equal repeat: what went on outside the state all the same."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """The try that is carried out once more, and what it came to the first time."""
+
+    job: Job
+    series: tuple[Metrics, ...]
+    state: Fingerprint
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class SelfCheck:
+    """What one round learns about itself while its tries run.
+
+    The first try that succeeds is the reference. As long as all others come to exactly the same,
+    although their values differ, nobody has used a value yet.
+    """
+
+    round: int
+    tolerance: float
+    common: bool  # whether all tries meet the same random numbers
+    part_names: Sequence[str]  # of a state that is a sequence of parts
+    watch: Watcher
+    agree: Callable[[Any], Sequence[Any]] | None  # gathers what each of several ranks says
+    gives_hints: bool  # to the author of a loop; a trainer may count what it likes
+    reference: Reference | None = None
+    alike: bool | None = None  # None: no two values to compare yet
+    epochs: int = 0  # of the repeat
+
+    def look_at(self, job: Job, outcome: Outcome) -> State:
+        """Look at a try that has ended; its state is given back where it had to be taken out."""
+        if outcome.error is not None or outcome.replayed:
+            self.alike = False  # nothing to compare with, or a difference already
+            return UNKNOWN_STATE
+        if self.reference is None:
+            state = outcome.keep()
+            self.reference = Reference(
+                job=job, series=outcome.series, state=self._fingerprint(state)
+            )
+            self.watch.first_try_ended()
+            return state
+        if self.alike is False or job.candidate == self.reference.job.candidate or not self.common:
+            return UNKNOWN_STATE
+        if self._difference(outcome, 0.0) is not None:
+            self.alike = False
+            return UNKNOWN_STATE
+        state = outcome.keep()
+        self.alike = self.reference.state.differs_only_by(
+            self._fingerprint(state), self.reference.job.candidate, job.candidate
+        )
+        return state
+
+    def _fingerprint(self, state: State) -> Fingerprint:
+        return fingerprint(state, tolerance=self.tolerance)
+
+    def require_used(self, tried: int) -> None:
+        """Refuse a round in which all tries came to exactly the same with different values."""
+        message = None
+        if self.alike and self.reference is not None:
+            message = (
+                f"all {tried} tries of round {self.round} came to exactly the same, in metrics and "
+                f"state, although their values of {', '.join(self.reference.job.candidate)} "
+                "differ. Either nothing reads the value (bind it, or read it where it is used in "
+                "training), or a try is too short for it to matter (a rate that a warm-up "
+                "multiplies by 0, a value used only every few epochs): use a larger try_for"
+            )
+        if message := self._of_all_ranks(message):
+            raise ValueNotUsed(message)
+
+    def compare(self, outcome: Outcome) -> None:
+        """Compare the repeat with the first time."""
+        assert self.reference is not None
+        self.epochs = outcome.epochs
+        metrics = outcome.error or self._difference(outcome, self.tolerance)
+        state = self.reference.state.differences(self._fingerprint(outcome.keep()))
+        message = None
+        if metrics is not None or state:
+            message = self._message(self.reference, metrics, state)
+        elif left := self.watch.left_behind():
+            message = (
+                f"the tries of round {self.round} changed something that training can reach but "
+                f"that is not in the state: {_listed(left)}. The state was put back, this was not, "
+                f"so each try began from where the last one had left it. {_WAYS_OUT}"
+            )
+        if message := self._of_all_ranks(message):
+            raise NotRepeatable(message)
+        if self.gives_hints and (hints := self.watch.hints()):
+            warnings.warn(
+                f"tries change things outside the state: {_listed(hints)}", Hint, stacklevel=2
+            )
+
+    def _of_all_ranks(self, message: str | None) -> str | None:
+        """What is wrong on any rank: where one stopped alone, the others would wait for ever."""
+        said = [message] if self.agree is None else self.agree(message)
+        return next((each for each in said if each is not None), None)
+
+    def _difference(self, outcome: Outcome, tolerance: float) -> str | None:
+        assert self.reference is not None
+        watched = self.reference.job.watch
+        return _difference(self.reference.series, outcome.series, watched, tolerance)
+
+    def _message(self, reference: Reference, metrics: str | None, state: list[str]) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in reference.job.candidate.items())
+        parts = list(dict.fromkeys(self._part(place) for place in state))
+        if state and metrics:
+            what = f"{metrics}, and the state differs in {_listed(parts)}"
+        elif state:
+            what = f"the state differs in {_listed(parts)}"
+        else:
+            what = f"{metrics}, though the states agree: only what is outside can have changed"
+        suspects = self.watch.suspects()
+        likely = f" In reach: {_listed(suspects, 6)}." if suspects else ""
+        return (
+            f"the first try of round {self.round} ({values}) was carried out once more from the "
+            f"same origin and did not come to the same: {what}. So something that decides training "
+            f"is not in the state, and went on from try to try.{likely} {_WAYS_OUT}"
+        )
+
+    def _part(self, place: str) -> str:
+        number = re.match(r"state\[(\d+)\]", place)
+        if number is None or int(number[1]) >= len(self.part_names):
+            return place
+        return self.part_names[int(number[1])]
+
+
+@dataclass(slots=True, eq=False)
+class RepeatRun:
+    """The repeat as a stage of one job, which drivers carry out like any other."""
+
+    check: SelfCheck
+
+    def jobs(self) -> list[Job]:
+        """The job of the reference once more, which starts at the round's origin."""
+        assert self.check.reference is not None
+        return [replace(self.check.reference.job, repeat=True)]
+
+    def begun(self) -> list[int]:
+        """Nothing: it starts at the origin."""
+        return [0]
+
+    def take_outcome(self, outcome: Outcome) -> None:
+        """Compare."""
+        self.check.compare(outcome)
+
+
+def self_check(adapter: AdapterView, round_: int) -> SelfCheck:
+    """The self-check of a round that is about to begin; the trainer is at its origin."""
+    trainer: Any = adapter.trainer
+    watches = hasattr(trainer, "watch")
+    return SelfCheck(
+        round=round_,
+        tolerance=adapter.tolerance,
+        common=adapter.randomness == "common",
+        part_names=getattr(trainer, "part_names", ()),
+        watch=trainer.watch() if watches else trainer_watch(trainer),
+        agree=getattr(trainer, "agree", None),
+        gives_hints=watches,
+    )
+
+
+def _difference(
+    first: Sequence[Metrics], second: Sequence[Metrics], watched: Sequence[str], tolerance: float
+) -> str | None:
+    """The first metric that differs, in words. Those nobody watches may be seconds or the like."""
+    if len(first) != len(second):
+        return f"it was measured {len(first)} times and then {len(second)} times"
+    for epoch, (here, there) in enumerate(zip(first, second, strict=True), start=1):
+        for name in watched or here:
+            value, other = here[name], there.get(name, math.nan)
+            close = math.isclose(value, other, rel_tol=tolerance, abs_tol=tolerance)
+            if not close and (value == value or other == other):
+                return f"{name} was {value!r} and then {other!r} after epoch {epoch}"
+    return None
+
+
+def _listed(names: Sequence[str], most: int = 3) -> str:
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,201 @@
+"""One look at what is in reach: the states of things, counts, lengths and arrays, by name."""
+
+from __future__ import annotations
+
+import io
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from dynhp.selfcheck.fingerprint import Fingerprint, fingerprint
+from dynhp.selfcheck.reach import attributes, is_module
+
+__all__ = ["Moment", "Things", "ids_inside", "kind_of", "of_module", "unreadable"]
+
+_LARGEST_ARRAY = 16 * 2**20  # bytes
+_LARGEST_LOOK = 64 * 2**20  # of all arrays together
+_PLAIN = (type(None), bool, float, complex, str, bytes)
+
+
+class Things:
+    """The things whose state is watched, each held so that it stays the thing it is."""
+
+    def __init__(
+        self, read: Callable[[Any], Callable[[], Any] | None], inside: Mapping[int, Any]
+    ) -> None:
+        self._read = read
+        self._inside = dict(inside)
+        self._known: dict[int, tuple[str, Any, Callable[[], Any]]] = {}
+
+    def meet(self, name: str, thing: Any) -> bool:
+        """Whether this thing is watched or in the state; it keeps the first name that it has."""
+        if self.covers(thing) or id(thing) in self._known:
+            return True
+        if (read := self._read(thing)) is None:
+            return False
+        self._known[id(thing)] = (name, thing, read)
+        if is_module(thing):
+            self._inside |= {id(part): part for part in of_module(thing) if part is not thing}
+        return True
+
+    def covers(self, thing: Any) -> bool:
+        """Whether this is in the state, or a wrapper around modules that all are."""
+        if id(thing) in self._inside:
+            return True
+        if not is_module(thing):
+            return False
+        modules = attributes(thing)["_modules"].values()
+        own = [part for part in _tensors(thing) if id(part) not in self._inside]
+        return bool(modules) and not own and all(self.covers(module) for module in modules)
+
+    def named(self, key: int) -> str:
+        """A thing that is watched, in words."""
+        name, thing, _ = self._known[key]
+        return f"{name} ({kind_of(thing)})"
+
+    def states(self) -> dict[int, Fingerprint]:
+        """The state of everything that is watched; what cannot be read now is left out."""
+        states = {}
+        for key, (_, _, read) in self._known.items():
+            try:
+                states[key] = fingerprint(read())
+            except Exception:  # it can hand out no state now, so nothing is said about it
+                continue
+        return states
+
+
+class Moment:
+    """What was in reach at one moment."""
+
+    def __init__(self, reached: Mapping[str, Any], things: Things) -> None:
+        self.counts: dict[str, int] = {}
+        self.lengths: dict[str, int] = {}
+        self.lists: set[str] = set()
+        self.arrays: dict[str, Fingerprint] = {}
+        self._suspicious: dict[str, tuple[_Reference, str]] = {}
+        self._met: set[int] = set()
+        self._room = _LARGEST_LOOK
+        for name, thing in reached.items():
+            self._note(name, thing, things)
+        self.states = things.states()
+        self.present = {key for key in self.states if key in self._met}
+
+    def differs(self, other: Moment, key: int) -> bool:
+        """Whether a thing had another state at the other moment."""
+        here, there = self.states.get(key), other.states.get(key)
+        return here is not None and there is not None and here.difference(there) is not None
+
+    def suspicious(self, earlier: Moment) -> Iterator[str]:
+        """Things that were there at both moments and whose state nobody can read."""
+        for name, (reference, text) in self._suspicious.items():
+            if name in earlier._suspicious and earlier._suspicious[name][0].same(reference):
+                yield text
+
+    def _note(self, name: str, thing: Any, things: Things) -> None:
+        if isinstance(thing, _PLAIN):
+            return
+        if isinstance(thing, int | np.integer):
+            self.counts[name] = int(thing)
+        elif isinstance(thing, list | dict | set | deque):
+            self.lengths[name] = len(thing)
+            if isinstance(thing, list | deque):
+                self.lists.add(name)
+        elif _is_array(thing):
+            if not things.covers(thing) and thing.nbytes <= min(_LARGEST_ARRAY, self._room):
+                self._room -= thing.nbytes
+                self.arrays[name] = fingerprint(thing)
+        elif things.meet(name, thing):
+            self._met.add(id(thing))
+        elif why := unreadable(thing):
+            self._suspicious[name] = (_Reference(thing), f"{name} ({kind_of(thing)}): {why}")
+
+
+class _Reference:
+    """A way to know a thing again that does not keep it alive, where it allows that."""
+
+    def __init__(self, thing: Any) -> None:
+        self._id = id(thing)
+        try:
+            self._alive: Callable[[], Any] = weakref.ref(thing)
+        except TypeError:
+            self._alive = lambda: thing
+
+    def same(self, other: _Reference) -> bool:
+        """Whether both mean one thing, which is still there."""
+        return self._id == other._id and self._alive() is not None
+
+
+def ids_inside(things: Iterable[Any]) -> dict[int, Any]:
+    """What is in the state, by its identity: the things, what their functions use, submodules."""
+    inside: dict[int, Any] = {}
+    for thing in things:
+        functions = [part for part in attributes(thing).values() if callable(part)]
+        for part in [thing, *(used for function in functions for used in _used(function))]:
+            inside[id(part)] = part
+            if is_module(part):
+                inside |= {id(each): each for each in of_module(part)}
+            for group in attributes(part).get("param_groups", ()):
+                inside |= {id(each): each for each in group.get("params", ())}
+    return inside
+
+
+def kind_of(thing: Any) -> str:
+    """The name of a thing's class."""
+    return type(thing).__name__
+
+
+def _used(function: Any) -> Iterator[Any]:
+    """What a function takes from around it, such as the object of a ``Part``'s ``get``."""
+    if isinstance(function, MethodType):
+        yield function.__self__
+    elif isinstance(function, FunctionType):
+        for cell in function.__closure__ or ():
+            try:
+                yield cell.cell_contents
+            except ValueError:  # a variable that has no value yet
+                continue
+
+
+def of_module(module: Any) -> Iterator[Any]:
+    """A module, all modules below it, and their tensors."""
+    ahead, met = [module], {id(module)}
+    for part in ahead:
+        yield part
+        yield from _tensors(part)
+        for child in attributes(part)["_modules"].values():
+            if child is not None and id(child) not in met:
+                met.add(id(child))
+                ahead.append(child)
+
+
+def _tensors(module: Any) -> list[Any]:
+    stored = attributes(module)
+    kept = (*stored["_parameters"].values(), *stored.get("_buffers", {}).values())
+    return [tensor for tensor in kept if tensor is not None]
+
+
+def _is_array(thing: Any) -> bool:
+    kinds = type(thing).__mro__
+    tensor = any(kind.__module__ == "torch" and kind.__name__ == "Tensor" for kind in kinds)
+    return tensor or isinstance(thing, np.ndarray)
+
+
+def unreadable(thing: Any) -> str | None:
+    """Why a thing whose state nobody can read may make a repeat differ, None where it cannot."""
+    methods = {name for kind in type(thing).__mro__ for name in vars(kind)}
+    if isinstance(thing, io.IOBase):
+        return "an open file, whose place is not put back"
+    if "__next__" in methods:
+        return (
+            "an iterator kept across epochs, whose place in the data cannot be put back; make it "
+            "anew in each epoch"
+        )
+    if {"step", "reset"} <= methods:
+        return "an environment that is not in the state; list it there"
+    if attributes(thing).get("persistent_workers") is True:
+        return "its workers keep random numbers out of reach; persistent_workers=False"
+    return None

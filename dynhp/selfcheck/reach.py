@@ -1,0 +1,214 @@
+"""What a loop's own code can reach by name: where forgotten parts of a state are looked for."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections import deque
+from collections.abc import Iterator, Mapping
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+__all__ = ["attributes", "in_reach", "is_module", "loop_names", "trainer_names"]
+
+_DEPTH = 3
+_MOST_THINGS = 20_000
+_LONGEST = 64  # a longer list holds data, not parts of a loop
+_ATOMS = (type(None), bool, int, float, complex, str, bytes)
+_CLOSED = (ModuleType, type, BuiltinFunctionType, CodeType, FrameType)
+_OPEN_LIBRARY = ("argparse", "builtins", "collections", "functools", "types")
+# What torch keeps in every module of its own accord; parameters and modes are in its snapshot.
+_OF_EVERY_MODULE = {"_parameters", "_buffers", "_non_persistent_buffers_set", "training"}
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+def loop_names() -> dict[str, Any]:
+    """The names that the code around dynhp sees now: its variables and those of its module.
+
+    A loop may be wrapped (``for epoch in tqdm(loop)``, or a generator of one's own), so the search
+    goes up through generators to the code that iterates. No frame is kept.
+    """
+    names: dict[str, Any] = {}
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_ours_running(frame):
+        frame = frame.f_back
+    while frame is not None:
+        generator = bool(frame.f_code.co_flags & inspect.CO_GENERATOR)
+        wrapper = generator or frame.f_code.co_name == "__next__"
+        if not wrapper or not _is_installed(frame.f_code.co_filename):
+            _add_names(names, frame)
+        frame = frame.f_back if wrapper else None
+    return names
+
+
+def _add_names(names: dict[str, Any], frame: FrameType) -> None:
+    """The variables of a frame come before those of its module; nearer frames before others."""
+    if frame.f_locals is not frame.f_globals:
+        for name, thing in frame.f_locals.items():
+            names.setdefault(name, thing)
+    for name, thing in list(frame.f_globals.items()):
+        if not name.startswith("_") and name not in ("In", "Out"):  # those of a notebook
+            names.setdefault(name, thing)
+
+
+def trainer_names(trainer: Any) -> dict[str, Any]:
+    """A trainer under its name, and the functions of its class, which use names of their module.
+
+    >>> from dynhp.testing import Quadratic
+    >>> sorted(trainer_names(Quadratic()))[-2:]
+    ['train_k', 'trainer']
+    """
+    if _is_of_ours(type(trainer)):  # made of functions, by ``trainer_from``
+        return attributes(trainer)
+    functions = {
+        name: function
+        for kind in type(trainer).__mro__
+        for name, function in vars(kind).items()
+        if isinstance(function, FunctionType)
+    }
+    return {**functions, "trainer": trainer}
+
+
+def in_reach(names: Mapping[str, Any]) -> dict[str, Any]:
+    """All that these names lead to, each thing once, with the name by which its user knows it.
+
+    Only what is stored is looked at (no property, no method is called), a few steps deep.
+
+    >>> from types import SimpleNamespace
+    >>> run = SimpleNamespace(steps=3, scales=[0.5])
+    >>> list(in_reach({"run": run}))
+    ['run', 'run.steps', 'run.scales', 'run.scales[0]']
+    """
+    reached: dict[str, Any] = {}
+    seen: dict[int, Any] = {}
+    ahead = deque((name, thing, _DEPTH) for name, thing in names.items())
+    while ahead and len(reached) < _MOST_THINGS:
+        name, thing, depth = ahead.popleft()
+        if isinstance(thing, _ATOMS):
+            reached.setdefault(name, thing)
+        elif not isinstance(thing, _CLOSED) and id(thing) not in seen:
+            seen[id(thing)] = thing
+            if not isinstance(thing, FunctionType | MethodType | functools.partial):
+                if _is_of_ours(type(thing)):
+                    continue
+                reached.setdefault(name, thing)
+            ahead.extend(
+                (inner, part, depth - cost)
+                for inner, part, cost in _inside(name, thing)
+                if depth >= cost
+            )
+    return reached
+
+
+def attributes(thing: Any) -> dict[str, Any]:
+    """What is stored in an object under a name, without calling any code of its class."""
+    try:
+        stored = object.__getattribute__(thing, "__dict__")
+    except Exception:  # no such dictionary
+        stored = {}
+    named = dict(stored) if isinstance(stored, dict) else {}
+    for kind in type(thing).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else slots:
+            descriptor = vars(kind).get(slot)
+            if inspect.ismemberdescriptor(descriptor):
+                try:
+                    named[slot] = descriptor.__get__(thing)
+                except AttributeError:  # it has no value yet
+                    continue
+    return named
+
+
+def is_module(thing: Any) -> bool:
+    """Whether this is a module of torch, seen by how it is made, since torch is not known here."""
+    stored = attributes(thing)
+    return isinstance(stored.get("_modules"), dict) and "_parameters" in stored
+
+
+def _inside(name: str, thing: Any) -> Iterator[tuple[str, Any, int]]:
+    """What is inside a thing: the name of each, the thing, and how many steps away it is."""
+    if isinstance(thing, dict):
+        if len(thing) <= _LONGEST:
+            yield from ((f"{name}[{key!r}]", thing[key], 1) for key in thing if type(key) is str)
+    elif isinstance(thing, list | tuple | deque):
+        if len(thing) <= _LONGEST:
+            yield from ((f"{name}[{place}]", part, 1) for place, part in enumerate(thing))
+    elif isinstance(thing, MethodType):
+        yield f"{name}.__self__", thing.__self__, 1
+    elif isinstance(thing, functools.partial):
+        yield f"{name}.func", thing.func, 1
+        yield f"{name}.args", thing.args, 1
+        yield f"{name}.keywords", thing.keywords, 1
+    elif isinstance(thing, FunctionType):
+        yield from _of_function(thing)
+    elif _is_open(thing):
+        yield from _of_object(name, thing)
+
+
+def _of_object(name: str, thing: Any) -> Iterator[tuple[str, Any, int]]:
+    module = is_module(thing)
+    library = _is_installed(getattr(sys.modules.get(type(thing).__module__), "__file__", "") or "")
+    for key, part in attributes(thing).items():
+        if module and key == "_modules":  # however deep a model is, it counts as one thing
+            yield from ((f"{name}.{child}", inner, 0) for child, inner in part.items())
+        elif module and (key in _OF_EVERY_MODULE or "_hooks" in key):
+            continue
+        elif not library:
+            yield f"{name}.{key}", part, 1
+        elif isinstance(part, dict | list | tuple | deque):  # its own book-keeping, but for things
+            inner_things = _inside(f"{name}.{key}", part)
+            yield from (each for each in inner_things if not isinstance(each[1], _ATOMS))
+        elif not isinstance(part, _ATOMS):
+            yield f"{name}.{key}", part, 1
+
+
+def _of_function(function: FunctionType) -> Iterator[tuple[str, Any, int]]:
+    """The variables that a function of the user's takes from around it."""
+    code = function.__code__
+    ours = _is_ours(function.__module__ or "") and not _is_typed_in(code)
+    if ours or _is_installed(code.co_filename):
+        return
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            yield name, cell.cell_contents, 1
+        except ValueError:  # a variable that has no value yet
+            continue
+    for name in code.co_names:
+        if name in function.__globals__:
+            yield name, function.__globals__[name], 1
+
+
+def _is_open(thing: Any) -> bool:
+    """Whether to look inside: not into optimisers (their parameters are many), locks, files."""
+    root = type(thing).__module__.partition(".")[0]
+    if root in sys.stdlib_module_names and root not in _OPEN_LIBRARY:
+        return False
+    return "param_groups" not in attributes(thing)
+
+
+def _is_installed(filename: str) -> bool:
+    return any(folder in filename for folder in _INSTALLED)
+
+
+def _is_ours_running(frame: FrameType) -> bool:
+    ours = _is_ours(frame.f_globals.get("__name__", ""), toys=True)
+    return ours and not _is_typed_in(frame.f_code)
+
+
+def _is_typed_in(code: CodeType) -> bool:
+    """Whether code was typed in, as an example of ours may be, which has the name of its module."""
+    return code.co_filename.startswith("<")
+
+
+def _is_of_ours(kind: type) -> bool:
+    module = sys.modules.get(kind.__module__)
+    return _is_ours(kind.__module__) and getattr(module, kind.__name__, None) is kind
+
+
+def _is_ours(module: str, *, toys: bool = False) -> bool:
+    """Whether code belongs to dynhp; the toys, counters and averages it makes are their user's."""
+    root, dot, rest = module.partition(".")
+    if root == "dynhp" or (dot and root.startswith("dynhp_")):
+        return toys or not rest.startswith(("testing", "loops.counter", "averaging"))
+    return False

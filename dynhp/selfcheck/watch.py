@@ -1,0 +1,152 @@
+"""What a round's tries did to things outside the state: what was not put back, what may be so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from dynhp.selfcheck.moment import Moment, Things, ids_inside
+from dynhp.selfcheck.reach import in_reach, trainer_names
+from dynhp.selfcheck.reading import read_state
+
+__all__ = ["Watch", "trainer_watch"]
+
+_MOST_SUSPECTS = 6
+_GENERAL = (
+    "generators of a library that dynhp does not know (jax, cupy, inside a booster), files read or "
+    "written on the way, the time, threads"
+)
+
+
+class Watch:
+    """Looks at what is in reach at four moments of a checked round, and says what came of it.
+
+    It is made when the round begins; then ``first_try_ended()``, ``back_at_origin()`` after the
+    other tries, and the first try is carried out once more. After that ``left_behind()`` is proof,
+    ``suspects()`` helps where the repeat differed and ``hints()`` where it did not.
+
+    A thing is accused only where it was different when the repeat began than when the first try
+    began, *and* different when they ended: what a try makes anew by itself (a copy for measuring,
+    a meter that is reset) ends the same both times, and nobody needs to put it back.
+
+    Args:
+        reach: gives all that is in reach now, by name.
+        inside: the things that are in the state.
+        read: gives a function that reads a thing's own state, or None where it has none.
+
+    >>> import random
+    >>> rng = random.Random(0)
+    >>> watch = Watch(lambda: {"rng": rng}, [], lambda thing: getattr(thing, "getstate", None))
+    >>> _ = rng.random(); watch.first_try_ended()
+    >>> _ = rng.random(); watch.back_at_origin()
+    >>> _ = rng.random(); watch.left_behind()
+    ['rng (Random) changed in the tries and was not put back']
+    """
+
+    def __init__(
+        self,
+        reach: Callable[[], Mapping[str, Any]],
+        inside: Sequence[Any],
+        read: Callable[[Any], Callable[[], Any] | None],
+    ) -> None:
+        self._reach = reach
+        self._things = Things(read, ids_inside(inside))
+        self._start = self._first = self._origin = self._look()
+        self._end: Moment | None = None
+
+    def first_try_ended(self) -> None:
+        """The first try has ended, and nothing has been put back yet."""
+        self._first = self._look()
+
+    def back_at_origin(self) -> None:
+        """All tries have ended, and the trainer is where it was when the round began."""
+        self._origin = self._look()
+
+    def left_behind(self) -> list[str]:
+        """What has a state of its own that the tries changed and nobody put back."""
+        return [f"{self._things.named(key)} {how}" for key, how in self._accused().items()]
+
+    def suspects(self) -> list[str]:
+        """What may be the cause of a repeat that differed, the likeliest first."""
+        end = self._now()
+        likely = [
+            *self.left_behind(),
+            *self._counters(end),
+            *end.suspicious(self._first),
+            *(self._grew(end, name) for name in self._grown(end)),
+            *self._arrays(end),
+            *self._unlisted(end),
+        ]
+        return [*likely[:_MOST_SUSPECTS], _GENERAL]
+
+    def hints(self) -> list[str]:
+        """What else the tries changed, though the repeat was equal."""
+        end = self._now()
+        lists = [name for name in self._grown(end) if name in end.lists]
+        guard = "; what belongs to the main line alone stands under `if epoch.main:`"
+        return [*self._counters(end), *(f"{self._grew(end, name)}{guard}" for name in lists)]
+
+    def _look(self) -> Moment:
+        return Moment(self._reach(), self._things)
+
+    def _now(self) -> Moment:
+        """How it is after the repeat, looked at once."""
+        if self._end is None:
+            self._end = self._look()
+        return self._end
+
+    def _accused(self) -> dict[int, str]:
+        end, accused = self._now(), {}
+        for key in self._first.states:
+            kept = key in end.present  # what was replaced on the way decides nothing any more
+            if kept and end.differs(self._first, key):
+                if key not in self._start.states:
+                    accused[key] = "was made in the first try and is not in the state"
+                elif self._origin.differs(self._start, key):
+                    accused[key] = "changed in the tries and was not put back"
+        return accused
+
+    def _counters(self, end: Moment) -> Iterator[str]:
+        """Whole numbers that went on by the same amount in the first try and in its repeat."""
+        for name, value in end.counts.items():
+            before = [each.counts.get(name) for each in (self._start, self._first, self._origin)]
+            start, first, origin = before
+            if start is None or first is None or origin is None or origin == start:
+                continue
+            if value - origin == first - start != 0:
+                yield (
+                    f"{name}: {first} after the first try and {value} after its repeat; where it "
+                    "decides something make it a Counter and list it in the state"
+                )
+
+    def _grown(self, end: Moment) -> list[str]:
+        start, first = self._start.lengths, self._first.lengths
+        return [
+            name
+            for name, length in end.lengths.items()
+            if start.get(name, length) < first.get(name, 0) < length
+        ]
+
+    def _grew(self, end: Moment, name: str) -> str:
+        return (
+            f"{name} grew in the tries: {self._first.lengths[name]} items after the first try and "
+            f"{end.lengths[name]} after its repeat"
+        )
+
+    def _arrays(self, end: Moment) -> Iterator[str]:
+        start, first, origin = (each.arrays for each in (self._start, self._first, self._origin))
+        for name, bits in end.arrays.items():
+            watched = name in start and name in first and name in origin
+            if watched and origin[name].difference(start[name]) and bits.difference(first[name]):
+                yield f"{name}: an array that changed in the tries and was not put back"
+
+    def _unlisted(self, end: Moment) -> Iterator[str]:
+        accused = self._accused()
+        for key in self._first.states:
+            if key not in accused and end.differs(self._first, key):
+                yield f"{self._things.named(key)} is not in the state"
+
+
+def trainer_watch(trainer: Any) -> Watch:
+    """A watch over what a trainer's own attributes and functions lead to."""
+    return Watch(lambda: in_reach(trainer_names(trainer)), [trainer], read_state)

@@ -1,0 +1,176 @@
+"""A space by optimisers: their settings bind themselves, under a scheduler as a scale."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from torch.optim import Optimizer
+
+from dynhp.errors import Hint, SettingsError
+from dynhp.loops import Binding
+from dynhp.records import Value
+from dynhp_torch.bindings import groups_of, optimizer_param, setting_of
+from dynhp_torch.scale import ScheduleScale, schedule_scale
+
+__all__ = ["ScheduledRate", "bound_space", "setting_binding"]
+
+
+class ScheduledRate:
+    """A learning rate that a scheduler drives, given as a rate and put in force as a scale.
+
+    The value ``base`` leaves the schedule as it is; another one multiplies all of it.
+
+    >>> import torch
+    >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+    >>> scale = schedule_scale(optimizer)
+    >>> rate = ScheduledRate(scale, 0.1); rate.set(0.3); rate.get(), round(scale.get(), 3)
+    (0.3, 3.0)
+    """
+
+    kind: ClassVar[str] = "learning_rate"
+
+    def __init__(self, scale: ScheduleScale, base: float) -> None:
+        self.optimizer = scale.optimizer
+        self._scale = scale
+        self._base = base
+        self._value: Any = base
+
+    def set(self, value: Value) -> None:
+        """Scale the schedule so that this is its rate."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise SettingsError(f"lr: a learning rate must be a number, got {value!r}")
+        self._scale.set(value / self._base)
+        self._value = value
+
+    def get(self) -> Value:
+        """The rate, or an error where the optimiser no longer uses its scale."""
+        self._scale.get()
+        return self._value  # type: ignore[no-any-return]
+
+
+def bound_space(
+    space: Any, lr: Any, state: Any, bind: Mapping[str, Binding] | None
+) -> tuple[Any, Mapping[str, Binding] | None]:
+    """The space by names, and the bindings of the settings that stand below an optimiser.
+
+    Args:
+        space: names and axes; below an optimiser, the names of its settings and their axes.
+        lr: the axis of the learning rate of the one optimiser in the state.
+        state: what the state lists; a scheduler in it makes a learning rate a scale.
+        bind: the bindings that were given by hand.
+
+    >>> import torch
+    >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+    >>> bound_space({optimizer: {"weight_decay": [0.0, 0.1]}}, [0.1, 0.3], [optimizer], None)[0]
+    {'weight_decay': [0.0, 0.1], 'lr': [0.1, 0.3]}
+    """
+    if space is None and lr is None:
+        raise SettingsError(
+            "what is adapted must be said: lr=[0.01, 0.1], space={optimizer: {'lr': [...]}} or "
+            "space={'name': [...]}"
+        )
+    settings = _below_optimizers(space)
+    if lr is not None:
+        settings.append((_only_optimizer(state), {"lr": lr}))
+    if not settings:
+        return space, bind
+    names = {key: axis for key, axis in (space or {}).items() if not isinstance(key, Optimizer)}
+    bound = dict(bind or {})
+    for optimizer, axes in settings:
+        for name, axis in axes.items():
+            if name in names or name in bound:
+                raise SettingsError(
+                    f"space: two hyperparameters are called {name!r}; give them names of their own "
+                    f"in space={{...}} and bind={{'name': optimizer_param(optimizer, {name!r})}}"
+                )
+            names[name] = axis
+            bound[name] = setting_binding(optimizer, name, state)
+    return names, bound
+
+
+def setting_binding(optimizer: Optimizer, name: str, state: Any) -> Binding:
+    """Bind to a setting of an optimiser; a rate that a scheduler of the state drives is scaled.
+
+    >>> import torch
+    >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+    >>> setting_binding(optimizer, "momentum", [optimizer]).get()
+    0
+    """
+    bound = optimizer_param(optimizer, name)
+    if name != "lr":
+        return bound
+    scheduler = _scheduler_of(optimizer, state)
+    if scheduler is None:
+        if getattr(optimizer.step, "_wrapped_by_lr_sched", False):
+            raise SettingsError(
+                f"state: a scheduler was made for {type(optimizer).__name__}, but none is in the "
+                "state, so its schedule would go on from try to try; list it too"
+            )
+        return bound
+    base, word = _base_rate(optimizer, scheduler)
+    warnings.warn(
+        f"lr: {type(scheduler).__name__} drives the learning rate, so values are tried as factors "
+        f"on its whole schedule; a value is its {word} rate, and {base!r} leaves it as it is",
+        Hint,
+        stacklevel=4,
+    )
+    return ScheduledRate(schedule_scale(optimizer), base)
+
+
+def _below_optimizers(space: Any) -> list[tuple[Optimizer, Mapping[str, Any]]]:
+    if not isinstance(space, Mapping):
+        return []
+    settings = [(key, axes) for key, axes in space.items() if isinstance(key, Optimizer)]
+    for optimizer, axes in settings:
+        if not isinstance(axes, Mapping) or not axes:
+            raise SettingsError(
+                f"space: below {type(optimizer).__name__} stand its settings and their values, as "
+                f"in {{optimizer: {{'lr': [0.01, 0.1]}}}}, got {str(axes)[:80]}"
+            )
+    return settings
+
+
+def _only_optimizer(state: Any) -> Optimizer:
+    optimizers = [thing for thing in _listed(state) if isinstance(thing, Optimizer)]
+    if len(optimizers) != 1:
+        raise SettingsError(
+            f"lr= needs one optimiser in the state, got {len(optimizers)}; say which with "
+            "space={optimizer: {'lr': [...]}}"
+        )
+    return optimizers[0]
+
+
+def _scheduler_of(optimizer: Optimizer, state: Any) -> Any:
+    """What in the state has this optimiser and steps: torch's schedulers, or others like them."""
+    for thing in _listed(state):
+        drives = getattr(thing, "optimizer", None) is optimizer
+        if drives and callable(getattr(thing, "step", None)):
+            return thing
+    return None
+
+
+def _base_rate(optimizer: Optimizer, scheduler: Any) -> tuple[float, str]:
+    """The rate that stands for the schedule as it is: its peak where it has one, or its start."""
+    groups = [group for _, group in groups_of(optimizer, None)]
+    peaks = getattr(scheduler, "max_lrs", None)
+    if peaks is not None:
+        rates, word = list(peaks), "peak"
+    elif "max_lr" in groups[0]:
+        rates, word = [setting_of(group, "max_lr") for group in groups], "peak"
+    else:
+        key = "initial_lr" if "initial_lr" in groups[0] else "lr"
+        rates, word = [setting_of(group, key) for group in groups], "initial"
+    base = rates[0]
+    if any(rate != base for rate in rates) or not base:
+        raise SettingsError(
+            f"lr: the groups of {type(optimizer).__name__} have the {word} rates "
+            f"{', '.join(map(str, rates))}, so no rate stands for all; adapt a factor on them with "
+            "space={'scale': [...]} and bind={'scale': schedule_scale(optimizer)}"
+        )
+    return float(base), word
+
+
+def _listed(state: Any) -> Sequence[Any]:
+    return state if isinstance(state, Sequence) else ()

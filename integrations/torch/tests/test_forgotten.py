@@ -1,0 +1,216 @@
+"""What is forgotten in a torch loop's state ends the run in its first round, by its name."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import mse_loss
+from torch.utils.data import DataLoader, TensorDataset
+
+from dynhp import lowest
+from dynhp.errors import NotRepeatable
+from dynhp_torch import adapt
+
+INPUTS = torch.linspace(-1, 1, 64).reshape(32, 2)
+TARGETS = INPUTS.sum(1, keepdim=True).sin()
+SETTINGS: dict[str, Any] = {"adapt_every": 3, "try_for": 2, "criterion": lowest("loss")}
+SPACE = {"rate": [0.01, 0.1, 0.3]}
+
+
+def small_model() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Dropout(0.2), nn.Linear(8, 1))
+
+
+def step(model: nn.Module, optimizer: Any, rate: float, inputs: Any = INPUTS) -> Any:
+    """One step with a rate that is set by hand, as a value that is bound to nothing."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.zero_grad()
+    loss = mse_loss(model(inputs), TARGETS[: len(inputs)])
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
+    return loss
+
+
+def measure(model: nn.Module) -> float:
+    with torch.no_grad():
+        return mse_loss(model(INPUTS), TARGETS).item()
+
+
+def without_the_optimiser() -> None:
+    model = small_model()
+    optimizer = torch.optim.Adam(model.parameters())
+    for epoch in adapt(9, state=[model], space=SPACE, **SETTINGS):
+        step(model, optimizer, epoch["rate"])
+        epoch.report(loss=measure(model))
+
+
+def without_the_scheduler() -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=100)  # nothing to see for long
+    for epoch in adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS):
+        loss = epoch["rate"] * mse_loss(model(INPUTS), TARGETS)
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        scheduler.step()
+        epoch.report(loss=measure(model))
+
+
+def without_the_loader() -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    data = TensorDataset(INPUTS, TARGETS)
+    loader = DataLoader(data, batch_size=8, shuffle=True, generator=torch.Generator())
+    for epoch in adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS):
+        for inputs, _ in loader:
+            step(model, optimizer, epoch["rate"], inputs)
+        epoch.report(loss=measure(model))
+
+
+def without_a_generator(generator: Any, draw: Callable[[], float]) -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    for epoch in adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS):
+        step(model, optimizer, epoch["rate"], INPUTS + draw())
+        epoch.report(loss=measure(model))
+
+
+def without_numpys_generator() -> None:
+    rng = np.random.default_rng(0)
+    without_a_generator(rng, rng.normal)
+
+
+def without_pythons_generator() -> None:
+    rng = random.Random(0)
+    without_a_generator(rng, rng.random)
+
+
+def without_the_averaged_copy() -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    ema = copy.deepcopy(model)
+    for epoch in adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS):
+        step(model, optimizer, epoch["rate"])
+        for mean, own in zip(ema.parameters(), model.parameters(), strict=True):
+            mean.data.lerp_(own.data, 0.1)  # as many loops do it, unseen by torch
+        epoch.report(loss=measure(model))
+
+
+def without_the_counter() -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    steps = 0
+    for epoch in adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS):
+        steps += 1
+        step(model, optimizer, epoch["rate"] * min(1.0, steps / 100))  # a warm-up
+        epoch.report(loss=measure(model))
+
+
+def without_the_scaler() -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    scaler = torch.amp.GradScaler("cpu", growth_interval=2)
+    for epoch in adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS):
+        optimizer.zero_grad()
+        loss = epoch["rate"] * mse_loss(model(INPUTS), TARGETS)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        epoch.report(loss=measure(model))
+
+
+def without_the_iterator() -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    batches = iter(DataLoader(TensorDataset(INPUTS, TARGETS), batch_size=1, shuffle=True))
+    for epoch in adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS):
+        inputs, _ = next(batches)
+        step(model, optimizer, epoch["rate"], inputs)
+        epoch.report(loss=measure(model))
+
+
+class Warming(nn.Module):
+    """A module that counts its own steps in a plain attribute, and uses the count."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.step_count = small_model(), 0
+
+    def forward(self, inputs: Any) -> Any:
+        if self.training and torch.is_grad_enabled():
+            self.step_count += 1
+        return self.inner(inputs) * min(1.0, self.step_count / 50)
+
+
+def without_the_attribute() -> None:
+    model = Warming()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    for epoch in adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS):
+        step(model, optimizer, epoch["rate"])
+        epoch.report(loss=measure(model))
+
+
+class DriftingEnvironment:
+    """An environment: it goes on from where it is."""
+
+    def __init__(self) -> None:
+        self.place = 0.0
+
+    def reset(self) -> float:
+        self.place = 0.0
+        return self.place
+
+    def step(self, action: float) -> float:
+        self.place = 0.9 * self.place + action
+        return self.place
+
+
+def without_the_environment() -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    env = DriftingEnvironment()
+    for epoch in adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS):
+        step(model, optimizer, epoch["rate"], INPUTS + env.step(0.1))
+        epoch.report(loss=measure(model))
+
+
+def without_the_optimiser_made_later() -> None:
+    model = small_model()
+    optimizer: Any = None
+    for epoch in adapt(9, state=[model], space=SPACE, **SETTINGS):
+        if optimizer is None:
+            optimizer = torch.optim.Adam(model.parameters())
+        step(model, optimizer, epoch["rate"])
+        epoch.report(loss=measure(model))
+
+
+FORGOTTEN = {
+    without_the_optimiser: r"optimizer \(Adam\) changed",
+    without_the_scheduler: r"scheduler \(StepLR\) changed in the tries and was not put back",
+    without_the_loader: r"loader.generator \(Generator\) changed",
+    without_numpys_generator: r"generator \(Generator\) changed",
+    without_pythons_generator: r"generator \(Random\) changed",
+    without_the_averaged_copy: r"ema \(Sequential\) changed",
+    without_the_counter: r"steps: 2 after the first try and 8 after its repeat.*Counter",
+    without_the_scaler: r"scaler \(GradScaler\) changed",
+    without_the_iterator: r"batches \(_SingleProcessDataLoaderIter\): an iterator kept",
+    without_the_attribute: r"model.step_count: 2 after the first try and 8 after its repeat",
+    without_the_environment: r"env \(DriftingEnvironment\): an environment that is not in the state",
+    without_the_optimiser_made_later: r"optimizer \(Adam\) was made in the first try",
+}
+
+
+@pytest.mark.parametrize("loop", FORGOTTEN, ids=lambda loop: loop.__name__)
+def test_what_is_forgotten_is_named_in_the_first_round(loop: Callable[[], None]) -> None:
+    with pytest.raises(NotRepeatable, match=FORGOTTEN[loop]):
+        loop()
