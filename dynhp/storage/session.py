@@ -27,8 +27,6 @@ OnError: TypeAlias = Literal["stop", "warn"]
 WhetherToResume: TypeAlias = Literal["allow", "must", "never"]
 """Go on with the run in the folder if there is one, only if there is one, or only if not."""
 
-CONTENT = {"adapter", "history", "trainer", "outputs"}
-
 # The names are on disk: never change them.
 register_dataclass(TryRequest, name="dynhp.asked")
 register_dataclass(FinishedTry, name="dynhp.done")
@@ -120,12 +118,8 @@ class Session:
         except OSError as failure:
             if self._on_error == "stop":
                 raise
-            warnings.warn(
-                f"{type(output).__name__} could not write its output: {failure}. The checkpoint "
-                "is saved without the place in it",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            message = f"a checkpoint is saved without the output of {output!r}: {failure}"
+            warnings.warn(message[:500], RuntimeWarning, stacklevel=2)
             return None
 
     def go_on(self, whether: WhetherToResume) -> None:
@@ -242,15 +236,8 @@ class Session:
 
     def _check(self, content: Any) -> None:
         """Refuse what is no checkpoint, or one whose history is not as it was written."""
-        if not _is_content(content):
-            raise DamagedFile("it is a state, but not a checkpoint")
-        self._history.read(content["history"])
-
-
-def _is_content(content: Any) -> bool:
-    return (
-        isinstance(content, dict)
-        and set(content) == CONTENT
-        and isinstance(content["adapter"], dict)
-        and isinstance(content["outputs"], list)
-    )
+        match content:
+            case {"adapter": dict(), "history": history, "trainer": _, "outputs": list()}:
+                self._history.read(history)
+            case _:
+                raise DamagedFile("it is a state, but not a checkpoint")
