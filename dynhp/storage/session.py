@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import CheckpointError, CodecError, DamagedFile, SettingsError
-from dynhp.records import Event, RoundStarted
+from dynhp.records import Event, History, RoundStarted
 from dynhp.storage.codecs import register_dataclass
 from dynhp.storage.codecs.json_text import strict_json
 from dynhp.storage.folder import CheckpointFolder, SavedRun
@@ -91,18 +91,18 @@ class Session:
 
     def save(self) -> None:
         """Write a checkpoint, unless it would be the one that was written last."""
-        now = (len(self._adapter.history), self._adapter.epochs)
+        history = self._adapter.history
+        now = (len(history), self._adapter.epochs)
         if now == self._saved:
             return
         self._base = ""  # tries that build on an older one would pile up until one is written
         with self._faults(f"the checkpoint after round {now[0]}"):
-            self._base = self._folder.save(now[0], self._content())
+            self._base = self._folder.save(now[0], self._content(history))
             self._saved = now
             self._folder.tidy(now[0], keep=self._keep)
             self._history.tidy(keep=self._keep)
 
-    def _content(self) -> dict[str, Any]:
-        history = self._adapter.history
+    def _content(self, history: History) -> dict[str, Any]:
         state = self._adapter.state_dict(since=len(history))  # the rounds are in their own file
         del state["history"]
         return {
