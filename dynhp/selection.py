@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -148,10 +149,12 @@ class BestByMargin:
 
         def rank(tries: Sequence[Try]) -> Sequence[int]:
             order = by_score(tries)
-            held = [place for place in order if tries[place].candidate == current]
-            if not held or tries[order[0]].rank_key - tries[held[0]].rank_key > margin:
+            # Of a placebo's copies only the first is the value in force: so it is our control.
+            copies = (place for place, try_ in enumerate(tries) if try_.candidate == current)
+            held = next(copies, None)
+            if held not in order or tries[order[0]].rank_key - tries[held].rank_key > margin:
                 return order
-            return [held[0], *(place for place in order if place != held[0])]
+            return [held, *(place for place in order if place != held)]
 
         return rank
 
@@ -185,6 +188,38 @@ def reason(tries: Sequence[Try], chosen: int, current: Candidate) -> str:
     return f"scored {winner.rank_key - held[0].rank_key:.3g} above the value in force"
 
 
+def comparable_scores(round_: Round) -> list[tuple[Candidate, float]]:
+    """The candidates of a round with their scores after equally many epochs, where finite.
+
+    In a race the tries end at different lengths, and a record has only the score at the end. Where
+    that is a metric of the last epoch (``highest``, ``lowest``), all are compared after the epochs
+    that most of them have trained; by another criterion, only tries of the same length are.
+    """
+    able = [try_ for try_ in round_.tries if try_.error is None]
+    lengths = Counter(try_.epochs for try_ in able)
+    if len(lengths) < 2:
+        scores = [(try_.candidate, try_.score) for try_ in able]
+    elif metric := _judged_by(able):
+        name, sign = metric
+        trained = [len(try_.series) for try_ in round_.tries]
+        epochs = max(lengths, key=lambda length: sum(each >= length for each in trained))
+        longer = [try_ for try_ in round_.tries if len(try_.series) >= epochs]
+        scores = [(try_.candidate, sign * try_.series[epochs - 1][name]) for try_ in longer]
+    else:
+        [(epochs, _)] = lengths.most_common(1)
+        scores = [(try_.candidate, try_.score) for try_ in able if try_.epochs == epochs]
+    return [(candidate, score) for candidate, score in scores if math.isfinite(score)]
+
+
+def _judged_by(tries: Sequence[Try]) -> tuple[str, int] | None:
+    """The metric whose last value is the score of all these tries, and its sign."""
+    for name in tries[0].series[-1] if tries[0].series else ():
+        for sign in (1, -1):
+            if all(sign * try_.series[-1].get(name, math.nan) == try_.score for try_ in tries):
+                return name, sign
+    return None
+
+
 def paired_noise(history: Sequence[Round]) -> float:
     """The standard deviation of one paired difference between a candidate and the value in force.
 
@@ -192,16 +227,24 @@ def paired_noise(history: Sequence[Round]) -> float:
     less noise than either. How much is left shows in how the difference of one candidate jumps
     from one round to the next; slow changes of what is best cancel in these jumps.
     """
-    last: dict[tuple[Candidate, Candidate], float] = {}
+    last: dict[tuple[Candidate, int, Candidate], float] = {}
     squares: list[float] = []
     for round_ in history:
-        scores = {try_.candidate: try_.rank_key for try_ in round_.tries}
-        base = scores.pop(round_.previous, -math.inf)
-        for candidate, score in scores.items():
-            gain = score - base
-            if math.isfinite(gain):
-                pair = (candidate, round_.previous)
-                if pair in last:
-                    squares.append((gain - last[pair]) ** 2 / 2)
-                last[pair] = gain
+        scores = _numbered(comparable_scores(round_))
+        base = scores.pop((round_.previous, 0), math.nan)
+        for (candidate, copy), score in scores.items() if math.isfinite(base) else ():
+            key, gain = (candidate, copy, round_.previous), score - base
+            if key in last:
+                squares.append((gain - last[key]) ** 2 / 2)
+            last[key] = gain
     return math.sqrt(sum(squares) / len(squares)) if squares else 0.0
+
+
+def _numbered(scores: list[tuple[Candidate, float]]) -> dict[tuple[Candidate, int], float]:
+    """Scores by candidate and, for the copies of a placebo, by the number of the copy."""
+    copies: Counter[Candidate] = Counter()
+    numbered: dict[tuple[Candidate, int], float] = {}
+    for candidate, score in scores:
+        numbered[candidate, copies[candidate]] = score
+        copies[candidate] += 1
+    return numbered

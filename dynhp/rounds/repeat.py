@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -71,6 +71,7 @@ class SelfCheck:
     common: bool  # whether all tries meet the same random numbers
     part_names: Sequence[str]  # of a state that is a sequence of parts
     watch: Watcher
+    agree: Callable[[Any], Sequence[Any]] | None  # gathers what each of several ranks says
     gives_hints: bool  # to the author of a loop; a trainer may count what it likes
     reference: Reference | None = None
     alike: bool | None = None  # None: no two values to compare yet
@@ -104,36 +105,44 @@ class SelfCheck:
 
     def require_used(self, tried: int) -> None:
         """Refuse a round in which all tries came to exactly the same with different values."""
-        if not self.alike or self.reference is None:
-            return
-        names = ", ".join(self.reference.job.candidate)
-        raise ValueNotUsed(
-            f"all {tried} tries of round {self.round} came to exactly the same, in metrics and "
-            f"state, although their values of {names} differ. Either nothing reads the value (bind "
-            "it, or read it where it is used in training), or a try is too short for it to matter "
-            "(a rate that a warm-up multiplies by 0, a value used only every few epochs): use a "
-            "larger try_for"
-        )
+        message = None
+        if self.alike and self.reference is not None:
+            message = (
+                f"all {tried} tries of round {self.round} came to exactly the same, in metrics and "
+                f"state, although their values of {', '.join(self.reference.job.candidate)} "
+                "differ. Either nothing reads the value (bind it, or read it where it is used in "
+                "training), or a try is too short for it to matter (a rate that a warm-up "
+                "multiplies by 0, a value used only every few epochs): use a larger try_for"
+            )
+        if message := self._of_all_ranks(message):
+            raise ValueNotUsed(message)
 
     def compare(self, outcome: Outcome) -> None:
         """Compare the repeat with the first time."""
-        reference = self.reference
-        assert reference is not None
+        assert self.reference is not None
         self.epochs = outcome.epochs
         metrics = outcome.error or self._difference(outcome, self.tolerance)
-        state = reference.state.differences(self._fingerprint(outcome.keep()))
+        state = self.reference.state.differences(self._fingerprint(outcome.keep()))
+        message = None
         if metrics is not None or state:
-            raise NotRepeatable(self._message(reference, metrics, state))
-        if left := self.watch.left_behind():
-            raise NotRepeatable(
+            message = self._message(self.reference, metrics, state)
+        elif left := self.watch.left_behind():
+            message = (
                 f"the tries of round {self.round} changed something that training can reach but "
                 f"that is not in the state: {_listed(left)}. The state was put back, this was not, "
                 f"so each try began from where the last one had left it. {_WAYS_OUT}"
             )
+        if message := self._of_all_ranks(message):
+            raise NotRepeatable(message)
         if self.gives_hints and (hints := self.watch.hints()):
             warnings.warn(
                 f"tries change things outside the state: {_listed(hints)}", Hint, stacklevel=2
             )
+
+    def _of_all_ranks(self, message: str | None) -> str | None:
+        """What is wrong on any rank: where one stopped alone, the others would wait for ever."""
+        said = [message] if self.agree is None else self.agree(message)
+        return next((each for each in said if each is not None), None)
 
     def _difference(self, outcome: Outcome, tolerance: float) -> str | None:
         assert self.reference is not None
@@ -194,6 +203,7 @@ def self_check(adapter: AdapterView, round_: int) -> SelfCheck:
         common=adapter.randomness == "common",
         part_names=getattr(trainer, "part_names", ()),
         watch=trainer.watch() if watches else trainer_watch(trainer),
+        agree=getattr(trainer, "agree", None),
         gives_hints=watches,
     )
 

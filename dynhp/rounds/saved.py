@@ -21,24 +21,24 @@ from dynhp.trainer import ReadsBack
 __all__ = ["SavedState", "parse_state", "state_of"]
 
 STATE_VERSION = 1
-_BEFORE = {"dry_run": "False"}  # settings that states of earlier versions do not have
+_SELDOM = {"dry_run": "False"}  # settings that are written only where they are another
 
 
 def state_of(adapter: AdapterView, rng: np.random.Generator, *, since: int = 0) -> dict[str, Any]:
     """All that decides the adapter's own future, as plain data; rounds from ``since`` on."""
+    history = adapter.history
     return {
         "version": STATE_VERSION,
-        "settings": settings_of(adapter),
+        "settings": settings_of(adapter, history),
         "epochs": adapter.epochs,
         "current": dict(adapter.current),
         "generator": rng.bit_generator.state,
-        "history": history_to_plain(History(adapter.history[since:])),
+        "history": history_to_plain(History(history[since:])),
     }
 
 
-def settings_of(adapter: AdapterView) -> dict[str, str]:
+def settings_of(adapter: AdapterView, history: History) -> dict[str, str]:
     """The settings that decide the answer, as text to compare; the executor is not among them."""
-    history = adapter.history
     parts: dict[str, Any] = {
         "space": adapter.space,
         "criterion": adapter.criterion,
@@ -49,9 +49,10 @@ def settings_of(adapter: AdapterView) -> dict[str, str]:
         "keep": adapter.keep,
         "randomness": adapter.randomness,
         "seed": adapter.seed,
-        "dry_run": adapter.dry_run,
         "initial": dict(history[0].previous if history else adapter.current),
     }
+    if adapter.dry_run:
+        parts["dry_run"] = True
     return {name: _text(part) for name, part in parts.items()}
 
 
@@ -71,13 +72,13 @@ def _public(part: object) -> dict[str, Any]:
     return {name: value for name, value in items if name[0] != "_" and isinstance(value, plain)}
 
 
-def _require_same(settings: Mapping[str, str], saved: Any) -> None:
+def _require_same(settings: dict[str, str], saved: Any) -> None:
     """Refuse a saved state that was made with other settings, and show the difference."""
     saved = saved if isinstance(saved, Mapping) else {}
     differences = [
         f"{name}: saved {before}, here {value}"
-        for name, value in settings.items()
-        if not same_settings(value, before := saved.get(name, _BEFORE.get(name)))
+        for name, value in (_SELDOM | settings).items()
+        if not same_settings(value, before := saved.get(name, _SELDOM.get(name)))
     ]
     if differences:
         raise SettingsError(
@@ -106,7 +107,7 @@ def parse_state(adapter: AdapterView, state: Mapping[str, Any]) -> SavedState:
         raise SettingsError(
             f"not a state of version {STATE_VERSION} of this adapter, got {str(state)[:80]!r}"
         )
-    settings = settings_of(adapter)
+    settings = settings_of(adapter, adapter.history)
     if _is_restored(adapter, state.get("current")):
         del settings["initial"]
     _require_same(settings, state.get("settings"))

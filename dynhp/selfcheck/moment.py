@@ -80,7 +80,10 @@ class Moment:
         self._met: set[int] = set()
         self._room = _LARGEST_LOOK
         for name, thing in reached.items():
-            self._note(name, thing, things)
+            try:
+                self._note(name, thing, things)
+            except Exception:  # looking at it fails, so nothing is said about it
+                continue
         self.states = things.states()
         self.present = {key for key in self.states if key in self._met}
 

@@ -86,19 +86,28 @@ def in_reach(names: Mapping[str, Any]) -> dict[str, Any]:
     while ahead and len(reached) < _MOST_THINGS:
         name, thing, depth = ahead.popleft()
         if isinstance(thing, _ATOMS):
-            reached.setdefault(name, thing)
+            if reached.get(name) is not thing:  # else the same variable, seen by a function too
+                reached[_free(name, reached)] = thing
         elif not isinstance(thing, _CLOSED) and id(thing) not in seen:
             seen[id(thing)] = thing
             if not isinstance(thing, FunctionType | MethodType | functools.partial):
                 if _is_of_ours(type(thing)):
                     continue
-                reached.setdefault(name, thing)
+                reached[_free(name, reached)] = thing
             ahead.extend(
                 (inner, part, depth - cost)
                 for inner, part, cost in _inside(name, thing)
                 if depth >= cost
             )
     return reached
+
+
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    """The name itself, or with a number where another variable has the same one."""
+    number, free = 2, name
+    while free in taken:
+        number, free = number + 1, f"{name} #{number}"
+    return free
 
 
 def attributes(thing: Any) -> dict[str, Any]:
@@ -156,11 +165,16 @@ def _of_object(name: str, thing: Any) -> Iterator[tuple[str, Any, int]]:
             continue
         elif not library:
             yield f"{name}.{key}", part, 1
-        elif isinstance(part, dict | list | tuple | deque):  # its own book-keeping, but for things
-            inner_things = _inside(f"{name}.{key}", part)
-            yield from (each for each in inner_things if not isinstance(each[1], _ATOMS))
-        elif not isinstance(part, _ATOMS):
+        elif isinstance(part, dict | list | tuple | deque):
+            parts = _inside(f"{name}.{key}", part)
+            yield from (each for each in parts if not _is_book_keeping(each[1]))
+        elif not _is_book_keeping(part):
             yield f"{name}.{key}", part, 1
+
+
+def _is_book_keeping(part: Any) -> bool:
+    """Numbers, texts and iterators inside an object of a library are its own affair."""
+    return isinstance(part, _ATOMS) or any("__next__" in vars(kind) for kind in type(part).__mro__)
 
 
 def _of_function(function: FunctionType) -> Iterator[tuple[str, Any, int]]:
@@ -181,7 +195,9 @@ def _of_function(function: FunctionType) -> Iterator[tuple[str, Any, int]]:
 
 def _is_open(thing: Any) -> bool:
     """Whether to look inside: not into optimisers (their parameters are many), locks, files."""
-    root = type(thing).__module__.partition(".")[0]
+    root, _, rest = type(thing).__module__.partition(".")
+    if root == "dynhp" and rest == "loops.counter":
+        return False
     if root in sys.stdlib_module_names and root not in _OPEN_LIBRARY:
         return False
     return "param_groups" not in attributes(thing)

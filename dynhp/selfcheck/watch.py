@@ -111,12 +111,15 @@ class Watch:
         for name, value in end.counts.items():
             before = [each.counts.get(name) for each in (self._start, self._first, self._origin)]
             start, first, origin = before
-            if start is None or first is None or origin is None or origin == start:
+            if first is None or origin is None or value in (first, origin):
                 continue
-            if value - origin == first - start != 0:
+            values = f"{name}: {first} after the first try and {value} after its repeat"
+            if start is None and value - origin in (first, first + 1):  # from 1 on, or from 0 on
+                yield f"{values}, so it counts tries too; use epoch.number"
+            elif start not in (None, origin) and value - origin == first - start:
                 yield (
-                    f"{name}: {first} after the first try and {value} after its repeat; where it "
-                    "decides something make it a Counter and list it in the state"
+                    f"{values}; where it decides something make it a Counter and list it in the "
+                    "state"
                 )
 
     def _grown(self, end: Moment) -> list[str]:

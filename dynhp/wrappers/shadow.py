@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from dynhp._checks import require_count, require_criterion
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.criteria import Criterion
 from dynhp.criteria.contract import score
-from dynhp.errors import ContractError, DynhpError, SettingsError
+from dynhp.errors import AllTriesFailed, ContractError, DynhpError, SettingsError
 from dynhp.planning.budget import Cost, spent
 from dynhp.planning.schedule import Segment, follow
-from dynhp.records import History, Progress
+from dynhp.records import Event, History, Progress, Round, Try
+from dynhp.rounds.settings import round_lengths
 from dynhp.trainer import State
 
 __all__ = ["Delivery", "Shadow"]
@@ -85,8 +87,17 @@ class Shadow:
                 "a shadow must start with its adapter, which has trained "
                 f"{self.adapter.epoch} epochs already; make a new adapter"
             )
-        shadow, shadow_score, state, shadow_error = self._unadapted(epochs)
+        shadow, shadow_score, state, shadow_error, shadow_epochs = self._unadapted(epochs)
         adapted_error: str | None = None
+        unfinished = 0
+        events: list[Event] = []  # of the round that is not finished
+        before, self.adapter.callbacks = (
+            self.adapter.callbacks,
+            (
+                *self.adapter.callbacks,
+                lambda event: _note(events, event),
+            ),
+        )
         try:
             self.adapter.run(epochs)
         except (ContractError, SettingsError):
@@ -95,6 +106,9 @@ class Shadow:
             if shadow_error is not None:
                 raise
             adapted_error = f"{type(failure).__name__}: {failure}"
+            unfinished = self._begun(events, failure)
+        finally:
+            self.adapter.callbacks = before
         adapted = self.adapter.history
         adapted_score = math.nan if adapted_error else self._score(adapted)
         better = not math.isfinite(shadow_score) or (
@@ -103,7 +117,7 @@ class Shadow:
         if adapted_error or not better:
             self.adapter.trainer.set_state(state)
         cost = spent(adapted)
-        overhead = cost.total if adapted_error else cost.overhead + epochs
+        overhead = cost.total + unfinished if adapted_error else cost.overhead + shadow_epochs
         return Delivery(
             delivered="adapted" if better and not adapted_error else "shadow",
             adapted=adapted,
@@ -115,20 +129,47 @@ class Shadow:
             cost=Cost(main_line=epochs, overhead=overhead),
         )
 
-    def _unadapted(self, epochs: int) -> tuple[History, float, State, str | None]:
-        """Train the shadow and put the trainer back to the start, whatever happens."""
-        trainer = self.adapter.trainer
-        start = trainer.get_state()
+    def _unadapted(self, epochs: int) -> tuple[History, float, State, str | None, int]:
+        """Train the shadow and put the trainer back to the start, whatever happens.
+
+        It trains a round at a time, so that the epochs of one that fails are known, to the round.
+        """
+        trainer, values = self.adapter.trainer, self.adapter.current
+        start, begun = trainer.get_state(), 0
         try:
-            shadow = follow([Segment(epochs=epochs, values=self.adapter.current)], trainer)
-            return shadow, self._score(shadow), trainer.get_state(), None
+            while begun + self.adapter.adapt_every < epochs:
+                begun += self.adapter.adapt_every
+                trainer.train_k(self.adapter.adapt_every, values)
+            left, begun = epochs - begun, epochs
+            (end,) = follow([Segment(epochs=left, values=values)], trainer)
+            whole = replace(end.winner, epochs=epochs)
+            shadow = History((replace(end, epochs=epochs, tries=(whole,)),))
+            return shadow, self._score(shadow), trainer.get_state(), None, begun
         except DynhpError:
             raise
         except Exception as failure:
-            return History(()), math.nan, start, f"{type(failure).__name__}: {failure}"
+            return History(()), math.nan, start, f"{type(failure).__name__}: {failure}", begun
         finally:
             trainer.set_state(start)
+
+    def _begun(self, events: Sequence[Event], failure: Exception) -> int:
+        """The epochs begun in the round that failed: its tries, and its stretch."""
+        tries = [event for event in events if isinstance(event, Try)]
+        begun = sum(try_.epochs for try_ in tries)
+        if not tries or isinstance(failure, AllTriesFailed):
+            return begun
+        restarted = self.adapter.keep == "value" and self.adapter.randomness == "independent"
+        alpha, beta = round_lengths(self.adapter)
+        return begun + (alpha if restarted else alpha - beta)
 
     def _score(self, history: History) -> float:
         end = Progress(history.epochs, history.epochs)
         return score(self.criterion, [history.rounds[-1].metrics], end)
+
+
+def _note(events: list[Event], event: Event) -> None:
+    """Keep the events of the round that is under way; none after it has ended."""
+    if not isinstance(event, Try):
+        events.clear()
+    if not isinstance(event, Round):
+        events.append(event)

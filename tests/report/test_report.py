@@ -23,7 +23,7 @@ from dynhp import (
     random_search,
     trainer_from,
 )
-from dynhp.report import html_report, luck_of, schedule_picture, summary, write_html
+from dynhp.report import html_report, schedule_picture, summary, write_html
 from dynhp.report.svg import line_chart
 from dynhp.testing import NoisyQuadratic, Quadratic
 
@@ -92,32 +92,6 @@ def test_the_summary_tells_cost_plan_and_failures() -> None:
 
     _, broken = a_run(trainer=TooFast())
     assert "4 tries failed" in summary(broken)
-
-
-def test_luck_is_told_from_noise() -> None:
-    _, steady = a_run()
-    assert "kept" not in str(luck_of(steady))
-    assert luck_of(steady).changes == 1
-    assert str(luck_of([])) == "The value in force was kept in all 0 rounds."
-    _, noisy = a_run(
-        epochs=100,
-        trainer=NoisyQuadratic(noise=2.0),
-        space={"lr": [0.1, 0.11, 0.12]},
-        randomness="independent",
-    )
-    verdict = luck_of(noisy)
-    assert verdict.noise > 0
-    assert 2 * verdict.clear < verdict.changes
-    assert "may be luck" in str(verdict)
-    clear = str(type(verdict)(rounds=5, changes=2, clear=2, noise=0.1))
-    assert "luck" not in clear
-    assert "In 2 of these" in clear
-
-
-def test_luck_counts_nothing_where_the_value_in_force_was_not_tried() -> None:
-    history = random_search(Quadratic(), {"lr": [0.1, 0.2, 0.3]}, epochs=10)
-    assert luck_of(history).clear == 0
-    assert luck_of(history).changes > 0
 
 
 def test_the_page_is_whole_self_contained_and_escaped() -> None:

@@ -97,7 +97,6 @@ def test_a_state_says_all() -> None:
         "keep": "'winner'",
         "randomness": "'common'",
         "seed": "0",
-        "dry_run": "False",
         "initial": "{'x': 1}",
     }
 

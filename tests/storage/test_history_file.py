@@ -50,6 +50,7 @@ class Still:
 
 def still() -> DynamicGridAdapter:
     settings: Any = {"criterion": lowest("loss"), "adapt_every": 2, "try_for": 1}
+    settings["check"] = "off"  # it would say that nobody uses the value
     return DynamicGridAdapter(Still(), {"lr": [1, 2, 3]}, **settings)
 
 

@@ -32,6 +32,8 @@ class MortalTrainer:
         return len(self.asked)
 
     def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+        if not k:  # a value is put in force, and nothing is trained
+            return self.inner.train_k(k, hyperparameters)
         if self.left is not None:
             if self.left == 0:
                 raise Killed

@@ -142,6 +142,7 @@ def made(name: str, callbacks: Sequence[Callable[[Any], None]] = ()) -> DynamicG
         adapt_every=ADAPT_EVERY,
         try_for=TRY_FOR,
         callbacks=callbacks,
+        check="off",  # those runs knew of none
         **{key: value for key, value in settings.items() if key not in not_of_adapters},
     )
 
@@ -160,6 +161,7 @@ class LoopRun:
             criterion=lowest("loss"),
             adapt_every=ADAPT_EVERY,
             try_for=TRY_FOR,
+            check="off",
         )
         self.passes = 0
 

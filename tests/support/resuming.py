@@ -74,7 +74,7 @@ def adapter_of(
         adapt_every=adapt_every,
         try_for=try_for,
         callbacks=callbacks,
-        **settings,
+        **{"check": "off", **settings},
     )
 
 

@@ -286,3 +286,81 @@ def test_a_broken_contract_is_nobodys_bad_luck() -> None:
     )
     with pytest.raises(ValueNotInForce, match=r"lr should be 0\.5 but is 0\.1"):
         Shadow(adapter, criterion=lowest("loss")).run(10)
+
+
+class Counting(Quadratic):
+    """Counts the epochs that were really begun; its tries or its long stretches can fail."""
+
+    begun = 0
+
+    def __init__(self, *, tries_fail_after: int = 1000, long_fail: bool = False) -> None:
+        super().__init__()
+        self.epochs, self.tries_fail_after, self.long_fail = 0, tries_fail_after, long_fail
+
+    def get_state(self) -> Any:
+        return self.x, self.epochs
+
+    def set_state(self, state: Any) -> None:
+        self.x, self.epochs = state
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+        for _ in range(k):
+            self.begun += 1
+            if self.epochs >= self.tries_fail_after and k == 1:
+                raise RuntimeError("tries fail from here")
+            if self.long_fail and k > 20:
+                raise RuntimeError("long stretches fail")
+            super().train_k(1, hyperparameters)
+            self.epochs += 1
+
+
+def cost_of(trainer: Any, **settings: Any) -> Delivery:
+    adapter = DynamicGridAdapter(
+        trainer,
+        {"lr": [0.1, 0.2, 0.3]},
+        criterion=lowest("loss"),
+        **{"adapt_every": 5, "try_for": 2, "initial": {"lr": 0.1}, **settings},
+    )
+    return Shadow(adapter, criterion=lowest("loss")).run(30)
+
+
+@pytest.mark.parametrize(
+    "trainer",
+    [Counting(), Counting(tries_fail_after=10), Counting(long_fail=True)],
+    ids=["both fine", "adapted fails", "long stretches"],
+)
+def test_the_cost_is_what_was_really_begun(trainer: Counting) -> None:
+    delivery = cost_of(trainer)
+    assert delivery.cost.total == trainer.begun
+    assert delivery.cost.main_line == 30
+
+
+def test_a_shadow_that_fails_costs_no_more_than_the_stretch_it_failed_in() -> None:
+    class FailsAtSeven(Counting):
+        def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+            if self.epochs + k > 7 and hyperparameters["lr"] == 0.1:
+                self.begun += k
+                raise RuntimeError("no more with 0.1")
+            super().train_k(k, hyperparameters)
+
+    trainer = FailsAtSeven()
+    delivery = cost_of(trainer)
+    assert delivery.delivered == "adapted"
+    assert delivery.cost.total == trainer.begun
+
+
+@pytest.mark.parametrize(("settings", "stretch"), [({}, 3), ({"keep": "value"}, 5)])
+def test_a_stretch_that_fails_is_paid_for(settings: Any, stretch: int) -> None:
+    class FailsInStretches(NoisyQuadratic):
+        trained = 0
+
+        def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+            self.trained += k
+            if k == stretch and hyperparameters["lr"] != 0.1:
+                raise RuntimeError("cannot train on")
+            super().train_k(k, hyperparameters)
+
+    trainer = FailsInStretches()
+    delivery = cost_of(trainer, randomness="independent", **settings)
+    assert delivery.adapted_error == "RuntimeError: cannot train on"
+    assert delivery.cost.total == trainer.trained

@@ -1,0 +1,149 @@
+"""How likely differences as large as those of a run are where no value is better than another."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynhp.records import Round
+from dynhp.selection import comparable_scores
+
+__all__ = ["chance_of", "t_tail"]
+
+Scores = list[tuple[Hashable, float]]
+Array = NDArray[np.float64]
+
+# Three tests share one chance of error. Most of it goes to the first; with few rounds, where the
+# others could say nothing, all of it.
+_SHARES = {"better on average": 0.8, "better again": 0.1, "better after the same": 0.1}
+_FEW_ROUNDS = 8
+_MOST_VALUES = 600  # more would take seconds, unless every round has tried all of them
+
+
+def chance_of(history: Sequence[Round]) -> float | None:
+    """The chance of differences as large as these, were all values equal; None where unknown.
+
+    Were no value better than another, the scores of a round would be noise that no other round
+    repeats. What counts as evidence is therefore what rounds have in common, never a large gap in
+    one of them: a value that is better on average (a t-test of the largest deviation from the
+    mean), the same with each value in force looked at by itself, and an order of the values that
+    comes again in the next round (a sum of correlations, each with its exact variance).
+
+    >>> chance_of([]) is None
+    True
+    """
+    scores: list[Scores] = [list(comparable_scores(round_)) for round_ in history]
+    on_average = _on_average(scores)
+    if on_average is None or len(history) < _FEW_ROUNDS:
+        return None if on_average is None else min(1.0, on_average)
+    after: list[Scores] = [
+        [((candidate, round_.previous), score) for candidate, score in listed]
+        for round_, listed in zip(history, scores, strict=True)
+    ]
+    chances = {
+        "better on average": on_average,
+        "better again": _again(scores),
+        "better after the same": _on_average(after),
+    }
+    known = [chance / _SHARES[name] for name, chance in chances.items() if chance is not None]
+    return min(1.0, *known)
+
+
+def _on_average(rounds: list[Scores]) -> float | None:
+    """The chance that the value farthest from the mean is that far, rounds and noise allowed for.
+
+    The model is a level for each round, an effect for each value, and noise: least squares give
+    the effects and the noise, also where rounds have tried different values.
+    """
+    rounds = _repeated(rounds)
+    place = {name: i for i, name in enumerate(dict.fromkeys(n for r in rounds for n, _ in r))}
+    complete = all(len(listed) == len(place) for listed in rounds)
+    if not rounds or (len(place) > _MOST_VALUES and not complete):
+        return None
+    counts = np.zeros((len(place), len(rounds)))
+    sums = np.zeros(len(place))
+    squares = 0.0
+    for column, listed in enumerate(rounds):
+        mean = sum(score for _, score in listed) / len(listed)
+        for name, score in listed:
+            counts[place[name], column] += 1
+            sums[place[name]] += score - mean
+            squares += (score - mean) ** 2
+    if not squares:
+        return 1.0
+    effects, variances, comparisons = _effects(counts, sums)
+    freedom = int(counts.sum()) - len(rounds) - comparisons
+    if freedom < 1:
+        return None
+    noise = (squares - float(sums @ effects)) / freedom
+    if noise <= 1e-12 * squares:  # the same differences in every round: nothing random in them
+        return 0.0
+    largest = float(np.max(np.abs(effects) / np.sqrt(noise * variances)))
+    return 2 * (len(place) if comparisons > 1 else 1) * t_tail(largest, freedom)
+
+
+def _effects(counts: Array, sums: Array) -> tuple[Array, Array, int]:
+    """The effects of the values, their variances for noise of 1, and how many are free."""
+    values, rounds = counts.shape
+    if np.all(counts == 1):
+        return sums / rounds, np.full(values, (1 - 1 / values) / rounds), values - 1
+    spread = np.diag(counts.sum(axis=1)) - (counts / counts.sum(axis=0)) @ counts.T
+    inverse = np.linalg.pinv(spread, hermitian=True)
+    return inverse @ sums, np.diag(inverse), round(float(np.trace(spread @ inverse)))
+
+
+def _repeated(rounds: list[Scores]) -> list[Scores]:
+    """Without values that were tried once, and rounds in which then nothing is compared."""
+    while True:
+        seen = Counter(name for listed in rounds for name in {name for name, _ in listed})
+        left = [[item for item in listed if seen[item[0]] > 1] for listed in rounds]
+        left = [listed for listed in left if len({name for name, _ in listed}) > 1]
+        if left == rounds:
+            return left
+        rounds = left
+
+
+def _again(rounds: list[Scores]) -> float | None:
+    """The chance that successive rounds put the values in so similar an order."""
+    total, pairs = 0.0, 0
+    for before, now in itertools.pairwise(rounds):
+        earlier, later = dict(before), dict(now)
+        both = [name for name in later if name in earlier]
+        if len(both) > 1:
+            first = _standardized([earlier[name] for name in both])
+            second = _standardized([later[name] for name in both])
+            # Under any order of the values this has mean 0 and variance 1.
+            total += math.sqrt(len(both) - 1) * float(first @ second)
+            pairs += 1
+    return math.erfc(total / math.sqrt(2 * pairs)) / 2 if pairs else None
+
+
+def _standardized(scores: list[float]) -> Array:
+    centered: Array = np.array(scores) - np.mean(scores)
+    centered /= float(np.linalg.norm(centered)) or 1.0
+    return centered
+
+
+def t_tail(t: float, freedom: int) -> float:
+    """The chance that a variable with Student's t distribution is above ``t``, of 0 or more.
+
+    >>> round(t_tail(2.015, 5), 4), round(t_tail(12.706, 1), 4), round(t_tail(1.96, 10**6), 4)
+    (0.05, 0.025, 0.025)
+    """
+    if freedom > 1000:  # the normal distribution, to three digits
+        return math.erfc(t / math.sqrt(2)) / 2
+    angle = math.atan2(t, math.sqrt(freedom))
+    cosine = math.cos(angle)
+    odd = freedom % 2
+    term = cosine if odd else 1.0
+    series = 0.0 if freedom == 1 else term
+    for i in range(2 + odd, freedom - 1, 2):
+        term *= cosine**2 * (i - 1) / i
+        series += term
+    inside = math.sin(angle) * series
+    return (1 - ((angle + inside) * 2 / math.pi if odd else inside)) / 2

@@ -1,0 +1,243 @@
+"""The luck report: silent where a value is better, and only there."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynhp import Best, DynamicGridAdapter, Placebo, Racing, lowest, random_search
+from dynhp.records import Candidate, History, Round, Try
+from dynhp.report import luck_of
+from dynhp.report.evidence import chance_of, t_tail
+from dynhp.report.luck import Luck
+from dynhp.selection import comparable_scores
+from dynhp.testing import NoisyQuadratic, Quadratic
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+import luck as bench
+
+
+class Trend:
+    """A loss with a trend of 1 per epoch and noise of 0.01; one value is better by ``effect``.
+
+    Which one it is changes from round to round.
+    """
+
+    def __init__(self, effect: float, trend: float) -> None:
+        self.effect, self.trend = effect, trend
+        self.rng = np.random.default_rng(0)
+        self.epochs, self.gained, self.noise = 0, 0.0, 0.0
+
+    def get_state(self) -> Any:
+        return self.rng.bit_generator.state, self.epochs, self.gained, self.noise
+
+    def set_state(self, state: Any) -> None:
+        self.rng.bit_generator.state, self.epochs, self.gained, self.noise = state
+
+    def reseed(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+        best = [0.003, 0.3][(self.epochs // 10) % 2]
+        for _ in range(k):
+            self.epochs += 1
+            self.gained += self.effect * (hyperparameters["lr"] == best)
+            self.noise = 0.01 * self.rng.normal()
+
+    def metrics(self) -> dict[str, float]:
+        return {"loss": 1000 + self.trend * self.epochs - self.gained + self.noise}
+
+
+@pytest.mark.parametrize("selection", [Best(), Racing()])
+@pytest.mark.parametrize("effect", [0.0, 0.05])
+@pytest.mark.parametrize("trend", [-1, 1])
+def test_tries_of_different_length_are_not_compared(
+    trend: float, effect: float, selection: Any
+) -> None:
+    """The noise of a paired difference is 0.014; training progress is a hundred times that."""
+    adapter = DynamicGridAdapter(
+        Trend(effect, trend),
+        {"lr": [0.003, 0.03, 0.3]},
+        criterion=lowest("loss"),
+        adapt_every=10,
+        try_for=5,
+        selection=selection,
+        randomness="independent",
+    )
+    verdict = luck_of(adapter.run(200))
+    assert 0.007 < verdict.noise < 0.028
+    assert ("luck" in str(verdict)) == (effect == 0)
+    assert (2 * verdict.clear > verdict.changes) == (effect > 0)
+
+
+CELLS = [
+    (2, 4, "Best", "independent", "FullGrid"),
+    (2, 4, "Racing", "independent", "FullGrid"),
+    (5, 4, "Best", "independent", "FullGrid"),
+    (5, 4, "Racing", "common", "FullGrid"),
+    (3, 12, "BestByMargin(delta=1)", "common", "FullGrid"),
+    (3, 12, "Best", "independent", "Neighbors"),
+]
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+@pytest.mark.parametrize("effect", [0.0, bench.EFFECT], ids=["noise", "effect"])
+def test_at_most_5_of_100_are_wrong(cell: Any, effect: float) -> None:
+    """Forty runs of a few set-ups; ``benchmarks/luck.py`` counts many more."""
+    assert bench.count(bench.Cell(*cell, effect, 40, 0)).wrong <= 0.05
+
+
+def test_many_values_are_no_trouble() -> None:
+    for effect in (0.0, bench.EFFECT):
+        cell = bench.Cell(300, 9, "Best", "independent", "FullGrid", effect, 1, 0)
+        assert bench.count(cell).wrong == 0
+
+
+def a_try(value: int, score: float, epochs: int = 1, **fields: Any) -> Try:
+    return Try(candidate=Candidate({"x": value}), series=(), epochs=epochs, score=score, **fields)
+
+
+def a_history(*rows: Mapping[int, float]) -> History:
+    rounds = []
+    for index, scores in enumerate(rows):
+        tries = tuple(a_try(value, score) for value, score in scores.items())
+        chosen = max(range(len(tries)), key=lambda place: tries[place].score)
+        rounds.append(
+            Round(
+                index=index,
+                start=index,
+                epochs=1,
+                previous=rounds[-1].candidate if rounds else tries[0].candidate,
+                tries=tries,
+                chosen=chosen,
+                reason="",
+                metrics={},
+            )
+        )
+    return History(tuple(rounds))
+
+
+def test_the_chance_of_two_values_is_that_of_a_t_test() -> None:
+    gains = [1.0, 2.0, 4.0, 3.0]
+    history = a_history(*({1: 10.0 * i, 2: 10.0 * i + gain} for i, gain in enumerate(gains)))
+    t = np.mean(gains) / (np.std(gains, ddof=1) / 2)
+    assert chance_of(history) == pytest.approx(2 * t_tail(t, 3))
+
+
+def test_values_that_were_tried_in_some_rounds_only_are_adjusted_for() -> None:
+    """By hand: 3 is compared with 2 alone, which is better than 1 by 1."""
+    rows = [{1: 0.0, 2: 1.0}, {1: 5.0, 2: 6.1}, {2: 3.0, 3: 4.0}, {2: 7.0, 3: 8.1}]
+    together = chance_of(a_history(*rows))
+    assert together is not None
+    assert together < 0.01
+    assert chance_of(a_history(*rows, {2: 0.0, 9: 50.0})) == together  # 9 was never seen again
+    assert chance_of(a_history(*rows[:1], {3: 1.0, 4: 2.0})) is None  # nothing in common
+
+
+def test_rounds_that_agree_to_the_last_digit_are_no_luck() -> None:
+    assert chance_of(a_history(*[{1: 0.0, 2: 1.0}] * 3)) == 0.0
+    assert "luck" not in str(luck_of(a_history(*[{1: 0.0, 2: 1.0}] * 3)))
+
+
+def test_where_all_tries_score_the_same_any_choice_is_luck() -> None:
+    verdict = luck_of(a_history(*[{1: 0.5, 2: 0.5}] * 9))
+    assert verdict.chance == 1.0
+    assert str(verdict).endswith(
+        "All tries of a round scored the same: a choice between them is luck."
+    )
+
+
+def test_a_best_value_that_changes_slowly_is_seen() -> None:
+    rng = np.random.default_rng(0)
+    rows = [{1: 5.0 * (i < 10), 2: 5.0 * (i >= 10)} for i in range(20)]
+    noisy = [{value: score + rng.normal() for value, score in row.items()} for row in rows]
+    assert "luck" not in str(luck_of(a_history(*noisy)))
+
+
+def test_more_values_than_can_be_adjusted_for_leave_the_chance_open() -> None:
+    wide = {value: float(value % 7) for value in range(700)}
+    narrow = {value: score for value, score in wide.items() if value}
+    assert chance_of(a_history(wide, narrow, wide)) is None
+    assert chance_of(a_history(wide, wide, wide)) == 0.0
+
+
+def test_a_race_is_compared_where_all_were_scored() -> None:
+    (round_,) = a_history({1: 0.0})
+
+    def scores(*tries: Try) -> list[float]:
+        return [score for _, score in comparable_scores(replace(round_, tries=tries))]
+
+    def raced(value: int, *losses: float, error: str | None = None, sign: float = -1) -> Try:
+        series = tuple({"norm": 1.0, "loss": loss} for loss in losses)
+        score = math.nan if error else sign * losses[-1]
+        return replace(a_try(value, score, len(losses)), series=series, error=error)
+
+    assert scores(raced(1, 4.0), raced(2, 3.0, 2.0, 1.0), raced(3, 3.5, 2.5)) == [-4, -3, -3.5]
+    assert scores(raced(1, 4.0, 3.0), raced(2, 3.0, 2.0)) == [-3, -2]  # at the end of all
+    failed = raced(3, 3.5, math.nan, error="loss is nan")
+    assert scores(raced(1, 4.0), raced(2, 3.0, 2.0), failed) == [-4, -3, -3.5]
+    assert scores(failed) == []
+    # By a criterion that is no metric of the last epoch only equal lengths are compared.
+    odd = [raced(i, *losses, sign=-2) for i, losses in enumerate([(4.0,), (3.0,), (3.0, 2.0)])]
+    assert scores(*odd) == [-8, -6]
+    assert scores(a_try(1, 0.5, 1), a_try(2, 0.5, 2)) == [0.5]  # nothing was measured
+
+
+def test_what_it_says() -> None:
+    assert str(luck_of([])) == "The value in force was kept in all 0 rounds."
+    known: dict[str, Any] = {"rounds": 5, "noise": 0.1}
+    assert str(Luck(changes=2, clear=2, **known)) == (
+        "The value changed in 2 of 5 rounds. In 2 of these the gain was clear of the noise (0.1)."
+    )
+    doubtful = (
+        " The tries do not tell the values apart{}: the choices may be luck. Compare with a "
+        "placebo before you believe them."
+    )
+    assert str(Luck(changes=2, clear=0, **known)).endswith(doubtful.format(""))
+    assert str(Luck(changes=2, clear=2, chance=0.3, **known)).endswith(
+        doubtful.format(" (p = 0.3)")
+    )
+    assert str(Luck(changes=0, clear=0, chance=0.3, **known)) == (
+        "The value in force was kept in all 5 rounds." + doubtful.format(" (p = 0.3)")
+    )
+    assert "luck" not in str(Luck(changes=2, clear=0, chance=0.001, **known))
+
+
+def test_where_no_value_was_tried_twice_the_noise_is_unknown() -> None:
+    history = random_search(Quadratic(), {"lr": [0.1, 0.2, 0.3]}, epochs=10)
+    verdict = luck_of(history)
+    assert (verdict.clear, verdict.chance) == (0, None)
+    assert verdict.changes > 0
+    assert "The noise cannot be estimated from this run" in str(verdict)
+
+
+def test_a_placebo_compares_no_values() -> None:
+    adapter = DynamicGridAdapter(
+        NoisyQuadratic(),
+        {"lr": [0.1]},
+        criterion=lowest("loss"),
+        adapt_every=2,
+        try_for=1,
+        proposer=Placebo(3),
+    )
+    assert str(luck_of(adapter.run(10))) == "The value in force was kept in all 5 rounds."
+
+
+@pytest.mark.parametrize(("t", "freedom"), [(0.0, 1), (0.0, 2), (0.0, 2000)])
+def test_half_of_a_t_distribution_is_above_zero(t: float, freedom: int) -> None:
+    assert t_tail(t, freedom) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "quantile"), [(1, 31.821), (2, 6.965), (3, 4.541), (4, 3.747), (7, 2.998)]
+)
+def test_the_tail_is_that_of_the_tables(freedom: int, quantile: float) -> None:
+    assert t_tail(quantile, freedom) == pytest.approx(0.01, rel=1e-3)
