@@ -73,6 +73,7 @@ class Moment:
 
     def __init__(self, reached: Mapping[str, Any], things: Things) -> None:
         self.counts: dict[str, int] = {}
+        self.bests: dict[str, float] = {}
         self.lengths: dict[str, int] = {}
         self.lists: set[str] = set()
         self.arrays: dict[str, Fingerprint] = {}
@@ -99,6 +100,8 @@ class Moment:
                 yield text
 
     def _note(self, name: str, thing: Any, things: Things) -> None:
+        if isinstance(thing, float) and "best" in name.lower():
+            self.bests[name] = thing
         if isinstance(thing, _PLAIN):
             return
         if isinstance(thing, int | np.integer):
