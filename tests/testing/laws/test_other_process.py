@@ -16,13 +16,14 @@ from dynhp.records import Candidate
 from dynhp.spaces import Space
 from dynhp.testing import NoisyQuadratic, trainer_checks
 from dynhp.testing.laws import restore
+from dynhp.testing.laws.lines import error_line, line_difference
 from dynhp.testing.laws.other_process import (
     OtherProcessFailed,
     carry_out,
     follow_in_other_process,
     serve,
 )
-from dynhp.testing.laws.probe import Subject, error_line, trace_difference
+from dynhp.testing.laws.probe import Subject
 
 LR = Candidate({"lr": 0.1})
 
@@ -41,7 +42,7 @@ def test_the_other_process_answers_with_the_same_trace() -> None:
     (trace,) = follow_in_other_process(subject(), [(state, LR)])
     here = subject().follow(state, LR)
     assert not isinstance(trace, str)
-    assert trace_difference(here, trace) is None
+    assert line_difference(here, trace) is None
     assert len(trace.series) == 3
 
 
