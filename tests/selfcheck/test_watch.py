@@ -294,9 +294,14 @@ class Walker:
         self.place = 0
 
 
+class KerasLike:
+    def apply_gradients(self) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("thing", "text"),
     [
+        (KerasLike(), "it (KerasLike): an optimiser whose memory is not in the state"),
         (itertools.count(), "it (count): an iterator kept across epochs"),
         ((n for n in range(9)), "it (generator): an iterator kept across epochs"),
         (io.StringIO("lines"), "it (StringIO): an open file"),
