@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from dynhp import Best, BestByMargin, DynamicGridAdapter, FullGrid, Placebo, Racing, lowest
 from dynhp.errors import SettingsError
 from dynhp.records import Candidate, Round, Try
-from dynhp.selection import Selection, Stage, by_score, paired_noise, reason
+from dynhp.records.noise import paired_noise
+from dynhp.selection import Selection, Stage, by_score, reason
 from tests.support.kinds import SELECTIONS
 
 
