@@ -304,6 +304,27 @@ class LogsOutside(Sgd):
         self.log.append(self.loss())
 
 
+class Modes(Sgd):
+    """Measuring leaves it in another mode, which is in its state; the next epoch puts it back."""
+
+    mode = "new"
+
+    def get_state(self) -> Any:
+        return {**super().get_state(), "mode": self.mode}
+
+    def set_state(self, state: Any) -> None:
+        super().set_state(state)
+        self.mode = state["mode"]
+
+    def train_epoch(self, lr: float) -> None:
+        self.mode = "training"
+        super().train_epoch(lr)
+
+    def metrics(self) -> Any:
+        self.mode = "evaluation"
+        return super().metrics()
+
+
 class Single(Sgd):
     """One number is all it has."""
 
@@ -342,7 +363,7 @@ HABITS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
             *(Unseeded, GlobalGenerators, Lazy, LastLoss, LastLossZero, NanAtFirst),
             *(NewMetricLater, MeasuresASample, FailsForLarge, NanForLarge, WarmUp, Accumulating),
             *(StoredAndUsed, Float32Value, StopsEarly, TenEpochs, Keywords, Seeded),
-            *(JoinedThread, PureCache, LogsOutside, Single, Linear, Batch, kept_best),
+            *(JoinedThread, PureCache, LogsOutside, Modes, Single, Linear, Batch, kept_best),
         )
     },
     "Momentum": (Momentum, {"momentum": [0.0, 0.5, 0.9]}),
