@@ -128,6 +128,26 @@ class WarmUp(Sgd):
         super().train_epoch(lr if self.epoch >= 5 else 0.001)
 
 
+class ShortWarmUp(Sgd):
+    """Its value counts only from the third epoch on."""
+
+    def train_epoch(self, lr: float) -> None:
+        super().train_epoch(lr if self.epoch >= 2 else 0.001)
+
+
+class MeasuresWhatItTrained(Sgd):
+    """Cannot measure before it has trained an epoch itself."""
+
+    last: Any = None
+
+    def train_epoch(self, lr: float) -> None:
+        super().train_epoch(lr)
+        self.last = self.loss()
+
+    def metrics(self) -> Any:
+        return {"loss": self.last + 0.0}
+
+
 class Accumulating(Accumulates):
     """Steps every second epoch; the gradients in between are in the state."""
 
@@ -345,6 +365,18 @@ class Single(Sgd):
         return {"loss": self.x**2}
 
 
+class Tender(Single):
+    """Its metric is coarse, and after some values others cannot be trained."""
+
+    def train_epoch(self, lr: float) -> None:
+        if lr == 0.05 and self.x > 3:
+            raise FloatingPointError("diverged")
+        self.x += 0.01 / lr
+
+    def metrics(self) -> Any:
+        return {"good": 1.0}
+
+
 class Linear(Single):
     """Its one number grows by the value itself."""
 
@@ -361,7 +393,8 @@ HABITS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
         make.__name__: (make, LR)
         for make in (
             *(Unseeded, GlobalGenerators, Lazy, LastLoss, LastLossZero, NanAtFirst),
-            *(NewMetricLater, MeasuresASample, FailsForLarge, NanForLarge, WarmUp, Accumulating),
+            *(NewMetricLater, MeasuresASample, FailsForLarge, NanForLarge, WarmUp, ShortWarmUp),
+            *(Accumulating, MeasuresWhatItTrained, Tender),
             *(StoredAndUsed, Float32Value, StopsEarly, TenEpochs, Keywords, Seeded),
             *(JoinedThread, PureCache, LogsOutside, Modes, Single, Linear, Batch, kept_best),
         )
