@@ -183,12 +183,12 @@ class DynamicGridAdapter:
     # fmt: off
     def round_steps(self) -> Generator[Step, None, None]:
         """One round of Algorithm 1 as steps for a driver: ``step``, or the loop of ``adapt``."""
-        began = time.perf_counter()
+        began, index = time.perf_counter(), len(self._rounds)
         alpha, beta = round_lengths(self)
         random_state = self._rng.bit_generator.state
         origin = self.trainer.get_state()                                # theta_{i-1}
         try:
-            started = RoundStarted(index=len(self._rounds), start=self.epoch, epochs=alpha)
+            started = RoundStarted(index=index, start=self.epoch, epochs=alpha)
             self._announce(started)
             tries, at = round_tries(self, self._rounds, started, origin, self._announce), origin
             while wave := next_wave(self, self._rounds, tries.records, self._rng):
@@ -206,11 +206,12 @@ class DynamicGridAdapter:
             seconds = time.perf_counter() - began
             round_ = tries.record_round(stretch, done=done, seed=seed, seconds=seconds)
             self._announce(round_)
+            self._rounds.append(round_)  # from here on it has been, whatever interrupts
         except BaseException:
-            self.trainer.set_state(origin)
-            self._rng.bit_generator.state = random_state
+            if len(self._rounds) == index:
+                self.trainer.set_state(origin)
+                self._rng.bit_generator.state = random_state
             raise
-        self._rounds.append(round_)
         self._checked |= round_.checked > 0
     # fmt: on
 
