@@ -62,8 +62,8 @@ def rows() -> list[Row]:
         _growth("FullGrid, Best", 1.5),
         _growth("Racing", 1.5, selection=Racing()),
         _growth("BestByMargin(noise=2)", None, selection=BestByMargin(noise=2.0)),
-        _growth("Interpolation", None, proposer=Interpolation()),
-        _growth("OneAxis", None, proposer=OneAxis()),
+        _growth("Interpolation", 1.5, proposer=Interpolation()),
+        _growth("OneAxis", 1.5, proposer=OneAxis()),
     ]
 
 

@@ -30,7 +30,8 @@ def adapter_for(name: str, criterion: Any) -> DynamicGridAdapter:
         metrics=lambda: {"train": 0.5, "val": 0.5},
     )
     space = {name: [0.1, 0.2]}
-    return DynamicGridAdapter(trainer, space, criterion=criterion, adapt_every=1, try_for=1)
+    settings: dict[str, Any] = {"criterion": criterion, "adapt_every": 1, "try_for": 1}
+    return DynamicGridAdapter(trainer, space, check="off", **settings)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import types
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dynhp.errors import Hint, SettingsError
@@ -39,20 +39,18 @@ def everything(*things: Any) -> list[Any]:
     the state is: run.rng (Random), run.steps (Counter)
     """
     known = {id(thing): name for name, thing in reversed(loop_names().items())}
-    names: dict[str, Any] = {}
-    for place, thing in enumerate(things):
-        name = known.get(id(thing), f"{kind_of(thing)} {place + 1}")
-        names[name] = thing
-    taken: dict[str, Any] = {}
+    names = {
+        known.get(id(thing), f"{kind_of(thing)} {place}"): thing
+        for place, thing in enumerate(things, start=1)
+    }
+    parts = {name: thing for name, thing in names.items() if isinstance(thing, Part)}
     for name, thing in names.items():
-        parts = {name: thing} if isinstance(thing, Part) else _take({name: thing})
-        if not parts:
+        if name not in parts and not _take({name: thing}):
             raise SettingsError(
                 f"everything: {name} ({kind_of(thing)}) holds nothing with a state of its own; "
                 "give copied(thing) of dynhp.loops or Part(get=..., set=...) for it"
             )
-        taken |= {each: part for each, part in parts.items() if not _in(part, taken.values())}
-    return _listed(taken, stacklevel=3)
+    return _listed({**_take(names), **parts}, stacklevel=3)
 
 
 def named_state(state: Any) -> Any:
@@ -140,14 +138,10 @@ def _loose_parameters(
 ) -> Iterator[tuple[str, Any]]:
     """Parameters that an optimiser trains and that are in no module."""
     known = {id(thing): name for name, thing in reversed(list(reached.items()))}
-    met: list[Any] = []
+    met: set[int] = set()
     for name, optimizer in taken.items():
         for group in attributes(optimizer).get("param_groups", ()):
             for place, tensor in enumerate(group["params"]):
-                if not modules.covers(tensor) and not _in(tensor, met):
-                    met.append(tensor)
+                if not modules.covers(tensor) and id(tensor) not in met:
+                    met.add(id(tensor))
                     yield known.get(id(tensor), f"{name}: parameter {place}"), tensor
-
-
-def _in(thing: Any, others: Iterable[Any]) -> bool:
-    return any(thing is other for other in others)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.planning.budget import plan_for
+from dynhp.records.text import text_table
 
 __all__ = ["loop_text"]
 
@@ -32,8 +33,7 @@ def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
         ("plan", str(plan_for(adapter, planned))),
         ("done", f"{adapter.epoch} of {planned} {unit}"),
     ]
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
+    return text_table(rows)
 
 
 def _shown(values: tuple[object, ...]) -> str:

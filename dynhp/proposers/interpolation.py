@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from dynhp._checks import require_number
 from dynhp.errors import SettingsError
 from dynhp.proposers.contract import Known, Waves
+from dynhp.proposers.memory import Memory, Replayed
 from dynhp.records import Candidate, Try, Value
 from dynhp.spaces import Space
 from dynhp.spaces.axis import ScaledAxis
@@ -44,6 +45,7 @@ class Interpolation:
     shrink: float = 0.5
     grow: float = 2.0
     smallest: float = 1 / 64
+    _memory: Memory = field(default_factory=Memory, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name, share in (("shrink", self.shrink), ("smallest", self.smallest)):
@@ -71,14 +73,21 @@ class Interpolation:
         return [known.current.but({name: value})] if new else []
 
     def _step(self, known: Known, name: str, axis: ScaledAxis) -> float:
-        # A pure function of the past: the same history gives the same step in every process.
-        step = axis.step()
-        turn = len(known.history) % len(known.space)
-        for round_ in known.history[turn :: len(known.space)]:
-            if not same_length(round_.tries):
+        # A pure function of the past: the same history gives the same step in every process. Where
+        # the rounds are those of the last call and a few more, only these few are looked at.
+        turns, history = len(known.space), known.history
+        done, step = len(history) % turns, axis.step()
+        before = self._memory.get(name)
+        if before is not None and before.goes_on(axis, turns, history):
+            done, step = before.rounds, before.result
+        for index in range(done, len(history), turns):
+            tries = history[index].tries
+            if not same_length(tries):
                 continue
-            step *= self.shrink if _settled(round_.tries, name, axis) else self.grow
+            step *= self.shrink if _settled(tries, name, axis) else self.grow
             step = min(1.0, max(self.smallest, step))
+        last = history[-1] if history else None
+        self._memory[name] = Replayed(axis, turns, history, len(history), last, step)
         return step
 
     def waves(self, space: Space, current: Candidate) -> Waves:

@@ -12,6 +12,7 @@ import numpy as np
 from dynhp._checks import require_instance
 from dynhp.proposers.contract import Known, Proposer, Waves
 from dynhp.proposers.grid import FullGrid
+from dynhp.proposers.memory import Memory
 from dynhp.records import Candidate, Round, Try
 from dynhp.spaces import Space
 
@@ -30,6 +31,7 @@ class OneAxis:
     """
 
     along: Proposer = field(default_factory=FullGrid)
+    _memory: Memory = field(default_factory=Memory, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require_instance("OneAxis: along", self.along, Proposer, "a proposer such as Neighbors()")
@@ -43,14 +45,19 @@ class OneAxis:
         """What the inner proposer says for the axis whose turn it is."""
         names = list(known.space)
         turn = len(known.history) % len(names)
-        narrow = self._narrow(known, names[turn], known.history[turn :: len(names)])
+        history = Narrowed(known.history, names[turn], turn=turn, turns=len(names))
+        # A view that is the same in every round lets the inner proposer see that it only grows.
+        before = self._memory.setdefault(names[turn], history)
+        if not before.is_of(history):
+            self._memory[names[turn]] = before = history
+        narrow = self._narrow(known, names[turn], before)
         return [known.current.but(values) for values in self.along.propose(narrow, rng)]
 
     def _narrow(self, known: Known, name: str, history: Sequence[Round]) -> Known:
         return Known(
             space=Space({name: known.space[name]}),
             current=only(known.current, name),
-            history=Narrowed(history, name),
+            history=history,
             tries=[narrow_try(try_, name) for try_ in known.tries],
         )
 
@@ -83,19 +90,27 @@ def narrow_round(round_: Round, name: str) -> Round:
 
 
 class Narrowed(Sequence[Round]):
-    """Rounds seen along one axis, each narrowed only when it is looked at."""
+    """The rounds in which an axis has its turn, narrowed to it only when they are looked at."""
 
-    def __init__(self, rounds: Sequence[Round], name: str) -> None:
+    def __init__(self, rounds: Sequence[Round], name: str, *, turn: int, turns: int) -> None:
         self._rounds = rounds
         self._name = name
+        self._turn = turn
+        self._turns = turns
+
+    def is_of(self, other: Narrowed) -> bool:
+        """Whether both are the same view of the same rounds."""
+        same = (self._name, self._turn, self._turns) == (other._name, other._turn, other._turns)
+        return same and self._rounds is other._rounds
 
     def __len__(self) -> int:
-        return len(self._rounds)
+        return len(range(self._turn, len(self._rounds), self._turns))
 
-    def __getitem__(self, index: Any) -> Any:  # int -> Round, slice -> Narrowed
-        if isinstance(index, slice):
-            return Narrowed(self._rounds[index], self._name)
-        return narrow_round(self._rounds[index], self._name)
+    def __getitem__(self, index: Any) -> Any:  # int -> Round, slice -> list
+        places = range(self._turn, len(self._rounds), self._turns)[index]
+        if isinstance(places, range):
+            return [narrow_round(self._rounds[place], self._name) for place in places]
+        return narrow_round(self._rounds[places], self._name)
 
 
 def wave_by_wave(

@@ -109,10 +109,9 @@ def try_text(try_: Try) -> str:
     if not try_.series:
         return title
     names = list(dict.fromkeys(name for metrics in try_.series for name in metrics))
-    shown = _ends(list(enumerate(try_.series, start=1)))
     rows = [
-        [str(number), *(f"{metrics.get(name, math.nan):.5g}" for name in names)]
-        for number, metrics in shown
+        [str(place + 1), *(f"{metrics.get(name, math.nan):.5g}" for name in names)]
+        for place, metrics in _ends(try_.measured)
     ]
     return f"{title}\n{_table([['epoch', *names], *rows], len(try_.series) - len(rows), 'epochs')}"
 

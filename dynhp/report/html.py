@@ -107,15 +107,8 @@ def _schedule_chart(history: Sequence[Round], name: str) -> str:
 
 
 def _metric_chart(history: Sequence[Round], metric: str) -> str:
-    line: list[tuple[float, float]] = []
-    for round_ in history:
-        if not round_.restarted:
-            for epoch, measured in enumerate(round_.winner.series, start=round_.start + 1):
-                if metric in measured and len(round_.winner.series) == round_.winner.epochs:
-                    line.append((float(epoch), measured[metric]))
-        end = float(round_.start + round_.epochs)
-        if metric in round_.metrics and (not line or line[-1][0] < end):
-            line.append((end, round_.metrics[metric]))
+    measured = (each for round_ in history for each in round_.measured)
+    line = [(number + 1.0, metrics[metric]) for number, metrics in measured if metric in metrics]
     return line_chart(line, label=metric)
 
 

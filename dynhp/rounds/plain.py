@@ -62,11 +62,11 @@ def _to_plain(record: Round | Try) -> dict[str, Any]:
 
 
 def _from_plain(kind: type[Record], plain: Mapping[str, Any]) -> Record:
-    # A field with a default may be missing: older files do not know it.
+    # Files of earlier versions lack some fields; those have a default.
     values = {
         field.name: plain[field.name]
         for field in fields(kind)
-        if field.name in plain or field.default is field.default_factory is MISSING
+        if field.name in plain or field.default is MISSING
     }
     return kind(
         **{name: _READ[name](value) if name in _READ else value for name, value in values.items()}

@@ -78,6 +78,9 @@ def _float(name: str, value: Any) -> float:
     try:
         if not isinstance(value, str):  # "0.5" is not a number, though float() reads it
             return float(value)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last one is torch's
         pass
-    raise MetricError(f"metric {name!r} must be a number, got {value!r}")
+    shown = " ".join(repr(value).split())[:80]
+    raise MetricError(
+        f"metric {name!r} must be a number, got {shown}; give one number, such as the mean of many"
+    )

@@ -26,19 +26,19 @@ _SELDOM = {"dry_run": "False"}  # settings that are written only where they are 
 
 def state_of(adapter: AdapterView, rng: np.random.Generator, *, since: int = 0) -> dict[str, Any]:
     """All that decides the adapter's own future, as plain data; rounds from ``since`` on."""
+    history = adapter.history
     return {
         "version": STATE_VERSION,
-        "settings": settings_of(adapter),
+        "settings": settings_of(adapter, history),
         "epochs": adapter.epochs,
         "current": dict(adapter.current),
         "generator": rng.bit_generator.state,
-        "history": history_to_plain(History(adapter.history[since:])),
+        "history": history_to_plain(History(history[since:])),
     }
 
 
-def settings_of(adapter: AdapterView) -> dict[str, str]:
+def settings_of(adapter: AdapterView, history: History) -> dict[str, str]:
     """The settings that decide the answer, as text to compare; the executor is not among them."""
-    history = adapter.history
     parts: dict[str, Any] = {
         "space": adapter.space.given,
         "criterion": adapter.criterion,
@@ -107,7 +107,7 @@ def parse_state(adapter: AdapterView, state: Mapping[str, Any]) -> SavedState:
         raise SettingsError(
             f"not a state of version {STATE_VERSION} of this adapter, got {str(state)[:80]!r}"
         )
-    settings = settings_of(adapter)
+    settings = settings_of(adapter, adapter.history)
     # A start that joined the space is the trainer's value, which may be that of another moment.
     if adapter.space is not adapter.space.given or _is_restored(adapter, state.get("current")):
         del settings["initial"]

@@ -16,7 +16,7 @@ from dynhp.storage.files import remove
 
 __all__ = ["HistoryFile"]
 
-MOST_INSIDE = 64 << 10
+MOST_INSIDE = 32 << 10
 """The most bytes of rounds that every checkpoint holds itself; with more, they go into the file."""
 
 

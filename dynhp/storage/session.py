@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import CheckpointError, CodecError, DamagedFile, SettingsError
 from dynhp.loops.best import BestEpoch
-from dynhp.records import Event, RoundStarted
+from dynhp.records import Event, History, RoundStarted
 from dynhp.storage.codecs import register_dataclass
 from dynhp.storage.codecs.json_text import strict_json
 from dynhp.storage.folder import CheckpointFolder, SavedRun
@@ -27,8 +27,6 @@ OnError: TypeAlias = Literal["stop", "warn"]
 
 WhetherToResume: TypeAlias = Literal["allow", "must", "never"]
 """Go on with the run in the folder if there is one, only if there is one, or only if not."""
-
-CONTENT = {"adapter", "history", "trainer", "outputs"}
 
 # The names are on disk: never change them.
 register_dataclass(TryRequest, name="dynhp.asked")
@@ -95,18 +93,18 @@ class Session:
 
     def save(self) -> None:
         """Write a checkpoint, unless it would be the one that was written last."""
-        now = (len(self._adapter.history), self._adapter.epochs)
+        history = self._adapter.history
+        now = (len(history), self._adapter.epochs)
         if now == self._saved:
             return
         self._base = ""  # tries that build on an older one would pile up until one is written
         with self._faults(f"the checkpoint after round {now[0]}"):
-            self._base = self._folder.save(now[0], self._content())
+            self._base = self._folder.save(now[0], self._content(history))
             self._saved = now
             self._folder.tidy(now[0], keep=self._keep)
             self._history.tidy(keep=self._keep)
 
-    def _content(self) -> dict[str, Any]:
-        history = self._adapter.history
+    def _content(self, history: History) -> dict[str, Any]:
         state = self._adapter.state_dict(since=len(history))  # the rounds are in their own file
         del state["history"]
         return {
@@ -122,12 +120,8 @@ class Session:
         except OSError as failure:
             if self._on_error == "stop":
                 raise
-            warnings.warn(
-                f"{type(output).__name__} could not write its output: {failure}. The checkpoint "
-                "is saved without the place in it",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            message = f"a checkpoint is saved without the output of {output!r}: {failure}"
+            warnings.warn(message[:500], RuntimeWarning, stacklevel=2)
             return None
 
     def go_on(self, whether: WhetherToResume) -> None:
@@ -244,15 +238,8 @@ class Session:
 
     def _check(self, content: Any) -> None:
         """Refuse what is no checkpoint, or one whose history is not as it was written."""
-        if not _is_content(content):
-            raise DamagedFile("it is a state, but not a checkpoint")
-        self._history.read(content["history"])
-
-
-def _is_content(content: Any) -> bool:
-    return (
-        isinstance(content, dict)
-        and set(content) == CONTENT
-        and isinstance(content["adapter"], dict)
-        and isinstance(content["outputs"], list)
-    )
+        match content:
+            case {"adapter": dict(), "history": history, "trainer": _, "outputs": list()}:
+                self._history.read(history)
+            case _:
+                raise DamagedFile("it is a state, but not a checkpoint")

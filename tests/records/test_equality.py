@@ -97,6 +97,7 @@ def test_the_same_run_twice_is_equal_though_a_metric_is_nan() -> None:
         {"epochs": 3},
         {"error": "E: failed"},
         {"seed": 1},
+        {"reported": (2,)},
     ],
 )
 def test_tries_that_differ_are_unequal(changes: dict[str, Any]) -> None:

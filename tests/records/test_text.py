@@ -84,3 +84,9 @@ def test_a_try_is_printed_as_a_table_of_its_epochs() -> None:
     failed = a_run()[0].tries[2]
     assert str(failed).startswith("lr=0.9, epochs 1, failed: RuntimeError: too fast xxx")
     assert len(str(failed)) < 130
+
+
+def test_a_try_over_steps_shows_which_were_reported() -> None:
+    series = ({"loss": 0.5}, {"loss": 0.25})
+    tried = Try(candidate=Candidate({}), series=series, epochs=250, score=-0.25, reported=(99, 250))
+    assert [line.split()[0] for line in str(tried).splitlines()[1:]] == ["epoch", "99", "250"]

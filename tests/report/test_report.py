@@ -71,7 +71,8 @@ def test_words_have_rows_of_their_own() -> None:
         train_k=train_k,
         metrics=lambda: {"loss": 1.0},
     )
-    _, history = a_run(trainer=trainer, space={"act": Categorical("relu", "tanh")})
+    words = Categorical("relu", "tanh")
+    _, history = a_run(trainer=trainer, space={"act": words}, check="off")
     assert "relu ┤████" in schedule_picture(history, "act", width=4)
     assert ">tanh</text>" in html_report(history, title="words")
 

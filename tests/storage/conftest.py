@@ -16,5 +16,5 @@ def _fast_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(params=["inside", "mixed", "in the file"])
 def _rounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the rounds inside the checkpoints as in short runs, or in their file as in long ones."""
-    most = {"inside": 64 << 10, "mixed": 2000, "in the file": 0}[request.param]
+    most = {"inside": 32 << 10, "mixed": 2000, "in the file": 0}[request.param]
     monkeypatch.setattr("dynhp.storage.history_file.MOST_INSIDE", most)

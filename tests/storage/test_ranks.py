@@ -65,6 +65,7 @@ def test_ranks_that_have_nothing_in_common_are_told(ranks: Any) -> None:
         newest_of_all(ranks, "mine")
 
 
+@pytest.mark.usefixtures("_rounds")
 def test_a_checkpoint_that_another_rank_has_not_is_not_used(tmp_path: Path) -> None:
     assert isinstance(Ranked(), Agrees)
     with checkpoints(tmp_path, adapter_of(Ranked())) as begun:
@@ -77,6 +78,20 @@ def test_a_checkpoint_that_another_rank_has_not_is_not_used(tmp_path: Path) -> N
     assert trainer.heard[0] == [2, 1]
     assert trainer.trained == 3 * (3 + 1)  # all but the first of four rounds
     assert history == adapter_of(NoisyQuadratic(seed=1)).run(16)
+
+
+@pytest.mark.usefixtures("_rounds")
+def test_what_one_rank_alone_had_saved_is_given_up(tmp_path: Path) -> None:
+    with checkpoints(tmp_path, adapter_of(Ranked())) as begun:
+        begun.run(12)
+    trainer = Ranked(without_the_newest)
+    adapter = adapter_of(trainer)
+    trainer.calls = 0
+    with pytest.raises(Killed):  # another plan: the checkpoint of this round is written again
+        run_with_checkpoints(adapter, 20, checkpoint=tmp_path, keep=1)
+    assert [path.name for path in tmp_path.glob("*.zip")] == ["checkpoint-00000002.zip"]
+    assert trainer.heard[0] == [3, 2]
+    assert run_with_checkpoints(adapter_of(Ranked()), 20, checkpoint=tmp_path).epochs == 20
 
 
 def test_where_another_rank_has_not_begun_all_begin(tmp_path: Path) -> None:

@@ -10,12 +10,13 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from functools import partial
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
 from dynhp.executors.pool.messages import Answer, Lost, Packed, Raised, Ready, Request
 from dynhp.executors.pool.packing import PackedState, fill, is_small, load, pack, pieces_of
+from dynhp.executors.pool.pipes import PipeEnd, near_end, wait_for
 from dynhp.executors.pool.segments import Openings, Segments, remove_leftovers
 from dynhp.executors.pool.worker import WorkerLoop, build_trainer
 from dynhp.trainer import State
@@ -43,21 +44,21 @@ class Fill(NamedTuple):
 class ProcessChannel:
     """A process, the pipe to it, and the segment that it is filling, if it is."""
 
-    def __init__(
-        self, process: BaseProcess, connection: Connection[Any, Any], segments: Segments
-    ) -> None:
+    def __init__(self, process: BaseProcess, connection: PipeEnd, segments: Segments) -> None:
         self.process = process
         self.connection = connection
         self._segments = segments
         self._segment: str | None = None
 
     def send(self, request: Request) -> None:
-        """Send a request; the pipe keeps it until the worker is ready."""
+        """Send a request; what the pipe cannot hold is sent later, while answers are waited for."""
         self.connection.send(request)
 
     def receive(self) -> Answer | None:
-        """The next answer, or None where a worker has asked for a segment and was sent one."""
-        answer: Answer | Weighed = self.connection.recv()
+        """The next answer; None: a part of one, or a worker asked for a segment and was sent it."""
+        answer: Answer | Weighed | None = self.connection.recv()
+        if answer is None:
+            return None
         if isinstance(answer, Weighed):
             self._segment = self._segments.make(answer.sizes)
             self.connection.send(Fill(self._segment))
@@ -109,11 +110,11 @@ class ProcessTransport:
         process = context.Process(target=work, args=(far, self._factory), name="dynhp-worker")
         process.start()
         far.close()
-        return ProcessChannel(process, near, self.segments)
+        return ProcessChannel(process, near_end(near), self.segments)
 
     def wait(self, channels: Sequence[ProcessChannel], seconds: float) -> list[ProcessChannel]:
         """The channels with something to receive."""
-        readable = wait([channel.connection for channel in channels], seconds)
+        readable = wait_for([channel.connection for channel in channels], seconds)
         return [channel for channel in channels if channel.connection in readable]
 
     def pack(self, state: State) -> PackedState:

@@ -55,6 +55,8 @@ class Channel(Protocol):
     def receive(self) -> Answer | None:
         """The next answer, waiting for it if need be; None for a message of the transport's own.
 
+        Better None than to wait where only a part has come: its worker may have stopped.
+
         Raises ``EOFError`` or ``OSError`` where the worker is gone and no answer is left.
         """
         ...

@@ -17,7 +17,8 @@ from dynhp.testing.executors import cases
 from dynhp.testing.executors.chameleon import Chameleon
 from dynhp.testing.executors.outcomes import SeenOutcome, any_order, demand, in_turn, observe
 from dynhp.testing.laws import LawReport, Make, Verdict
-from dynhp.testing.laws.probe import error_line, generators_put_back, require_subject
+from dynhp.testing.laws.lines import error_line
+from dynhp.testing.laws.probe import generators_put_back, require_subject
 
 __all__ = ["MakeExecutor", "check_executor"]
 

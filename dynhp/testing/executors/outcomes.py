@@ -11,7 +11,8 @@ from dynhp.records import Metrics
 from dynhp.rounds.jobs import CompletesAnyOrder, Executor, Job, Outcome
 from dynhp.testing.difference import difference
 from dynhp.testing.executors.cases import TriesCase
-from dynhp.testing.laws.probe import broken, copy_of, error_line, generators_put_back
+from dynhp.testing.laws.lines import copy_of, error_line
+from dynhp.testing.laws.probe import broken, generators_put_back
 from dynhp.trainer import State, Trainer
 
 _CAUSE = {
@@ -26,6 +27,8 @@ _CAUSE = {
     "in place": "in_place is claimed though the main line's trainer is elsewhere",
     "run": "a state or an outcome reaches the adapter changed",
 }
+
+_WAY_OUT = "do what dynhp/executors/serial.py does; it is short, and is the specification"
 
 RunJobs: TypeAlias = Callable[[Trainer, Sequence[Job]], Iterable[tuple[int, Outcome]]]
 """Has jobs carried out: gives the place of each and its outcome."""
@@ -89,4 +92,4 @@ def demand(cause: str, expected: Any, got: Any, what: str) -> None:
     """Demand that the two are equal; what ``Serial`` gives comes first."""
     place = difference(expected, got, what)
     if place is not None:
-        raise broken("the same answer as Serial", place, _CAUSE[cause])
+        raise broken("the same answer as Serial", place, _CAUSE[cause], _WAY_OUT)

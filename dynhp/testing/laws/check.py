@@ -9,12 +9,13 @@ from typing import Final, Literal, TypeAlias
 
 from dynhp.errors import DynhpError, LawBroken, SettingsError, nearest
 from dynhp.spaces import SpaceLike
+from dynhp.testing.contents import shown
 from dynhp.testing.laws import composition, force, isolation, order, purity, restore
+from dynhp.testing.laws.lines import error_line
 from dynhp.testing.laws.probe import (
     Make,
     Subject,
     broken,
-    error_line,
     generators_put_back,
     require_subject,
 )
@@ -198,6 +199,7 @@ def _judge(law: str, subject: Subject) -> tuple[str, ...]:
             f"the trainer raised {error_line(error)}",
             "set_state cannot take a state from before any training or from another trainer, or "
             "a method needs another one to be called first",
+            "let every trainer that make() builds take every state, at any time",
         ) from error
 
 
@@ -217,4 +219,6 @@ def _require_fresh(subject: Subject) -> None:
             f"make() must build a trainer, but raised {error_line(error)}"
         ) from error
     if first is second:
-        raise SettingsError(f"make() must build a fresh trainer each time, got {first!r} twice")
+        raise SettingsError(
+            f"make() must build a fresh trainer each time, got {shown(first)} twice"
+        )

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from dynhp.records import Candidate
-from dynhp.testing.laws.probe import Subject, Trace, error_line
+from dynhp.testing.laws.lines import Line, error_line
+from dynhp.testing.laws.probe import Subject
 from dynhp.trainer import State
 
-START = "from dynhp.testing.laws.other_process import serve; serve(0, 1, 2)"
+START = "from dynhp.testing.laws import other_process as o; o.hurry_clocks(); o.serve(0, 1, 2)"
+
+
+HURRY = 60.0
+"""So many seconds the clocks there go ahead each time that somebody looks at them."""
 
 
 class OtherProcessFailed(Exception):
@@ -21,13 +29,13 @@ class OtherProcessFailed(Exception):
 
 def follow_in_other_process(
     subject: Subject, starts: Sequence[tuple[State, Candidate]]
-) -> list[Trace | str]:
-    """Follow a new trainer from each start in another process: traces, or what was raised.
+) -> list[Line | str]:
+    """Follow a new trainer from each start in another process: lines, or what was raised.
 
     A plain subprocess, not multiprocessing: that would run the caller's script once more.
     """
     try:
-        payload = pickle.dumps((subject, list(starts)))
+        payload = pickle.dumps((replace(subject, memory={}), list(starts)))
     except Exception as error:
         raise OtherProcessFailed(
             f"make or the state cannot be pickled ({error_line(error)}); use a function or class "
@@ -42,18 +50,18 @@ def follow_in_other_process(
     return _answer(child)
 
 
-def _answer(child: subprocess.CompletedProcess[bytes]) -> list[Trace | str]:
+def _answer(child: subprocess.CompletedProcess[bytes]) -> list[Line | str]:
     if child.returncode != 0:
         last = child.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise OtherProcessFailed(
             f"the other process ended with {child.returncode}: {''.join(last)}"
         )
     reason: str
-    traces: list[Trace | str]
-    reason, traces = pickle.loads(child.stdout)
+    lines: list[Line | str]
+    reason, lines = pickle.loads(child.stdout)
     if reason:
         raise OtherProcessFailed(reason)
-    return traces
+    return lines
 
 
 def serve(source: int, out: int, err: int) -> None:
@@ -63,8 +71,19 @@ def serve(source: int, out: int, err: int) -> None:
         answer.write(carry_out(question.read()))
 
 
+def hurry_clocks() -> None:
+    """Let the clocks run fast, so that a trainer that looks at them gives another result."""
+    for name in ("time", "perf_counter"):
+        setattr(time, name, _hurried(getattr(time, name)))
+
+
+def _hurried(clock: Callable[[], float]) -> Callable[[], float]:
+    looks = itertools.count()
+    return lambda: clock() + HURRY * next(looks)
+
+
 def carry_out(message: bytes) -> bytes:
-    """From a pickled experiment to a pickled answer: a reason why not, or the traces."""
+    """From a pickled experiment to a pickled answer: a reason why not, or the lines."""
     sys.path[:], payload = pickle.loads(message)
     try:
         subject, starts = pickle.loads(payload)
@@ -72,14 +91,14 @@ def carry_out(message: bytes) -> bytes:
         line = error_line(error)
         reason = f"make or the state cannot be unpickled there ({line}); move them to a module"
         return pickle.dumps((reason, []))
-    traces = [_trace(subject, state, candidate) for state, candidate in starts]
+    lines = [_line(subject, state, candidate) for state, candidate in starts]
     try:
-        return pickle.dumps(("", traces))
+        return pickle.dumps(("", lines))
     except Exception as error:
         return pickle.dumps((f"the state there cannot be pickled ({error_line(error)})", []))
 
 
-def _trace(subject: Subject, state: State, candidate: Candidate) -> Trace | str:
+def _line(subject: Subject, state: State, candidate: Candidate) -> Line | str:
     try:
         return subject.follow(state, candidate)
     except Exception as error:

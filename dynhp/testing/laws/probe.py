@@ -1,33 +1,47 @@
-"""The experiments that all laws are made of: bring a trainer to a state, and look at it."""
+"""The trainers under examination, and the experiments that the laws share."""
 
 from __future__ import annotations
 
-import copy
-import pickle
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from dynhp._checks import require_count
 from dynhp.errors import LawBroken, SettingsError
 from dynhp.loops.parts import Parts, global_generators
-from dynhp.records import Candidate, Metrics
+from dynhp.records import Candidate, Metrics, Value
 from dynhp.spaces import Space
-from dynhp.testing.difference import difference
+from dynhp.testing.contents import shown
+from dynhp.testing.laws.lines import Line, copy_of, error_line, follow, line_difference, metrics_of
 from dynhp.trainer import State, Trainer, require_trainer
 
 Make: TypeAlias = Callable[[], Trainer]
 """Builds a fresh trainer each time it is called."""
 
+Made = TypeVar("Made")
+
+ORIGINS: Final = (0, 1, 3)
+"""The epochs that experiments start from: odd ones, because much goes in twos."""
+
+VALUES: Final = 5
+"""So many values of an axis are tried at most: its ends, its middle, and some between."""
+
+SEE_RESTORE: Final = "not judged: training gives another result each time, see restore"
+
+
+class _CannotTrain(Exception):
+    """A candidate cannot be trained; the text is that of the trainer's error."""
+
 
 @dataclass(frozen=True, slots=True)
-class Trace:
-    """What can be seen of a trainer: its state, its metrics now and over the epochs after."""
+class PlainLine:
+    """A trainer that nobody ever set back: its metrics after each epoch, and some of its states."""
 
-    state: State
+    candidate: Candidate
     series: tuple[Metrics, ...]
+    states: dict[int, State]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +52,13 @@ class Subject:
     space: Space
     epochs: int
     another_process: bool
-    # The error of each candidate that was trained, or "": kept, so that none is trained twice.
-    failures: dict[Candidate, str] = field(default_factory=dict, compare=False)
+    # What was seen already, so that nothing is trained twice.
+    memory: dict[Any, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def window(self) -> int:
+        """How many epochs an experiment looks at."""
+        return self.epochs + 1
 
     def fresh(self) -> Trainer:
         """A new trainer."""
@@ -53,114 +72,128 @@ class Subject:
         trainer.set_state(copy_of(state))
         return trainer
 
-    def follow(self, state: State, candidate: Candidate) -> Trace:
+    def offers(self, power: type) -> bool:
+        """Whether the trainers have one of the optional powers."""
+        return self._remembered(power, lambda: isinstance(self.fresh(), power))
+
+    def plain(self, law: str) -> PlainLine:
+        """The line that was never set back, with the first candidate that can be trained."""
+        return self._remembered("plain", lambda: self._plain(law))
+
+    def line(self, epoch: int, candidate: Candidate) -> Line:
+        """What a new trainer does from this epoch of the plain line on; remembered."""
+        state = self.memory["plain"].states[epoch]
+        return self._remembered((epoch, candidate), lambda: self.follow(state, candidate))
+
+    def follow(self, state: State, candidate: Candidate) -> Line:
         """What a new trainer does from this state on."""
-        return follow(self.fresh_at(state), candidate, self.epochs)
+        return follow(self.fresh_at(state), candidate, self.window)
+
+    def repeatable(self) -> bool:
+        """Whether two new trainers do the same; where not, only restore can be judged."""
+        first = self.line(1, self.memory["plain"].candidate)
+        return line_difference(first, self.second_line()) is None
+
+    def second_line(self) -> Line:
+        """The same as ``line(1, …)`` with the first candidate, but by one more new trainer."""
+        plain: PlainLine = self.memory["plain"]
+        return self._remembered("second", lambda: self.follow(plain.states[1], plain.candidate))
 
     def candidates(self, law: str) -> list[Candidate]:
-        """The middle of the space and its two ends, without those that cannot be trained.
+        """The middle of the space and its two ends, without those that cannot be trained."""
+        usable = self.plain(law).candidate
+        return [usable, *(c for c in self._corners() if c != usable and not self.failure(c))]
 
-        A value may fail, as tries may, but not all of them.
-        """
-        ends = [{name: axis.grid()[i] for name, axis in self.space.items()} for i in (0, -1)]
-        candidates = list(dict.fromkeys([self.space.start(), *map(Candidate, ends)]))
-        for candidate in candidates:
-            if candidate not in self.failures:
-                self.failures[candidate] = self._failure(candidate)
-        usable = [candidate for candidate in candidates if not self.failures[candidate]]
-        if not usable:
-            raise broken(
-                law,
-                f"none of {len(candidates)} candidates could be trained; "
-                f"{dict(candidates[0])!r} raised {self.failures[candidates[0]]}",
-                "the space has names or values that are not this trainer's",
-            )
-        return usable
+    def every(self, law: str) -> list[Candidate]:
+        """The candidates, and those that differ from the first in one value."""
+        first = self.candidates(law)[0]
+        beside = [first.but({name: v}) for name in self.space for v in self.values(name)]
+        rest = dict.fromkeys([*self._corners(), *beside])
+        trained = [candidate for candidate in rest if not self.failure(candidate)]
+        return [first, *(candidate for candidate in trained if candidate != first)]
 
-    def origins(self, candidate: Candidate) -> list[State]:
-        """States to start from: before any training, and after some."""
-        trainer = self.fresh()
-        untrained = copy_of(trainer.get_state())
-        trainer.train_k(2, candidate)
-        return [untrained, copy_of(trainer.get_state())]
+    def failing(self) -> list[Candidate]:
+        """The candidates that turned out to fail."""
+        failures = [(key, error) for key, error in self.memory.items() if error]
+        return [key[1] for key, _ in failures if isinstance(key, tuple) and key[0] == "failure"]
 
-    def starts(self, candidates: Sequence[Candidate]) -> list[tuple[State, Candidate]]:
-        """Where to start and with what: untrained with the first candidate, trained with each."""
-        untrained, trained = self.origins(candidates[0])
-        return [(untrained, candidates[0]), *((trained, candidate) for candidate in candidates)]
+    def values(self, name: str) -> list[Value]:
+        """All values of a small axis; of a large one its ends, its middle, and some between."""
+        grid = list(self.space[name].grid())
+        few = min(VALUES, len(grid))
+        places = [round(i * (len(grid) - 1) / max(1, few - 1)) for i in range(few)]
+        return [grid[i] for i in places]
 
-    def _failure(self, candidate: Candidate) -> str:
-        trainer = self.fresh()
+    def failure(self, candidate: Candidate) -> str:
+        """The error of training with this candidate, or "": a value may fail, as tries may."""
+        plain: PlainLine = self.memory["plain"]
+        if candidate == plain.candidate:
+            return ""
+        return self._remembered(("failure", candidate), lambda: self._failure(plain, candidate))
+
+    def _failure(self, plain: PlainLine, candidate: Candidate) -> str:
+        trainer = self.fresh_at(plain.states[1])  # if this raises, it is not the value's fault
         try:
-            for _ in range(2 * self.epochs + 2):  # as far as any law goes
-                trainer.train_k(1, candidate)
+            self.memory[1, candidate] = follow(trainer, candidate, self.window)
         except Exception as error:
             return error_line(error)
         return ""
 
+    def _corners(self) -> list[Candidate]:
+        ends = [{name: axis.grid()[i] for name, axis in self.space.items()} for i in (0, -1)]
+        return list(dict.fromkeys([self.space.start(), *map(Candidate, ends)]))
 
-def look(trainer: Trainer, candidate: Candidate, epochs: int) -> Trace:
-    """Look at a trainer now, and at its metrics over the next epochs."""
-    series = [dict(trainer.metrics())]
-    state = copy_of(trainer.get_state())
-    for _ in range(epochs):
-        trainer.train_k(1, candidate)
-        series.append(dict(trainer.metrics()))
-    return Trace(state, tuple(series))
+    def _plain(self, law: str) -> PlainLine:
+        corners = self._corners()
+        failures = []
+        for candidate in corners:
+            try:
+                return self._plain_with(candidate)
+            except _CannotTrain as failure:
+                failures.append(str(failure))
+        raise broken(
+            law,
+            f"none of {len(corners)} candidates could be trained; {values_of(corners[0])} raised "
+            f"{failures[0]}",
+            "the space has names or values that are not this trainer's",
+            "name the hyperparameters as train_k does, and check the values of the space",
+        )
+
+    def _plain_with(self, candidate: Candidate) -> PlainLine:
+        looks = {*ORIGINS, *(origin + self.window for origin in ORIGINS)}
+        trainer = self.fresh()
+        states = {0: copy_of(trainer.get_state())}
+        series = []
+        for epoch in range(1, max(looks) + 1):
+            try:
+                trainer.train_k(1, candidate)
+            except Exception as error:
+                raise _CannotTrain(error_line(error)) from error
+            series.append(metrics_of(trainer))
+            if epoch in looks:
+                states[epoch] = copy_of(trainer.get_state())
+        return PlainLine(candidate, tuple(series), states)
+
+    def _remembered(self, key: Any, make: Callable[[], Made]) -> Made:
+        if key not in self.memory:
+            self.memory[key] = make()
+        return self.memory[key]  # type: ignore[no-any-return]
 
 
-def follow(trainer: Trainer, candidate: Candidate, epochs: int) -> Trace:
-    """Train one epoch, then look at the trainer and at its metrics over the epochs after."""
-    trainer.train_k(1, candidate)
-    return look(trainer, candidate, epochs)
+def values_of(candidate: Candidate) -> str:
+    """The values of a candidate, in a message."""
+    return shown(dict(candidate), 200)
 
 
-def trace_difference(a: Trace, b: Trace) -> str | None:
-    """Where two traces differ: in the state, in the metrics, or in both."""
-    names = ["metrics()"] + [f"metrics() {i} epochs on" for i in range(1, len(a.series))]
-    pairs = zip(a.series, b.series, names, strict=True)
-    places = [difference(a.state, b.state), *(difference(x, y, name) for x, y, name in pairs)]
-    return "; ".join([place for place in places if place is not None][:2]) or None
+def broken(law: str, seen: str, cause: str, way_out: str) -> LawBroken:
+    """The error that all laws raise: which law, what was seen, its usual cause, the way out."""
+    return LawBroken(f"{law}: {seen}. Usual cause: {cause}. Way out: {way_out}")
 
 
-def broken(law: str, seen: str, cause: str) -> LawBroken:
-    """The error that all laws raise: which law, what was seen, what usually causes it."""
-    return LawBroken(f"{law}: {seen}. Usual cause: {cause}")
-
-
-def refuse(law: str, place: str | None, seen: str, cause: str) -> None:
+def refuse(law: str, place: str | None, seen: str, cause: str, way_out: str) -> None:
     """Raise the error of a law where there is a difference; ``place`` says which."""
     if place is not None:
-        raise broken(law, f"{seen}: {place}", cause)
-
-
-def copy_of(state: State) -> State:
-    """A copy that shares nothing with the state, or the state itself where it allows none."""
-    return _copied(state)[0]
-
-
-def can_be_copied(state: State) -> bool:
-    """Whether ``copy_of`` gives a copy."""
-    return _copied(state)[1]
-
-
-def _copied(state: State) -> tuple[State, bool]:
-    for copied in (copy.deepcopy, _unpickled):
-        try:
-            return copied(state), True
-        except Exception:  # open files, compiled modules: only behaviour can be compared
-            continue
-    return state, False
-
-
-def _unpickled(state: State) -> State:
-    return pickle.loads(pickle.dumps(state))
-
-
-def error_line(error: BaseException) -> str:
-    """An exception on one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+        raise broken(law, f"{seen}: {place}", cause, way_out)
 
 
 @contextmanager
@@ -182,7 +215,7 @@ def require_subject(make: Any, space: Any, *, epochs: Any, another_process: bool
     """Refuse what cannot be examined."""
     if not callable(make):
         raise SettingsError(
-            f"make must be a function that builds a fresh trainer, got {make!r}; "
+            f"make must be a function that builds a fresh trainer, got {shown(make)}; "
             "write lambda: MyTrainer(...)"
         )
     require_count("epochs", epochs)

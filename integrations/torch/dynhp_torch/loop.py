@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from torch.optim import Optimizer
-
 import dynhp
 from dynhp.loops import Binding, Loop, LoopOptions, Part
 from dynhp.loops.everything import named_state
@@ -22,10 +20,8 @@ __all__ = ["OptimizerSpaceLike", "adapt"]
 
 _Values: TypeAlias = Axis | Sequence[Value]
 
-OptimizerSpaceLike: TypeAlias = (
-    SpaceLike | Mapping[Optimizer, Mapping[str, _Values]] | Mapping[str | Optimizer, Any]
-)
-"""A space, or one in which the settings of an optimiser stand below it."""
+OptimizerSpaceLike: TypeAlias = SpaceLike | Mapping[Any, Any]
+"""A space, or one in which the settings of an optimiser stand below it as their key."""
 
 
 def adapt(

@@ -111,8 +111,17 @@ def without_the_counter() -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     steps = 0
     for epoch in adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS):
-        steps += 1
+        steps += 1  # noqa: SIM113  (that is another case)
         step(model, optimizer, epoch["rate"] * min(1.0, steps / 100))  # a warm-up
+        epoch.report(loss=measure(model))
+
+
+def without_the_number_of_the_pass() -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    loop = adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS)
+    for number, epoch in enumerate(loop):  # it counts tries too
+        step(model, optimizer, epoch["rate"] * min(1.0, (number + 1) / 100))
         epoch.report(loss=measure(model))
 
 
@@ -202,10 +211,11 @@ FORGOTTEN = {
     without_pythons_generator: r"generator \(Random\) changed",
     without_the_averaged_copy: r"ema \(Sequential\) changed",
     without_the_counter: r"steps: 2 after the first try and 8 after its repeat.*Counter",
+    without_the_number_of_the_pass: r"number: 1 after the first try and 7 .*use epoch.number",
     without_the_scaler: r"scaler \(GradScaler\) changed",
     without_the_iterator: r"batches \(_SingleProcessDataLoaderIter\): an iterator kept",
     without_the_attribute: r"model.step_count: 2 after the first try and 8 after its repeat",
-    without_the_environment: r"env \(DriftingEnvironment\): an environment that is not in the state",
+    without_the_environment: r"env \(DriftingEnvironment\): an environment that is not in",
     without_the_optimiser_made_later: r"optimizer \(Adam\) was made in the first try",
 }
 

@@ -250,11 +250,15 @@ def test_a_whole_state_is_not_accused(loop: Callable[[], None]) -> None:
     loop()
 
 
-def test_what_only_grows_is_a_hint() -> None:
+def that_only_collects() -> None:
     model, losses = model_with_noise(), []
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in adapt(4, state=[model, optimizer], **rates(optimizer)):
+        train(model, optimizer, [(INPUTS, TARGETS)])
+        losses.append(measure(model))
+        epoch.report(loss=losses[-1])
+
+
+def test_what_only_grows_is_a_hint() -> None:
     with pytest.warns(Hint, match="losses grew in the tries: 1 items .* and 3 .*epoch.main"):
-        for epoch in adapt(4, state=[model, optimizer], **rates(optimizer)):
-            train(model, optimizer, [(INPUTS, TARGETS)])
-            losses.append(measure(model))
-            epoch.report(loss=losses[-1])
+        that_only_collects()

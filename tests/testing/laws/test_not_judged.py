@@ -11,7 +11,7 @@ import pytest
 from dynhp.errors import LawBroken
 from dynhp.records import Value
 from dynhp.testing import NoisyQuadratic, check_trainer, difference, trainer_checks, verdicts
-from dynhp.testing.laws.probe import copy_of
+from dynhp.testing.laws.lines import copy_of
 from dynhp.testing.toys.doubles import BROKEN, SPACE
 
 

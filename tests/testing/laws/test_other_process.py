@@ -6,6 +6,7 @@ import importlib
 import pickle
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,15 @@ from dynhp.records import Candidate
 from dynhp.spaces import Space
 from dynhp.testing import NoisyQuadratic, trainer_checks
 from dynhp.testing.laws import restore
+from dynhp.testing.laws.lines import error_line, line_difference
 from dynhp.testing.laws.other_process import (
     OtherProcessFailed,
     carry_out,
     follow_in_other_process,
+    hurry_clocks,
     serve,
 )
-from dynhp.testing.laws.probe import Subject, error_line, trace_difference
+from dynhp.testing.laws.probe import Subject
 
 LR = Candidate({"lr": 0.1})
 
@@ -41,7 +44,7 @@ def test_the_other_process_answers_with_the_same_trace() -> None:
     (trace,) = follow_in_other_process(subject(), [(state, LR)])
     here = subject().follow(state, LR)
     assert not isinstance(trace, str)
-    assert trace_difference(here, trace) is None
+    assert line_difference(here, trace) is None
     assert len(trace.series) == 3
 
 
@@ -107,6 +110,14 @@ def test_an_exception_there_breaks_the_law(monkeypatch: pytest.MonkeyPatch) -> N
     answering(monkeypatch, stdout=pickle.dumps(("", ["KeyError: 'x'"] * 2)))
     with pytest.raises(LawBroken, match="a new trainer in another process raised KeyError: 'x'"):
         restore.check(subject())
+
+
+def test_clocks_there_go_ahead_when_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1000.0)
+    monkeypatch.setattr(time, "perf_counter", lambda: 5.0)
+    hurry_clocks()
+    assert [time.time(), time.time(), time.time()] == [1000.0, 1060.0, 1120.0]
+    assert [time.perf_counter(), time.perf_counter()] == [5.0, 65.0]
 
 
 def test_it_can_be_left_out() -> None:

@@ -1,0 +1,74 @@
+"""A counter is a number that stays one object, so that a state can hold it."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import pytest
+
+from dynhp import Counter
+from dynhp.errors import SettingsError
+
+OPERATORS = [
+    *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv),
+    *(operator.mod, operator.pow),
+]
+IN_PLACE = [
+    *(operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv),
+    *(operator.imod, operator.ipow),
+]
+
+
+@pytest.mark.parametrize("operation", OPERATORS)
+def test_in_expressions_it_is_its_number(operation: Any) -> None:
+    for value in (operation(Counter(7), 3), operation(Counter(7), Counter(3))):
+        assert value == operation(7, 3)
+        assert not isinstance(value, Counter)
+    assert operation(7, Counter(3)) == operation(7, 3)
+
+
+@pytest.mark.parametrize(("in_place", "plain"), list(zip(IN_PLACE, OPERATORS, strict=True)))
+def test_in_place_it_stays_the_object_it_is(in_place: Any, plain: Any) -> None:
+    steps = Counter(7)
+    assert in_place(steps, 3) is steps
+    assert steps.value == plain(7, 3)
+
+
+def test_it_compares_formats_and_indexes_as_a_number() -> None:
+    steps = Counter(2)
+    assert steps == 2 == Counter(2)
+    assert steps != 3
+    assert 1 < steps <= 2
+    assert steps >= Counter(2) > 1
+    assert f"{steps:03d} {steps} {steps!r}" == "002 2 Counter(2)"
+    assert str(steps) == "2"
+    assert "abc"[steps] == "c"
+    assert list(range(steps)) == [0, 1]
+    assert (int(steps), float(steps), -steps, abs(Counter(-2))) == (2, 2.0, -2, 2)
+    assert (bool(steps), bool(Counter())) == (True, False)
+    assert round(Counter(2.567), 1) == 2.6
+
+
+def test_a_fraction_is_no_index() -> None:
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        operator.index(Counter(0.5))
+
+
+def test_it_changes_so_it_has_no_hash() -> None:
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(Counter())
+
+
+def test_its_state_is_the_number() -> None:
+    steps = Counter(3)
+    state = steps.get_state()
+    steps += 4
+    steps.set_state(state)
+    assert steps == 3
+
+
+@pytest.mark.parametrize("value", ["3", None, True])
+def test_bad_input(value: Any) -> None:
+    with pytest.raises(SettingsError, match="Counter: it must start with a number"):
+        Counter(value)

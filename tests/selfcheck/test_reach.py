@@ -1,0 +1,285 @@
+"""What a loop's code can reach: by which names, how deep, and that nothing is touched."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import sys
+import types
+from collections import deque
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynhp import Counter, trainer_from
+from dynhp.selfcheck import reach
+from dynhp.selfcheck.reach import attributes, in_reach, loop_names, trainer_names
+from dynhp.testing import Quadratic
+
+OF_THE_MODULE = np.random.default_rng(0)
+_private = 3
+
+
+def test_the_names_are_those_of_the_code_around_and_of_its_module() -> None:
+    local = object()
+    names = loop_names()
+    assert names["local"] is local
+    assert names["OF_THE_MODULE"] is OF_THE_MODULE
+    assert "_private" not in names
+
+
+def test_a_variable_hides_that_of_the_module() -> None:
+    OF_THE_MODULE = 3
+    assert loop_names()["OF_THE_MODULE"] == OF_THE_MODULE
+
+
+def test_at_the_top_of_a_module_its_variables_are_all() -> None:
+    space: dict[str, Any] = {"__name__": "script", "loop_names": loop_names}
+    exec("steps = 3\nnames = loop_names()", space)
+    assert space["names"]["steps"] == 3
+    assert "space" not in space["names"]
+
+
+def epochs() -> Iterator[dict[str, Any]]:
+    inner = 5  # noqa: F841
+    yield loop_names()
+
+
+def test_a_generator_around_the_loop_is_looked_through() -> None:
+    outer = 4  # noqa: F841
+    for names in epochs():
+        assert (names["inner"], names["outer"]) == (5, 4)
+
+
+def test_a_wrapper_of_a_library_is_looked_through_without_its_names() -> None:
+    mine = 4  # noqa: F841
+    text = "def bar():\n    hidden = 1\n    yield loop_names()"
+    library: dict[str, Any] = {"__name__": "tqdm", "loop_names": loop_names}
+    exec(compile(text, "/usr/lib/site-packages/tqdm.py", "exec"), library)
+    for names in library["bar"]():
+        assert names["mine"] == 4
+        assert "hidden" not in names
+
+
+def test_code_of_ours_is_passed_over() -> None:
+    mine = 4  # noqa: F841
+    text = "def ours():\n    hidden = 1\n    return loop_names()"
+    space: dict[str, Any] = {"__name__": "dynhp_torch.loop", "loop_names": loop_names}
+    exec(compile(text, "loop.py", "exec"), space)
+    names = space["ours"]()
+    assert names["mine"] == 4
+    assert "hidden" not in names
+
+
+def test_nobody_around_gives_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reach.sys, "_getframe", lambda depth: None)
+    assert loop_names() == {}
+
+
+class WithSlots:
+    __slots__ = ("empty", "full")
+
+    def __init__(self) -> None:
+        self.full = 1
+
+
+class OneSlot:
+    __slots__ = "only"
+
+    def __init__(self) -> None:
+        self.only = 2
+
+
+class Careful:
+    """Whatever is asked of it, it counts."""
+
+    asked = 0
+
+    def __init__(self) -> None:
+        self.__dict__["inside"] = 7
+
+    @property
+    def costly(self) -> int:
+        Careful.asked += 1
+        return 1
+
+    def __getattr__(self, name: str) -> int:
+        Careful.asked += 1
+        raise AttributeError(name)
+
+
+def test_attributes_are_those_that_are_stored() -> None:
+    assert attributes(WithSlots()) == {"full": 1}
+    assert attributes(OneSlot()) == {"only": 2}
+    assert attributes(Careful()) == {"inside": 7}
+    assert attributes(3) == {}
+    assert Careful.asked == 0
+
+
+def test_names_lead_into_objects_and_containers() -> None:
+    thing = object()
+    run = SimpleNamespace(
+        table={"key": thing, 3: object()}, row=[object()], ends=deque([object()]), pair=(object(),)
+    )
+    reached = in_reach({"run": run})
+    assert reached["run.table['key']"] is thing
+    assert {"run.row[0]", "run.ends[0]", "run.pair[0]"} < set(reached)
+    assert "run.table[3]" not in reached
+
+
+def test_long_containers_hold_data() -> None:
+    reached = in_reach({"rows": list(range(65)), "table": {str(n): n for n in range(65)}})
+    assert set(reached) == {"rows", "table"}
+
+
+def test_a_few_steps_are_enough() -> None:
+    deep = SimpleNamespace(a=SimpleNamespace(b=SimpleNamespace(c=SimpleNamespace(d=1))))
+    reached = in_reach({"deep": deep})
+    assert "deep.a.b.c" in reached
+    assert "deep.a.b.c.d" not in reached
+
+
+def test_the_number_of_things_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reach, "_MOST_THINGS", 3)
+    assert len(in_reach({"many": list(range(50))})) == 3
+
+
+def test_a_thing_has_one_name_and_two_variables_have_two() -> None:
+    thing, steps = object(), 3
+
+    def hidden() -> Any:
+        return steps
+
+    names = {"thing": thing, "again": thing, "steps": 5, "hidden": hidden}
+    assert in_reach(names) == {"thing": thing, "steps": 5, "steps #2": 3}
+    assert in_reach({"steps": 3, "hidden": hidden}) == {"steps": 3}
+
+
+def test_functions_lead_to_what_they_use() -> None:
+    rng, later = object(), 1
+
+    def noise(scale: float) -> Any:
+        return rng, OF_THE_MODULE, scale, unknown, len  # type: ignore[name-defined]  # noqa: F821
+
+    def early() -> Any:
+        return later  # noqa: F821
+
+    reached = in_reach({"noise": noise, "early": early})
+    assert reached == {"rng": rng, "OF_THE_MODULE": OF_THE_MODULE, "later": 1}
+    del later
+    assert in_reach({"early": early}) == {}
+
+
+def test_functions_of_libraries_are_not_looked_at() -> None:
+    assert in_reach({"of_ours": trainer_from, "built_in": len}) == {}
+    installed = pytest.raises
+    assert in_reach({"installed": installed}) == {}
+
+
+class Shared:
+    """A class that keeps something for all."""
+
+    steps = 3
+    _hidden = 4
+
+    def method(self) -> None: ...
+
+
+def test_modules_and_classes_of_the_user_lead_to_what_they_keep() -> None:
+    mine = types.ModuleType("of_the_user")
+    mine.__file__, mine.rng, mine.Shared = "of_the_user.py", object(), Shared  # type: ignore
+    sys.modules["of_the_user"] = mine
+    try:
+        reached = in_reach({"mine": mine, "numpy": np, "sys": sys, "Shared": Shared, "int": int})
+    finally:
+        del sys.modules["of_the_user"]
+    assert reached == {"mine.rng": mine.rng, "Shared.steps": 3}
+
+
+def test_methods_and_partial_functions_lead_to_their_objects() -> None:
+    run, extra = SimpleNamespace(), SimpleNamespace()
+    bound = types.MethodType(lambda self: None, run)
+    reached = in_reach({"f": functools.partial(bound, extra, key=extra)})
+    assert reached["f.func.__self__"] is run
+    assert reached["f.args[0]"] is extra
+
+
+class Module:
+    """As a module of torch is made."""
+
+    def __init__(self, **modules: Any) -> None:
+        self._modules = modules
+        self._parameters = {"weight": np.ones(1)}
+        self._buffers: dict[str, Any] = {}
+        self._forward_hooks: dict[str, Any] = {"hook": object()}
+        self.training = True
+        self.count = 0
+
+
+def test_all_of_a_module_is_one_step_away() -> None:
+    model = Module(a=Module(b=Module(c=Module(d=Module()))))
+    reached = in_reach({"model": model})
+    assert "model.a.b.c.d.count" in reached
+    assert not [
+        name for name in reached if "hook" in name or "training" in name or "weight" in name
+    ]
+
+
+def test_numbers_inside_objects_of_libraries_are_their_own_affair(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "__file__", "/usr/site-packages/library.py")
+    inner = object()
+    run = Module()
+    run.__dict__.update(parts=[inner, 3], counter=itertools.count(), other=inner, list_of=[])
+    assert set(in_reach({"run": run})) == {"run", "run.parts[0]"}
+
+
+def test_locks_files_and_optimisers_are_not_looked_into() -> None:
+    class Optimizer:
+        def __init__(self) -> None:
+            self.param_groups: list[Any] = []
+            self.state = object()
+
+    import threading
+
+    names = {"timer": threading.Timer(1.0, print), "optimizer": Optimizer(), "system": sys}
+    assert set(in_reach(names)) == {"timer", "optimizer"}
+
+
+def test_what_dynhp_hands_out_is_not_the_users_but_a_counter_is() -> None:
+    steps, model = Counter(), Quadratic()
+    trainer = trainer_from(
+        get_state=model.get_state,
+        set_state=model.set_state,
+        train_k=model.train_k,
+        metrics=model.metrics,
+    )
+    reached = in_reach({"steps": steps, "model": model, "trainer": trainer})
+    assert reached["steps"] is steps
+    assert reached["model"] is model
+    assert "trainer" not in reached
+
+
+def test_a_trainer_leads_to_what_its_functions_use() -> None:
+    class TrainerWithNames:
+        def __init__(self) -> None:
+            self.rng = object()
+
+        def train_k(self) -> Any:
+            return OF_THE_MODULE
+
+    trainer = TrainerWithNames()
+    reached = in_reach(trainer_names(trainer))
+    assert reached["trainer.rng"] is trainer.rng
+    assert reached["OF_THE_MODULE"] is OF_THE_MODULE
+    made = trainer_from(
+        get_state=dict,
+        set_state=lambda state: None,
+        train_k=lambda k, values: trainer,  # type: ignore[arg-type,return-value]
+        metrics=dict,
+    )
+    assert in_reach(trainer_names(made))["trainer"] is trainer

@@ -1,0 +1,353 @@
+"""The watch names what the tries changed and nobody put back, and accuses nothing else."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import random
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynhp import Counter
+from dynhp.loops import Part
+from dynhp.selfcheck import moment
+from dynhp.selfcheck.reach import in_reach
+from dynhp.selfcheck.reading import read_state
+from dynhp.selfcheck.watch import Watch, trainer_watch
+
+
+class Stateful:
+    """Something with a state of its own, as an optimiser or a scaler has."""
+
+    def __init__(self, value: float = 0.0) -> None:
+        self.value = value
+
+    def state_dict(self) -> dict[str, float]:
+        return {"value": self.value}
+
+    def load_state_dict(self, state: dict[str, float]) -> None:
+        self.value = state["value"]
+
+
+class OneTensor:
+    """As a module of torch is made, with one tensor and a state_dict."""
+
+    def __init__(self, *, own: bool = True, **modules: Any) -> None:
+        self._modules = modules
+        self._parameters: dict[str, Any] = {"weight": np.ones(1)} if own else {"none": None}
+        self._buffers: dict[str, Any] = {}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**self._parameters, **{n: m.state_dict() for n, m in self._modules.items()}}
+
+    def load_state_dict(self, state: Any) -> None:
+        raise NotImplementedError
+
+
+def check(
+    names: dict[str, Any],
+    body: Callable[[], Any],
+    *,
+    inside: tuple[Any, ...] = (),
+    back: Callable[[], Any] = lambda: None,
+    read: Callable[[Any], Any] = read_state,
+) -> Watch:
+    """A round of two tries and the repeat of the first; ``back`` is the way to the origin."""
+    watch = Watch(lambda: in_reach(names), inside, read)
+    body()
+    watch.first_try_ended()
+    back()
+    body()
+    back()
+    watch.back_at_origin()
+    body()
+    return watch
+
+
+def lines(watch: Watch) -> list[str]:
+    """The suspects but for the general ones, which are always last."""
+    *special, general = watch.suspects()
+    assert general.startswith("generators of a library that dynhp does not know")
+    return special
+
+
+@pytest.mark.parametrize(
+    ("thing", "change"),
+    [
+        (random.Random(0), lambda rng: rng.random()),
+        (np.random.default_rng(0), lambda rng: rng.random()),
+        (np.random.RandomState(0), lambda rng: rng.rand()),
+        (np.random.PCG64(0), lambda bits: bits.random_raw()),
+        (Counter(), lambda counter: counter.__iadd__(1)),
+        (Stateful(), lambda thing: setattr(thing, "value", thing.value + 1)),
+        (OneTensor(), lambda model: model._parameters["weight"].__iadd__(1)),
+    ],
+    ids=lambda thing: type(thing).__name__,
+)
+def test_what_was_not_put_back_is_named(thing: Any, change: Callable[[Any], Any]) -> None:
+    watch = check({"run": SimpleNamespace(thing=thing)}, lambda: change(thing))
+    expected = f"run.thing ({type(thing).__name__}) changed in the tries and was not put back"
+    assert watch.left_behind() == [expected]
+    assert lines(watch) == [expected]
+    assert watch.hints() == []
+
+
+def test_an_estimator_is_read_by_what_it_stores() -> None:
+    class Estimator(SimpleNamespace):
+        def get_params(self) -> None: ...
+
+        def partial_fit(self) -> None:
+            self.coef_ += 1
+
+    model = Estimator(coef_=np.zeros(2))
+    assert check({"model": model}, model.partial_fit).left_behind() == [
+        "model (Estimator) changed in the tries and was not put back"
+    ]
+
+
+def test_what_is_put_back_is_not_accused() -> None:
+    thing = Stateful()
+    watch = check(
+        {"thing": thing},
+        lambda: setattr(thing, "value", thing.value + 1),
+        back=lambda: setattr(thing, "value", 0.0),
+    )
+    assert watch.left_behind() == watch.hints() == lines(watch) == []
+
+
+def test_what_each_try_makes_anew_is_not_accused() -> None:
+    thing = Stateful()
+    watch = check({"thing": thing}, lambda: setattr(thing, "value", 7.0))
+    assert watch.left_behind() == watch.hints() == lines(watch) == []
+
+
+def test_what_is_in_the_state_is_not_looked_at() -> None:
+    thing, model = Stateful(), OneTensor(inner=OneTensor())
+    wrapper = OneTensor(own=False, inside=model)
+
+    def body() -> None:
+        thing.value += 1
+        model._parameters["weight"] += 1
+        model._modules["inner"]._parameters["weight"] += 1
+
+    names = {"thing": thing, "wrapper": wrapper, "head": model._modules["inner"], "model": model}
+    names["weight"] = model._parameters["weight"]
+    assert check(names, body, inside=(thing, model)).left_behind() == []
+    accused = check(names, body, inside=(thing,)).left_behind()
+    assert [line.split()[0] for line in accused] == ["wrapper"]
+
+
+def test_a_module_inside_twice_and_one_that_is_left_out() -> None:
+    shared = OneTensor()
+    model = OneTensor(first=shared, second=shared)
+    model._modules["third"] = None
+
+    def body() -> None:
+        shared._parameters["weight"] += 1
+
+    assert check({"model": model, "tail": shared}, body, inside=(model,)).left_behind() == []
+
+
+def test_what_the_functions_of_a_part_use_is_in_the_state() -> None:
+    first, second = Stateful(), Stateful()
+    part = Part(get=lambda: first.value, set=second.load_state_dict)
+
+    def body() -> None:
+        first.value += 1
+        second.value += 1
+
+    assert check({"first": first, "second": second}, body, inside=(part,)).left_behind() == []
+
+
+def test_a_variable_of_a_part_may_have_no_value_yet() -> None:
+    part = Part(get=lambda: later, set=print)
+    watch = check({}, lambda: None, inside=(part,))
+    later = 3
+    assert watch.left_behind() == []
+    assert part.get() == later
+
+
+def test_the_parameters_of_an_optimiser_in_the_state_are_inside() -> None:
+    weight = np.ones(2)
+    optimizer = SimpleNamespace(param_groups=[{"params": [weight]}])
+    watch = check({"weight": weight}, lambda: weight.__iadd__(1), inside=(optimizer,))
+    assert lines(watch) == []
+
+
+def test_what_the_first_try_made_and_kept_is_named() -> None:
+    names: dict[str, Any] = {"thing": None}
+
+    def body() -> None:
+        names["thing"] = names["thing"] or Stateful()
+        names["thing"].value += 1
+
+    expected = "thing (Stateful) was made in the first try and is not in the state"
+    assert check(names, body).left_behind() == [expected]
+
+
+def test_what_was_replaced_on_the_way_decides_nothing() -> None:
+    names: dict[str, Any] = {}
+
+    def body() -> None:
+        if "thing" in names:
+            names["thing"].value += 1
+        names["thing"] = Stateful()
+
+    assert check(names, body).left_behind() == []
+
+
+def test_what_only_follows_another_is_a_suspect_and_no_proof() -> None:
+    """It was put back, so its difference has another cause, such as time."""
+    thing, ticks = Stateful(), itertools.count()
+    watch = check(
+        {"thing": thing},
+        lambda: setattr(thing, "value", next(ticks)),
+        back=lambda: setattr(thing, "value", 0.0),
+    )
+    assert watch.left_behind() == []
+    assert lines(watch) == ["thing (Stateful) is not in the state"]
+
+
+def test_whole_numbers_that_count_on() -> None:
+    run = SimpleNamespace(steps=3, size=np.int64(5), same=1, last=0, new=None, drawn=None)
+    draws, others = iter([4, 9, 2]), iter([4, 9, 2])
+
+    def body() -> None:
+        run.steps += 2
+        run.size += 1
+        run.last = next(draws)  # any number, as it comes
+        run.drawn = next(others)
+        run.new = (run.new or 0) + 1
+
+    watch = check({"run": run}, body)
+    advice = "; where it decides something make it a Counter and list it in the state"
+    assert watch.hints() == [
+        f"run.steps: 5 after the first try and 9 after its repeat{advice}",
+        f"run.size: 6 after the first try and 8 after its repeat{advice}",
+        "run.new: 1 after the first try and 3 after its repeat, so it counts tries too; use "
+        "epoch.number",
+    ]
+    assert lines(watch) == watch.hints()
+
+
+def test_lists_that_grow_are_a_hint_and_other_containers_only_suspects() -> None:
+    run = SimpleNamespace(losses=[1.0], cache={}, same=[1], new=None)
+
+    def body() -> None:
+        run.losses.append(2.0)
+        run.cache[len(run.cache)] = 1
+        run.new = [1] * len(run.losses)
+
+    watch = check({"run": run}, body)
+    grew = "run.losses grew in the tries: 2 items after the first try and 4 after its repeat"
+    assert watch.hints() == [
+        f"{grew}; what belongs to the main line alone stands under `if epoch.main:`"
+    ]
+    assert lines(watch) == [
+        grew,
+        grew.replace("losses", "cache").replace("2", "1").replace("4", "3"),
+    ]
+
+
+def test_arrays_that_were_not_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    changed, anew, same, large = np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(9)
+    monkeypatch.setattr(moment, "_LARGEST_ARRAY", 64)
+    names: dict[str, Any] = {"changed": changed, "anew": anew, "same": same, "large": large}
+
+    def body() -> None:
+        changed[:] += 1
+        large[:] += 1
+        anew[:] = 3
+        names["new"] = changed.copy()
+
+    watch = check(names, body)
+    assert lines(watch) == ["changed: an array that changed in the tries and was not put back"]
+    assert watch.hints() == lines(watch)
+
+
+def test_the_best_so_far_is_a_hint_where_a_try_may_set_it() -> None:
+    run = SimpleNamespace(best_loss=9.0, best_now=1.0, best_acc=0.5, loss=9.0)
+    losses = iter([3.0, 2.0, 1.0])
+
+    def body() -> None:
+        run.best_loss = run.loss = min(run.best_loss, next(losses))
+        run.best_now = 4.0
+
+    hints = check({"run": run}, body).hints()
+    assert [hint.partition(";")[0] for hint in hints] == [
+        "run.best_loss changed in the tries: 3.0 and then 1.0"
+    ]
+
+
+class Walker:
+    def __init__(self) -> None:
+        self.place = 0
+
+    def step(self) -> None:
+        self.place += 1
+
+    def reset(self) -> None:
+        self.place = 0
+
+
+class KerasLike:
+    def apply_gradients(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("thing", "text"),
+    [
+        (KerasLike(), "it (KerasLike): an optimiser whose memory is not in the state"),
+        (itertools.count(), "it (count): an iterator kept across epochs"),
+        ((n for n in range(9)), "it (generator): an iterator kept across epochs"),
+        (io.StringIO("lines"), "it (StringIO): an open file"),
+        (Walker(), "it (Walker): an environment that is not in the state"),
+        (SimpleNamespace(persistent_workers=True), "it (SimpleNamespace): its workers keep"),
+    ],
+    ids=lambda thing: type(thing).__name__,
+)
+def test_what_nobody_can_read_is_a_suspect(thing: Any, text: str) -> None:
+    watch = check({"it": thing}, lambda: None)
+    assert [line.startswith(text) for line in lines(watch)] == [True]
+    assert watch.left_behind() == watch.hints() == []
+
+
+def test_an_iterator_that_each_epoch_makes_anew_is_no_suspect() -> None:
+    names: dict[str, Any] = {}
+
+    def body() -> None:
+        names["it"] = (n for n in range(3))
+
+    assert lines(check(names, body)) == []
+
+
+def test_what_cannot_be_looked_at_is_passed_over() -> None:
+    class Sparse(np.ndarray[Any, Any]):
+        @property
+        def nbytes(self) -> int:
+            raise RuntimeError("no memory of its own")
+
+    class Closed(Stateful):
+        def state_dict(self) -> Any:
+            raise RuntimeError("not now")
+
+    watch = check({"sparse": np.zeros(2).view(Sparse), "closed": Closed()}, lambda: None)
+    assert lines(watch) == watch.left_behind() == []
+
+
+def test_a_trainer_is_watched_by_its_attributes() -> None:
+    class TrainerWithGenerator:
+        def __init__(self) -> None:
+            self.rng = random.Random(0)
+
+    trainer = TrainerWithGenerator()
+    watch = trainer_watch(trainer)
+    trainer.rng.random()
+    watch.first_try_ended()
+    watch.back_at_origin()
+    trainer.rng.random()
+    assert watch.left_behind() == ["trainer.rng (Random) changed in the tries and was not put back"]
