@@ -114,9 +114,8 @@ def parse_state(adapter: AdapterView, state: Mapping[str, Any]) -> SavedState:
     _require_same(settings, state.get("settings"))
     try:
         history = history_from_plain(_list(state["history"]))
-        space = adapter.space.given
-        if history:
-            space = space.including(history[0].previous)
+        start = history[0].previous if history else state["current"]
+        space = adapter.space.given.including(start)
         saved = SavedState(
             history,
             space.candidate(state["current"]),
