@@ -18,6 +18,7 @@ __all__ = ["Moment", "Things", "ids_inside", "kind_of", "of_module", "unreadable
 
 _LARGEST_ARRAY = 16 * 2**20  # bytes
 _LARGEST_LOOK = 64 * 2**20  # of all arrays together
+_ARRAYS = ("torch", "jax", "jaxlib", "cupy")  # whose tensors and arrays have bytes to compare
 _PLAIN = (type(None), bool, float, complex, str, bytes)
 
 
@@ -73,6 +74,7 @@ class Moment:
 
     def __init__(self, reached: Mapping[str, Any], things: Things) -> None:
         self.counts: dict[str, int] = {}
+        self.bests: dict[str, float] = {}
         self.lengths: dict[str, int] = {}
         self.lists: set[str] = set()
         self.arrays: dict[str, Fingerprint] = {}
@@ -99,6 +101,8 @@ class Moment:
                 yield text
 
     def _note(self, name: str, thing: Any, things: Things) -> None:
+        if isinstance(thing, float) and "best" in name.lower():
+            self.bests[name] = thing
         if isinstance(thing, _PLAIN):
             return
         if isinstance(thing, int | np.integer):
@@ -182,9 +186,12 @@ def _tensors(module: Any) -> list[Any]:
 
 
 def _is_array(thing: Any) -> bool:
+    if isinstance(thing, np.ndarray):
+        return True
     kinds = type(thing).__mro__
-    tensor = any(kind.__module__ == "torch" and kind.__name__ == "Tensor" for kind in kinds)
-    return tensor or isinstance(thing, np.ndarray)
+    return any(
+        kind.__module__.partition(".")[0] in _ARRAYS and "__array__" in vars(kind) for kind in kinds
+    )
 
 
 def unreadable(thing: Any) -> str | None:
@@ -199,6 +206,8 @@ def unreadable(thing: Any) -> str | None:
         )
     if {"step", "reset"} <= methods:
         return "an environment that is not in the state; list it there"
+    if "apply_gradients" in methods:
+        return "an optimiser whose memory is not in the state; give Part(get=..., set=...) for it"
     if attributes(thing).get("persistent_workers") is True:
         return "its workers keep random numbers out of reach; persistent_workers=False"
     return None

@@ -10,17 +10,26 @@ from collections.abc import Iterator, Mapping
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from dynhp.selfcheck.owners import (
+    is_installed,
+    is_library_kind,
+    is_our_code,
+    is_our_frame,
+    is_our_kind,
+    is_users_module,
+)
+
 __all__ = ["attributes", "in_reach", "is_module", "loop_names", "trainer_names"]
 
 _DEPTH = 3
 _MOST_THINGS = 20_000
 _LONGEST = 64  # a longer list holds data, not parts of a loop
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
-_CLOSED = (ModuleType, type, BuiltinFunctionType, CodeType, FrameType)
+_CLOSED = (BuiltinFunctionType, CodeType, FrameType)
+_WAYS = (FunctionType, MethodType, functools.partial, ModuleType, type)  # they lead to things
 _OPEN_LIBRARY = ("argparse", "builtins", "collections", "functools", "types")
 # What torch keeps in every module of its own accord; parameters and modes are in its snapshot.
 _OF_EVERY_MODULE = {"_parameters", "_buffers", "_non_persistent_buffers_set", "training"}
-_INSTALLED = ("site-packages", "dist-packages")
 
 
 def loop_names() -> dict[str, Any]:
@@ -31,12 +40,12 @@ def loop_names() -> dict[str, Any]:
     """
     names: dict[str, Any] = {}
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_ours_running(frame):
+    while frame is not None and is_our_frame(frame):
         frame = frame.f_back
     while frame is not None:
         generator = bool(frame.f_code.co_flags & inspect.CO_GENERATOR)
         wrapper = generator or frame.f_code.co_name == "__next__"
-        if not wrapper or not _is_installed(frame.f_code.co_filename):
+        if not wrapper or not is_installed(frame.f_code.co_filename):
             _add_names(names, frame)
         frame = frame.f_back if wrapper else None
     return names
@@ -59,7 +68,7 @@ def trainer_names(trainer: Any) -> dict[str, Any]:
     >>> sorted(trainer_names(Quadratic()))[-2:]
     ['train_k', 'trainer']
     """
-    if _is_of_ours(type(trainer)):  # made of functions, by ``trainer_from``
+    if is_our_kind(type(trainer)):  # made of functions, by ``trainer_from``
         return attributes(trainer)
     functions = {
         name: function
@@ -90,8 +99,8 @@ def in_reach(names: Mapping[str, Any]) -> dict[str, Any]:
                 reached[_free(name, reached)] = thing
         elif not isinstance(thing, _CLOSED) and id(thing) not in seen:
             seen[id(thing)] = thing
-            if not isinstance(thing, FunctionType | MethodType | functools.partial):
-                if _is_of_ours(type(thing)):
+            if not isinstance(thing, _WAYS):
+                if is_our_kind(type(thing)):
                     continue
                 reached[_free(name, reached)] = thing
             ahead.extend(
@@ -151,13 +160,24 @@ def _inside(name: str, thing: Any) -> Iterator[tuple[str, Any, int]]:
         yield f"{name}.keywords", thing.keywords, 1
     elif isinstance(thing, FunctionType):
         yield from _of_function(thing)
+    elif isinstance(thing, ModuleType | type):
+        module = thing.__name__ if isinstance(thing, ModuleType) else thing.__module__
+        if is_users_module(module):
+            yield from ((f"{name}.{key}", part, 1) for key, part in _public(thing))
     elif _is_open(thing):
         yield from _of_object(name, thing)
 
 
+def _public(thing: Any) -> list[tuple[str, Any]]:
+    """What a module or a class of the user's keeps, but for its code."""
+    code = (FunctionType, ModuleType, type, property, classmethod, staticmethod)
+    kept = ((key, part) for key, part in vars(thing).items() if not isinstance(part, code))
+    return [(key, part) for key, part in kept if not key.startswith("_")]
+
+
 def _of_object(name: str, thing: Any) -> Iterator[tuple[str, Any, int]]:
     module = is_module(thing)
-    library = _is_installed(getattr(sys.modules.get(type(thing).__module__), "__file__", "") or "")
+    library = is_library_kind(type(thing))
     for key, part in attributes(thing).items():
         if module and key == "_modules":  # however deep a model is, it counts as one thing
             yield from ((f"{name}.{child}", inner, 0) for child, inner in part.items())
@@ -180,8 +200,7 @@ def _is_book_keeping(part: Any) -> bool:
 def _of_function(function: FunctionType) -> Iterator[tuple[str, Any, int]]:
     """The variables that a function of the user's takes from around it."""
     code = function.__code__
-    ours = _is_ours(function.__module__ or "") and not _is_typed_in(code)
-    if ours or _is_installed(code.co_filename):
+    if is_our_code(code, function.__module__ or "") or is_installed(code.co_filename):
         return
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         try:
@@ -201,30 +220,3 @@ def _is_open(thing: Any) -> bool:
     if root in sys.stdlib_module_names and root not in _OPEN_LIBRARY:
         return False
     return "param_groups" not in attributes(thing)
-
-
-def _is_installed(filename: str) -> bool:
-    return any(folder in filename for folder in _INSTALLED)
-
-
-def _is_ours_running(frame: FrameType) -> bool:
-    ours = _is_ours(frame.f_globals.get("__name__", ""), toys=True)
-    return ours and not _is_typed_in(frame.f_code)
-
-
-def _is_typed_in(code: CodeType) -> bool:
-    """Whether code was typed in, as an example of ours may be, which has the name of its module."""
-    return code.co_filename.startswith("<")
-
-
-def _is_of_ours(kind: type) -> bool:
-    module = sys.modules.get(kind.__module__)
-    return _is_ours(kind.__module__) and getattr(module, kind.__name__, None) is kind
-
-
-def _is_ours(module: str, *, toys: bool = False) -> bool:
-    """Whether code belongs to dynhp; the toys, counters and averages it makes are their user's."""
-    root, dot, rest = module.partition(".")
-    if root == "dynhp" or (dot and root.startswith("dynhp_")):
-        return toys or not rest.startswith(("testing", "loops.counter", "averaging"))
-    return False

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from dynhp.selfcheck.fingerprint import Fingerprint
 from dynhp.selfcheck.moment import Moment, Things, ids_inside
 from dynhp.selfcheck.reach import in_reach, trainer_names
 from dynhp.selfcheck.reading import read_state
@@ -13,8 +15,8 @@ __all__ = ["Watch", "trainer_watch"]
 
 _MOST_SUSPECTS = 6
 _GENERAL = (
-    "generators of a library that dynhp does not know (jax, cupy, inside a booster), files read or "
-    "written on the way, the time, threads"
+    "generators of a library that dynhp does not know (torch in the plain adapt, jax, cupy, inside "
+    "a booster), files read or written on the way, the time, threads"
 )
 
 
@@ -74,7 +76,7 @@ class Watch:
             *self._counters(end),
             *end.suspicious(self._first),
             *(self._grew(end, name) for name in self._grown(end)),
-            *self._arrays(end),
+            *self._arrays(),
             *self._unlisted(end),
         ]
         return [*likely[:_MOST_SUSPECTS], _GENERAL]
@@ -84,7 +86,12 @@ class Watch:
         end = self._now()
         lists = [name for name in self._grown(end) if name in end.lists]
         guard = "; what belongs to the main line alone stands under `if epoch.main:`"
-        return [*self._counters(end), *(f"{self._grew(end, name)}{guard}" for name in lists)]
+        return [
+            *self._counters(end),
+            *(f"{self._grew(end, name)}{guard}" for name in lists),
+            *(f"{best}{guard}" for best in self._bests(end)),
+            *self._arrays(),
+        ]
 
     def _look(self) -> Moment:
         return Moment(self._reach(), self._things)
@@ -136,12 +143,26 @@ class Watch:
             f"{end.lengths[name]} after its repeat"
         )
 
-    def _arrays(self, end: Moment) -> Iterator[str]:
-        start, first, origin = (each.arrays for each in (self._start, self._first, self._origin))
-        for name, bits in end.arrays.items():
-            watched = name in start and name in first and name in origin
-            if watched and origin[name].difference(start[name]) and bits.difference(first[name]):
-                yield f"{name}: an array that changed in the tries and was not put back"
+    def _bests(self, end: Moment) -> Iterator[str]:
+        """The best loss so far and the like, which a losing try must not set."""
+        for name in self._not_put_back(lambda moment: moment.bests, operator.ne):
+            values = f"{self._first.bests[name]!r} and then {end.bests[name]!r}"
+            yield f"{name} changed in the tries: {values}"
+
+    def _arrays(self) -> Iterator[str]:
+        for name in self._not_put_back(lambda moment: moment.arrays, Fingerprint.difference):
+            yield f"{name}: an array that changed in the tries and was not put back"
+
+    def _not_put_back(
+        self, noted: Callable[[Moment], Mapping[str, Any]], differ: Callable[[Any, Any], Any]
+    ) -> Iterator[str]:
+        """What differed both when the first try and its repeat began and when they ended."""
+        moments = (self._start, self._origin, self._first, self._now())
+        start, origin, first, end = (noted(moment) for moment in moments)
+        for name in end:
+            known = name in start and name in origin and name in first
+            if known and differ(start[name], origin[name]) and differ(first[name], end[name]):
+                yield name
 
     def _unlisted(self, end: Moment) -> Iterator[str]:
         accused = self._accused()

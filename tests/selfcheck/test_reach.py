@@ -179,6 +179,26 @@ def test_functions_of_libraries_are_not_looked_at() -> None:
     assert in_reach({"installed": installed}) == {}
 
 
+class Shared:
+    """A class that keeps something for all."""
+
+    steps = 3
+    _hidden = 4
+
+    def method(self) -> None: ...
+
+
+def test_modules_and_classes_of_the_user_lead_to_what_they_keep() -> None:
+    mine = types.ModuleType("of_the_user")
+    mine.__file__, mine.rng, mine.Shared = "of_the_user.py", object(), Shared  # type: ignore
+    sys.modules["of_the_user"] = mine
+    try:
+        reached = in_reach({"mine": mine, "numpy": np, "sys": sys, "Shared": Shared, "int": int})
+    finally:
+        del sys.modules["of_the_user"]
+    assert reached == {"mine.rng": mine.rng, "Shared.steps": 3}
+
+
 def test_methods_and_partial_functions_lead_to_their_objects() -> None:
     run, extra = SimpleNamespace(), SimpleNamespace()
     bound = types.MethodType(lambda self: None, run)

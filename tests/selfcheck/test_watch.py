@@ -266,7 +266,21 @@ def test_arrays_that_were_not_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
     watch = check(names, body)
     assert lines(watch) == ["changed: an array that changed in the tries and was not put back"]
-    assert watch.hints() == []
+    assert watch.hints() == lines(watch)
+
+
+def test_the_best_so_far_is_a_hint_where_a_try_may_set_it() -> None:
+    run = SimpleNamespace(best_loss=9.0, best_now=1.0, best_acc=0.5, loss=9.0)
+    losses = iter([3.0, 2.0, 1.0])
+
+    def body() -> None:
+        run.best_loss = run.loss = min(run.best_loss, next(losses))
+        run.best_now = 4.0
+
+    hints = check({"run": run}, body).hints()
+    assert [hint.partition(";")[0] for hint in hints] == [
+        "run.best_loss changed in the tries: 3.0 and then 1.0"
+    ]
 
 
 class Walker:
@@ -280,9 +294,14 @@ class Walker:
         self.place = 0
 
 
+class KerasLike:
+    def apply_gradients(self) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("thing", "text"),
     [
+        (KerasLike(), "it (KerasLike): an optimiser whose memory is not in the state"),
         (itertools.count(), "it (count): an iterator kept across epochs"),
         ((n for n in range(9)), "it (generator): an iterator kept across epochs"),
         (io.StringIO("lines"), "it (StringIO): an open file"),

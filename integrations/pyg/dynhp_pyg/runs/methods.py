@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from dynhp import (
     DynamicGridAdapter,
@@ -29,10 +29,17 @@ __all__ = ["adapter_for"]
 _BY_FACTORS = {"learning_rate_scale"}  # drawn evenly on a scale of factors, not of differences
 
 
+_BASELINE = {"check": "off"}  # it costs what it always did: a repeat would be a model more
+
+
 def adapter_for(
-    settings: LinkRun, trainer: Trainer, *, callbacks: Sequence[Callback] = ()
+    settings: LinkRun,
+    trainer: Trainer,
+    *,
+    callbacks: Sequence[Callback] = (),
+    check: Literal["first", "off"] = "first",
 ) -> DynamicGridAdapter:
-    """Make the adapter that carries out ``settings.method``.
+    """Make the adapter that carries out ``settings.method``; baselines are never checked.
 
     - adagrid: the paper's method, the whole grid; neighbors, interpolation: its future work;
     - one_axis: the whole grid of one hyperparameter after the other, where there are several;
@@ -59,7 +66,7 @@ def adapter_for(
         epochs=settings.epochs,
         seed=settings.seed,
         callbacks=callbacks,
-        **arguments,
+        **{"check": check, **arguments},
     )
 
 
@@ -67,13 +74,15 @@ def _changes(settings: LinkRun, grid: Space) -> dict[str, Any]:
     """The arguments of a method that differ from the paper's."""
     if settings.method == "complete":
         best = highest("best_val_auc")
-        return {"adapt_every": settings.epochs, "try_for": settings.epochs, "criterion": best}
+        lengths = {"adapt_every": settings.epochs, "try_for": settings.epochs}
+        return {**lengths, **_BASELINE, "criterion": best}
     if settings.method == "random":
         space = {name: _interval(name, values) for name, values in settings.space.items()}
-        return {"space": space, "proposer": Drawn(), "adapt_every": 1, "try_for": 1}
+        return {"space": space, "proposer": Drawn(), "adapt_every": 1, "try_for": 1, **_BASELINE}
     if settings.method == "fixed":
         # One candidate: the adapter then trains exactly as the plain loop does.
-        return {"space": {name: Ordered(value) for name, value in settings.initial.items()}}
+        values = {name: Ordered(value) for name, value in settings.initial.items()}
+        return {"space": values, **_BASELINE}
     if settings.method == "recommended":
         name = "learning_rate_scale"
         advice = recommended("learning_rate", epochs=settings.epochs, default=1.0, name=name)

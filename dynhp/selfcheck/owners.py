@@ -1,0 +1,51 @@
+"""Whose code this is: the user's, that of an installed library, or dynhp's own."""
+
+from __future__ import annotations
+
+import sys
+from types import CodeType, FrameType
+
+__all__ = ["is_installed", "is_library_kind", "is_our_code", "is_our_frame", "is_our_kind"]
+__all__ += ["is_users_module"]
+
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+def is_installed(filename: str | None) -> bool:
+    """Whether a file belongs to an installed library."""
+    return any(folder in (filename or "") for folder in _INSTALLED)
+
+
+def is_users_module(name: str) -> bool:
+    """Whether a module is a file of the user's own."""
+    file = getattr(sys.modules.get(name), "__file__", None)
+    library = name.partition(".")[0] in sys.stdlib_module_names or is_installed(file)
+    return (name == "__main__" or (file is not None and not library)) and not _is_ours(name)
+
+
+def is_library_kind(kind: type) -> bool:
+    """Whether a class comes from an installed library."""
+    return is_installed(getattr(sys.modules.get(kind.__module__), "__file__", None))
+
+
+def is_our_kind(kind: type) -> bool:
+    """Whether a class is dynhp's; toys, counters and averages are made for their user, though."""
+    module = sys.modules.get(kind.__module__)
+    return _is_ours(kind.__module__, but_toys=True) and getattr(module, kind.__name__, 0) is kind
+
+
+def is_our_frame(frame: FrameType) -> bool:
+    """Whether dynhp is running here."""
+    return is_our_code(frame.f_code, frame.f_globals.get("__name__", ""))
+
+
+def is_our_code(code: CodeType, module: str) -> bool:
+    """Whether code is dynhp's; its examples, which are typed in, have the name of their module."""
+    return _is_ours(module) and not code.co_filename.startswith("<")
+
+
+def _is_ours(module: str, *, but_toys: bool = False) -> bool:
+    root, dot, rest = module.partition(".")
+    if root == "dynhp" or (dot and root.startswith("dynhp_")):
+        return not (but_toys and rest.startswith(("testing", "loops.counter", "averaging")))
+    return False
