@@ -13,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynhp import Best, BestByMargin, DynamicGridAdapter, FullGrid, Placebo, Racing, lowest
+from dynhp.errors import SettingsError
 from dynhp.records import Candidate, Round, Try
-from dynhp.selection import Selection, Stage, by_score, paired_noise, reason
+from dynhp.records.noise import paired_noise
+from dynhp.selection import Selection, Stage, by_score, reason
 from tests.support.kinds import SELECTIONS
 
 
@@ -147,6 +149,19 @@ def test_racing_can_wait_for_some_epochs_before_it_halves() -> None:
     assert Racing(every=12).stages(5, 62) == expected
     assert Racing(every=5).stages(5, 5) == (Stage(5, 1),)  # all are compared at the end
     assert Racing(every=4).stages(5, 5) == (Stage(4, 3), Stage(1, 1))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"keep": 1}, "Racing: keep must lie between 0 and 1, got 1"),
+        ({"every": 0}, "Racing: every must be a whole number above 0, got 0"),
+    ],
+)
+def test_a_race_that_cannot_be_is_refused(arguments: Any, message: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Racing(**arguments)
+    assert str(caught.value) == message
 
 
 @given(st.floats(0.01, 0.99), st.integers(1, 60), st.integers(1, 12))

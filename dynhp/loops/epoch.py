@@ -10,14 +10,14 @@ from dynhp.errors import DynhpError, LoopError, nearest
 from dynhp.records import Candidate, Metrics, Value
 from dynhp.rounds.read_back import plain_metrics
 
-__all__ = ["Epoch", "Line"]
+__all__ = ["Epoch", "Passes"]
 
 
-class Line:
+class Passes:
     """What the passes of one try, or of one stretch of the main line, have in common.
 
-    >>> line = Line(Candidate({"lr": 0.1}), trying=False)
-    >>> line.epoch(4), line.epoch(5)
+    >>> passes = Passes(Candidate({"lr": 0.1}), trying=False)
+    >>> passes.epoch(4), passes.epoch(5)
     (Epoch(4, {'lr': 0.1}, main line), Epoch(5, {'lr': 0.1}, main line))
     """
 
@@ -32,7 +32,7 @@ class Line:
     def epoch(self, number: int) -> Epoch:
         """The next pass; the one before is over. As cheap as can be: it is made for every step."""
         epoch = int.__new__(Epoch, number)
-        epoch._line = self
+        epoch._passes = self
         self.now = epoch
         return epoch
 
@@ -55,15 +55,15 @@ class Epoch(int):
 
     metrics: Metrics | None = None
     failure: Exception | None = None
-    _line: Line
+    _passes: Passes
 
     def __new__(cls, values: Candidate, *, number: int, trying: bool) -> Epoch:
-        """Make the first pass of a line of its own."""
-        return Line(values, trying=trying).epoch(number)
+        """Make the first of passes of its own."""
+        return Passes(values, trying=trying).epoch(number)
 
     def __repr__(self) -> str:
         kind = "a try" if self.trying else "main line"
-        return f"Epoch({int(self)}, {dict(self._line.values)}, {kind})"
+        return f"Epoch({int(self)}, {dict(self._passes.values)}, {kind})"
 
     def __str__(self) -> str:
         return int.__repr__(self)
@@ -79,26 +79,26 @@ class Epoch(int):
     @property
     def trying(self) -> bool:
         """Whether this pass belongs to a try."""
-        return self._line.trying
+        return self._passes.trying
 
     @property
     def main(self) -> bool:
         """Whether this pass is surely part of the final model; false in tries."""
-        return not self._line.trying
+        return not self._passes.trying
 
     @property
     def values(self) -> Candidate:
         """All values of this pass."""
-        self._line.read.update(self._line.values)
-        return self._line.values
+        self._passes.read.update(self._passes.values)
+        return self._passes.values
 
     def __getitem__(self, name: str) -> Value:
         try:
-            value = self._line.values[name]
+            value = self._passes.values[name]
         except KeyError:
-            known = self._line.values
+            known = self._passes.values
             raise LoopError(f"no hyperparameter {name!r}{nearest(name, known)}") from None
-        self._line.read.add(name)
+        self._passes.read.add(name)
         return value
 
     def report(self, metrics: Mapping[str, Any] | None = None, /, **named: Any) -> None:
@@ -106,7 +106,7 @@ class Epoch(int):
 
         Every epoch of a try needs it; in a loop over steps, at least one step of each try.
         """
-        if self._line.now is not self:
+        if self._passes.now is not self:
             raise LoopError(f"{self!r} is over; report inside the body of its own pass")
         if self.metrics is not None:
             raise LoopError(f"{self!r} was reported already; report all metrics in one call")

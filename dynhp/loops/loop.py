@@ -11,7 +11,7 @@ from dynhp.errors import LoopError
 from dynhp.loops import bindings
 from dynhp.loops.best import BestEpoch, BestKeeper
 from dynhp.loops.bindings import Binding
-from dynhp.loops.epoch import Epoch, Line
+from dynhp.loops.epoch import Epoch, Passes
 from dynhp.loops.text import loop_text
 from dynhp.records import Candidate, History, Metrics
 from dynhp.rounds.attempt import TryLog, go_to
@@ -151,32 +151,32 @@ class Loop:
 
     def _attempt(self, job: Job, start: int) -> Generator[Epoch, None, Outcome]:
         log = TryLog(job)
-        line = Line(job.candidate, trying=True)
+        passes = Passes(job.candidate, trying=True)
         last = start + job.epochs - 1
         bindings.apply(self._bind, job.candidate)
         try:
-            for number in log.epochs(_reported, line, self._unit == "epochs"):
-                epoch = line.epoch(start + number - 1)
+            for number in log.epochs(_reported, passes, self._unit == "epochs"):
+                epoch = passes.epoch(start + number - 1)
                 yield epoch
                 if epoch.failure is None and (epoch.metrics is not None or epoch == last):
                     self._after(epoch, job.candidate)
         finally:
-            line.now = None
+            passes.now = None
         outcome = log.outcome(self.adapter.trainer.get_state)
         if outcome.error is None:
-            self._require_used(line)
+            self._require_used(passes)
             if not outcome.series:
                 raise _unreported(start, outcome.epochs)
         return outcome
 
     def _stretch(self, work: TrainStretch, *, start: int) -> Generator[Epoch, None, None]:
         planned, work.epochs = work.epochs, 0
-        line = Line(work.candidate, trying=False)
+        passes = Passes(work.candidate, trying=False)
         last = start + planned - 1
         bindings.apply(self._bind, work.candidate)  # also where no epoch is left to train
         try:
             for number in range(start, start + planned):
-                epoch = line.epoch(number)
+                epoch = passes.epoch(number)
                 yield epoch
                 work.epochs += 1
                 work.metrics = epoch.metrics or {}
@@ -191,7 +191,7 @@ class Loop:
                 work.epochs, work.metrics = work.epochs + 1, epoch.metrics
             raise
         finally:
-            line.now = None
+            passes.now = None
 
     def _after(self, epoch: Epoch, candidate: Candidate) -> None:
         """Check what a completed pass has left behind."""
@@ -203,12 +203,12 @@ class Loop:
         if self._keeper is not None and epoch.metrics is not None:
             self._keeper.judge(int(epoch), epoch.metrics)
 
-    def _require_used(self, line: Line) -> None:
+    def _require_used(self, passes: Passes) -> None:
         """In the first round, refuse a hyperparameter that no pass of a whole try has used."""
         if not self._first_round:
             return
-        for name in line.values:
-            if name not in self._bind and name not in line.read:
+        for name in passes.values:
+            if name not in self._bind and name not in passes.read:
                 raise LoopError(
                     f"every hyperparameter must be used, but {name!r} was neither bound nor read "
                     f"in a whole try, so all its values would train the same; give "
@@ -216,9 +216,9 @@ class Loop:
                 )
 
 
-def _reported(line: Line, needed: bool) -> Metrics | None:
+def _reported(passes: Passes, needed: bool) -> Metrics | None:
     """The metrics of the pass that has ended, or the exception that ended it."""
-    epoch = line.now
+    epoch = passes.now
     assert epoch is not None
     if epoch.failure is not None:
         raise epoch.failure

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynhp.records import Round
-from dynhp.selection import comparable_scores
+from dynhp.records.noise import comparable_scores
 
 __all__ = ["chance_of", "t_tail"]
 

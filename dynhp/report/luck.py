@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from dynhp.records import Round
+from dynhp.records.noise import comparable_scores, paired_noise
 from dynhp.report.evidence import chance_of
-from dynhp.selection import comparable_scores, paired_noise
 
 __all__ = ["Luck", "luck_of"]
 

@@ -40,6 +40,8 @@ def numbers(value: Any) -> Any:
 
 
 def _from_tensor(tensor: Any) -> Any:
+    if getattr(tensor, "is_quantized", False):
+        tensor = tensor.dequantize()
     try:
         return np.asarray(tensor.numpy())
     except TypeError:  # numpy has no bfloat16; as float32 each of its numbers stays itself
@@ -71,14 +73,12 @@ def unpacked(packed: bytes) -> Any:
     Equal states may be packed into different bytes: a pickle depends on which objects are shared,
     a gzip file on the time.
     """
-    for unpack in (gzip.decompress, bz2.decompress, lzma.decompress, zlib.decompress):
+    if not packed:
+        return UNKNOWN
+    compressed = (gzip.decompress, bz2.decompress, lzma.decompress, zlib.decompress)
+    for unpack in (*compressed, _pickles, _torch_file, _numpy_file):
         try:
             return unpack(packed)
-        except Exception:
-            continue
-    for load in (_pickles, _torch_file, _numpy_file):
-        try:
-            return load(packed)
         except Exception:
             continue
     return UNKNOWN
@@ -87,7 +87,7 @@ def unpacked(packed: bytes) -> Any:
 def _pickles(packed: bytes) -> list[Any]:
     """All pickles in these bytes, one behind the other: what follows the first counts too."""
     stream = io.BytesIO(packed)
-    objects = []
+    objects = [pickle.load(stream)]
     while stream.tell() < len(packed):
         objects.append(pickle.load(stream))
     return objects

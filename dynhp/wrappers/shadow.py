@@ -153,14 +153,17 @@ class Shadow:
             trainer.set_state(start)
 
     def _begun(self, events: Sequence[Event], failure: Exception) -> int:
-        """The epochs begun in the round that failed: its tries, and its stretch."""
+        """The epochs begun in the round that failed: its tries, the repeat, and its stretch."""
         tries = [event for event in events if isinstance(event, Try)]
         begun = sum(try_.epochs for try_ in tries)
         if not tries or isinstance(failure, AllTriesFailed):
             return begun
-        restarted = self.adapter.keep == "value" and self.adapter.randomness == "independent"
-        alpha, beta = round_lengths(self.adapter)
-        return begun + (alpha if restarted else alpha - beta)
+        adapter = self.adapter
+        alpha, beta = round_lengths(adapter)
+        if adapter.check_is_due:
+            begun += adapter.selection.stages(len(tries), beta)[0].epochs
+        independent = adapter.keep == "value" and adapter.randomness == "independent"
+        return begun + (alpha if independent or adapter.dry_run else alpha - beta)
 
     def _score(self, history: History) -> float:
         end = Progress(history.epochs, history.epochs)

@@ -17,12 +17,13 @@ import pytest
 from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import ContractError
 from dynhp.executors import Processes, Serial
+from dynhp.executors.pool.handle import WorkerHandle
 from dynhp.executors.pool.workers import WorkerPool
 from dynhp.records import Candidate, Try
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.storage.recording import FinishedTry, RecordingExecutor, TryPlace
 from dynhp.testing import NoisyQuadratic, difference
-from tests.support.processes import pids_of, segments, workers_of
+from tests.support.processes import pids_of, process_of, segments, workers_of
 
 RETRIES = 1
 
@@ -51,7 +52,7 @@ def meet(fate: str) -> None:
     if fate == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     elif fate == "hangs":
-        time.sleep(60)
+        time.sleep(600)
     elif fate == "exits":
         os._exit(3)
     elif fate == "leaves":
@@ -118,8 +119,14 @@ def carried_out(executor: Any, folder: Path, fate: str, times: int) -> list[Any]
 def test_a_lost_try_is_repeated_and_fails_in_the_end(
     executor: Processes, folder: Path, monkeypatch: pytest.MonkeyPatch, fate: str, why: str
 ) -> None:
-    if fate == "hangs":  # only here: on a busy machine any try may take a second
+    if fate == "hangs":
         monkeypatch.setattr(executor._pooled._started_pool(), "_time_limit", 1.0)
+
+        def seconds_left(worker: WorkerHandle, limit: float | None) -> float | None:
+            hangs = (folder / f"{process_of(worker).pid}").exists()
+            return -1.0 if hangs else None  # on a busy machine any other may take a second
+
+        monkeypatch.setattr(WorkerHandle, "seconds_left", seconds_left)
     expected = carried_out(Serial(), folder, "none", 0)
     if fate in ("killed", "hangs"):
         once = carried_out(executor, folder, fate, 1)

@@ -113,7 +113,7 @@ def test_a_segment_taken_for_left_behind_at_its_birth_is_not_used(
     assert Segments().make([100]) is None
 
 
-def test_without_locks_or_a_folder_segments_are_made_all_the_same(
+def test_without_locks_or_a_folder_segments_are_made_all_the_same_and_stay(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def no_locks(*args: Any) -> None:
@@ -121,10 +121,11 @@ def test_without_locks_or_a_folder_segments_are_made_all_the_same(
 
     made = Segments()
     monkeypatch.setattr(segments, "flock", no_locks)
-    name = made.make([100])
-    assert name is not None
+    assert made.make([100]) is not None
+    monkeypatch.setattr(segments, "FOLDER", tmp_path)
+    put("file", tmp_path / DEAD)
     remove_leftovers()
-    assert (FOLDER / name).is_file()
+    assert (tmp_path / DEAD).is_file()
     monkeypatch.setattr(segments, "FOLDER", tmp_path / "missing")
     short = made.make([1000])
     assert short is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-import time
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -45,6 +45,9 @@ def outcomes(make_transport: Callable[[], Any], **settings: Any) -> list[Any]:
         return list(executor.run(trainer, jobs, at=UNKNOWN_STATE))
 
 
+RELEASED = threading.Event()
+
+
 class LeavesOnce(NoisyQuadratic):
     """Exits with one learning rate, so often."""
 
@@ -56,7 +59,7 @@ class LeavesOnce(NoisyQuadratic):
             LeavesOnce.times -= 1
             sys.exit(3)
         if hyperparameters["lr"] == 0.2 and LeavesOnce.times < 0:
-            time.sleep(1.0)
+            RELEASED.wait(600.0)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -80,6 +83,7 @@ def test_a_try_that_takes_too_long_fails(
 ) -> None:
     monkeypatch.setattr(LeavesOnce, "times", -1)
     slow = outcomes(partial(threads, LeavesOnce), retries=0, time_limit=0.3)[2]
+    RELEASED.set()  # a thread cannot be killed
     assert slow.error.endswith("it took longer than time_limit=0.3 s")
 
 

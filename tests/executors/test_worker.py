@@ -50,7 +50,7 @@ def serving(factory: bytes) -> Iterator[Any]:
         yield near
     finally:
         near.close()
-        thread.join(10)
+        thread.join(60)
         far.close()
         assert not thread.is_alive()
 

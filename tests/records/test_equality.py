@@ -109,7 +109,7 @@ def test_tries_that_differ_are_unequal(changes: dict[str, Any]) -> None:
 @pytest.mark.parametrize("field", [field.name for field in fields(Round) if field.compare])
 def test_rounds_that_differ_in_one_field_are_unequal(field: str) -> None:
     other = {"tries": (), "metrics": {"loss": 1.0}, "previous": Candidate({}), "reason": "?"}
-    other["stretch"] = ((7, {"loss": 1.0}),)
+    other |= {"stretch": ((1, {"loss": 1.0}),)}
     assert a_round(**{field: other.get(field, 7)}) != a_round()
 
 

@@ -14,10 +14,10 @@ import pytest
 
 from dynhp import Best, DynamicGridAdapter, Placebo, Racing, lowest, random_search
 from dynhp.records import Candidate, History, Round, Try
+from dynhp.records.noise import comparable_scores
 from dynhp.report import luck_of
 from dynhp.report.evidence import chance_of, t_tail
 from dynhp.report.luck import Luck
-from dynhp.selection import comparable_scores
 from dynhp.testing import NoisyQuadratic, Quadratic
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))

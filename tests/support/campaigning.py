@@ -83,7 +83,7 @@ def spoiling(*, values: list[int]) -> dict[str, Any]:
 def waiting(*, seed: int) -> dict[str, Any]:
     """Seed 0 waits until a file is there, the others do not."""
     patient = Path(os.environ["CAMPAIGN_GO"])
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while seed == 0 and not patient.exists() and time.monotonic() < end:
         time.sleep(0.005)
     return {"released": patient.exists()}
@@ -96,10 +96,10 @@ def bulky(*, seed: int, size: int = 3000) -> dict[str, Any]:
 
 
 def slow(*, seed: int) -> dict[str, Any]:
-    """A run that takes a minute from seed 2 on, unless the environment says to hurry."""
+    """A run that takes minutes from seed 2 on, unless the environment says to hurry."""
     note(seed, os.getpid())
     if seed >= 2 and "CAMPAIGN_HURRY" not in os.environ:
-        time.sleep(60)
+        time.sleep(600)
     return {"half": seed / 2}
 
 
@@ -153,7 +153,7 @@ _RAISED: dict[str, Callable[[], object]] = {
     "leaves": lambda: sys.exit(3),
     "exits": lambda: os._exit(4),
     "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
-    "hangs": lambda: time.sleep(60),
+    "hangs": lambda: time.sleep(600),
     "interrupts": lambda: _raise(KeyboardInterrupt()),
 }
 _RETURNED: dict[str, Any] = {

@@ -132,7 +132,8 @@ class Decoder:
         if len(buffer) % 8 or len(buffer) < 8 * LONG_LIST:
             raise ValueError(f"{len(buffer)} bytes are not a long list of numbers")
         self._weight += len(buffer) // 8
-        return np.frombuffer(buffer, dtype).tolist()
+        numbers: list[Any] = np.frombuffer(buffer, dtype).tolist()
+        return numbers
 
     def _tuple(self, items: Any) -> tuple[Any, ...]:
         if type(items) is dict:

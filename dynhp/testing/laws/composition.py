@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dynhp.records import Candidate
-from dynhp.testing.laws.lines import Line, copy_of, line_difference, metrics_of
+from dynhp.testing.laws.lines import Line, line_difference, seen_now
 from dynhp.testing.laws.probe import SEE_RESTORE, Subject, refuse, values_of
 from dynhp.trainer import State
 
@@ -58,5 +58,4 @@ def _trained(subject: Subject, state: State, candidate: Candidate, parts: Sequen
     trainer = subject.fresh_at(state)
     for k in parts:
         trainer.train_k(k, candidate)
-    end = copy_of(trainer.get_state())
-    return Line((metrics_of(trainer),), end, end)
+    return seen_now(trainer)

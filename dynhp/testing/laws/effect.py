@@ -95,20 +95,20 @@ def _has_effect(
         return True
     # Single numbers differ. If they are the value in another form, one epoch with a common value
     # makes them equal; if they are weights, they stay different.
-    return _lasts(subject, candidate, first.state, second.state, spare)
+    return _lasts(subject, candidate, first.state, second.state, spare) is not False
 
 
 def _lasts(
     subject: Subject, candidate: Candidate, first: State, second: State, spare: Spare
-) -> bool:
-    """Whether two states still differ after they were trained on with the same value."""
+) -> bool | None:
+    """Whether two states still differ after an epoch with the same value; None where one fails."""
     lines = []
     for state in (first, second):
         trainer = subject.fresh_at(state)
         try:
             lines.append(follow(trainer, candidate, 1))
-        except Exception:  # one of them cannot be trained on: that is a difference
-            return True
+        except Exception:
+            return None
     return any(
         difference_beyond(a, b, "", spare) is not None
         for a, b in ((lines[0].state, lines[1].state), (lines[0].series, lines[1].series))
@@ -126,7 +126,7 @@ def _is_not_late(
     early = [(line.early, line.series[:1]) for _, line in (first, second)]
     if difference_beyond(early[0], early[1], "", spare) is not None:
         return
-    if _lasts(subject, candidate, first[1].early, second[1].early, spare):
+    if _lasts(subject, candidate, first[1].early, second[1].early, spare) is True:
         raise broken(
             LAW,
             f"{shown(first[0])} and {shown(second[0])} trained the same epoch, and a difference "

@@ -9,7 +9,7 @@ from dynhp.testing.contents import shown
 from dynhp.testing.difference import difference
 from dynhp.testing.laws.effect import LAW as LAW
 from dynhp.testing.laws.effect import check_effect
-from dynhp.testing.laws.lines import copy_of
+from dynhp.testing.laws.lines import copy_of, seen_now
 from dynhp.testing.laws.probe import Subject, broken, refuse, values_of
 from dynhp.trainer import ReadsBack, Trainer
 
@@ -77,7 +77,7 @@ def _names_count(subject: Subject, candidate: Candidate) -> None:
     trainer.train_k(1, Candidate(dict(reversed(list(candidate.items())))))
     refuse(
         LAW,
-        difference(subject.line(1, candidate).early, trainer.get_state()),
+        difference(subject.line(1, candidate).early, seen_now(trainer).state),
         f"{values_of(candidate)} and the same values in another order led to different states",
         "train_k takes the values in their order",
         "look each value up by its name",

@@ -38,6 +38,17 @@ def follow(trainer: Trainer, candidate: Candidate, epochs: int) -> Line:
     return Line(tuple(series), early, copy_of(trainer.get_state()))
 
 
+def seen_now(trainer: Trainer) -> Line:
+    """The metrics and the state of this moment, as a line.
+
+    Metrics come first, always: they may leave a model in evaluation mode, and where the next epoch
+    puts it back into training mode no harm is done.
+    """
+    metrics = metrics_of(trainer)
+    state = copy_of(trainer.get_state())
+    return Line((metrics,), state, state)
+
+
 def metrics_of(trainer: Trainer) -> Metrics:
     """A copy of the metrics; where they are no mapping, the law of purity says so."""
     metrics: Any = trainer.metrics()

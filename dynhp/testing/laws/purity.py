@@ -10,7 +10,7 @@ from typing import Any
 from dynhp.records import Candidate
 from dynhp.testing.contents import shown
 from dynhp.testing.difference import difference
-from dynhp.testing.laws.lines import Line, copy_of, line_difference, metrics_of
+from dynhp.testing.laws.lines import Line, line_difference, metrics_of, seen_now
 from dynhp.testing.laws.probe import SEE_RESTORE, Subject, broken, refuse, values_of
 from dynhp.trainer import ReadsBack, State, Trainer
 
@@ -123,5 +123,4 @@ def _trained(
     for _ in range(subject.window):
         trainer.train_k(1, candidate)
         after(trainer)
-    end = copy_of(trainer.get_state())
-    return Line((metrics_of(trainer),), end, end)
+    return seen_now(trainer)

@@ -146,6 +146,7 @@ BROKEN: Final[Mapping[str, Broken]] = MappingProxyType(
         "uses numpy's global generator": (forgetful.UsesNumpyGlobal, "restore"),
         "uses Python's global generator": (forgetful.UsesPythonGlobal, "restore"),
         "hands out live state": (forgetful.HandsOutLiveState, "isolation"),
+        "hands out a live list": (forgetful.HandsOutLiveLog, "isolation"),
         "trains in place on a handed-in state": (forgetful.TrainsOnHandedInState, "isolation"),
         "keeps momentum outside the state": (forgetful.MomentumOutside, "restore"),
         "keeps a counter outside the state": (forgetful.CounterOutside, "restore"),

@@ -68,6 +68,25 @@ class HandsOutLiveState(WritesInPlace):
         return {**super().get_state(), "weights": self.weights, "velocity": self.velocity}
 
 
+class HandsOutLiveLog(NoisyQuadratic):
+    """Hands out the list that it goes on to write; what is too much, set_state cuts off."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.risks: list[float] = []
+
+    def get_state(self) -> dict[str, Any]:
+        return {**super().get_state(), "risks": self.risks}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        super().set_state(state)
+        self.risks = state["risks"][: self.steps]
+
+    def step(self, lr: float, momentum: float) -> None:
+        super().step(lr, momentum)
+        self.risks.append(self.metrics()["loss"])
+
+
 class TrainsOnHandedInState(WritesInPlace):
     """Trains on the arrays that it was handed."""
 

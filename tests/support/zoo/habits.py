@@ -128,6 +128,26 @@ class WarmUp(Sgd):
         super().train_epoch(lr if self.epoch >= 5 else 0.001)
 
 
+class ShortWarmUp(Sgd):
+    """Its value counts only from the third epoch on."""
+
+    def train_epoch(self, lr: float) -> None:
+        super().train_epoch(lr if self.epoch >= 2 else 0.001)
+
+
+class MeasuresWhatItTrained(Sgd):
+    """Cannot measure before it has trained an epoch itself."""
+
+    last: Any = None
+
+    def train_epoch(self, lr: float) -> None:
+        super().train_epoch(lr)
+        self.last = self.loss()
+
+    def metrics(self) -> Any:
+        return {"loss": self.last + 0.0}
+
+
 class Accumulating(Accumulates):
     """Steps every second epoch; the gradients in between are in the state."""
 
@@ -304,6 +324,27 @@ class LogsOutside(Sgd):
         self.log.append(self.loss())
 
 
+class Modes(Sgd):
+    """Measuring leaves it in another mode, which is in its state; the next epoch puts it back."""
+
+    mode = "new"
+
+    def get_state(self) -> Any:
+        return {**super().get_state(), "mode": self.mode}
+
+    def set_state(self, state: Any) -> None:
+        super().set_state(state)
+        self.mode = state["mode"]
+
+    def train_epoch(self, lr: float) -> None:
+        self.mode = "training"
+        super().train_epoch(lr)
+
+    def metrics(self) -> Any:
+        self.mode = "evaluation"
+        return super().metrics()
+
+
 class Single(Sgd):
     """One number is all it has."""
 
@@ -324,6 +365,18 @@ class Single(Sgd):
         return {"loss": self.x**2}
 
 
+class Tender(Single):
+    """Its metric is coarse, and after some values others cannot be trained."""
+
+    def train_epoch(self, lr: float) -> None:
+        if lr == 0.05 and self.x > 3:
+            raise FloatingPointError("diverged")
+        self.x += 0.01 / lr
+
+    def metrics(self) -> Any:
+        return {"good": 1.0}
+
+
 class Linear(Single):
     """Its one number grows by the value itself."""
 
@@ -340,9 +393,10 @@ HABITS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
         make.__name__: (make, LR)
         for make in (
             *(Unseeded, GlobalGenerators, Lazy, LastLoss, LastLossZero, NanAtFirst),
-            *(NewMetricLater, MeasuresASample, FailsForLarge, NanForLarge, WarmUp, Accumulating),
+            *(NewMetricLater, MeasuresASample, FailsForLarge, NanForLarge, WarmUp, ShortWarmUp),
+            *(Accumulating, MeasuresWhatItTrained, Tender),
             *(StoredAndUsed, Float32Value, StopsEarly, TenEpochs, Keywords, Seeded),
-            *(JoinedThread, PureCache, LogsOutside, Single, Linear, Batch, kept_best),
+            *(JoinedThread, PureCache, LogsOutside, Modes, Single, Linear, Batch, kept_best),
         )
     },
     "Momentum": (Momentum, {"momentum": [0.0, 0.5, 0.9]}),

@@ -72,6 +72,15 @@ class LogsValue(Stored):
         return {**super().get_state(), "log": f"trained with lr={self.lr}"}
 
 
+class IgnoresAndEnds(Sgd):
+    """Ignores the value, and cannot be trained for long."""
+
+    def train_epoch(self, lr: float) -> None:
+        if self.epoch > 6:
+            raise ValueError("the schedule is over")
+        super().train_epoch(0.05)
+
+
 class SecondIgnored(Sgd):
     names = ("lr", "decay")
 

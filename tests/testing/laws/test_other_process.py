@@ -6,6 +6,7 @@ import importlib
 import pickle
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from dynhp.testing.laws.other_process import (
     OtherProcessFailed,
     carry_out,
     follow_in_other_process,
+    hurry_clocks,
     serve,
 )
 from dynhp.testing.laws.probe import Subject
@@ -108,6 +110,14 @@ def test_an_exception_there_breaks_the_law(monkeypatch: pytest.MonkeyPatch) -> N
     answering(monkeypatch, stdout=pickle.dumps(("", ["KeyError: 'x'"] * 2)))
     with pytest.raises(LawBroken, match="a new trainer in another process raised KeyError: 'x'"):
         restore.check(subject())
+
+
+def test_clocks_there_go_ahead_when_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1000.0)
+    monkeypatch.setattr(time, "perf_counter", lambda: 5.0)
+    hurry_clocks()
+    assert [time.time(), time.time(), time.time()] == [1000.0, 1060.0, 1120.0]
+    assert [time.perf_counter(), time.perf_counter()] == [5.0, 65.0]
 
 
 def test_it_can_be_left_out() -> None:

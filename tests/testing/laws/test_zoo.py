@@ -12,6 +12,7 @@ from dynhp.testing import check_trainer, trainer_checks
 from dynhp.testing.laws import purity
 from tests.support.zoo.base import LR
 from tests.support.zoo.broken import BROKEN_ZOO, SPACES
+from tests.support.zoo.forgets import GoesOn
 from tests.support.zoo.habits import HABITS
 from tests.support.zoo.states import STATES
 
@@ -58,6 +59,12 @@ def test_a_sound_trainer_is_never_accused(name: str, monkeypatch: pytest.MonkeyP
 def test_nor_in_another_process(name: str) -> None:
     checks = dict(trainer_checks(STATES[name], LR))
     assert checks["restore"]() == ()
+
+
+def test_what_goes_on_behind_train_k_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(purity.time, "sleep", GoesOn.wait)
+    with pytest.raises(LawBroken, match=r"^purity: waiting for a moment after each epoch changed"):
+        check_trainer(GoesOn, LR, another_process=False)
 
 
 def test_the_zoo_is_large() -> None:

@@ -43,7 +43,8 @@ def live(
                 done += event.epochs
                 metrics = event.series[-1] if event.series else {}
             else:
-                done += event.epochs - event.winner.epochs
+                tried = sum(try_.epochs for try_ in event.tries)  # counted already
+                done += event.epochs + event.overhead - tried
                 metrics = event.metrics
             parts = [f"{name}={value}" for name, value in event.candidate.items()]
             if "val_auc" in metrics:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from dynhp import (
     DynamicGridAdapter,
@@ -33,9 +33,13 @@ _BASELINE = {"check": "off"}  # it costs what it always did: a repeat would be a
 
 
 def adapter_for(
-    settings: LinkRun, trainer: Trainer, *, callbacks: Sequence[Callback] = ()
+    settings: LinkRun,
+    trainer: Trainer,
+    *,
+    callbacks: Sequence[Callback] = (),
+    check: Literal["first", "off"] = "first",
 ) -> DynamicGridAdapter:
-    """Make the adapter that carries out ``settings.method``.
+    """Make the adapter that carries out ``settings.method``; baselines are never checked.
 
     - adagrid: the paper's method, the whole grid; neighbors, interpolation: its future work;
     - one_axis: the whole grid of one hyperparameter after the other, where there are several;
@@ -62,7 +66,7 @@ def adapter_for(
         epochs=settings.epochs,
         seed=settings.seed,
         callbacks=callbacks,
-        **arguments,
+        **{"check": check, **arguments},
     )
 
 

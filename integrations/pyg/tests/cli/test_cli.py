@@ -109,8 +109,8 @@ def test_a_talkative_run(graph: str, capsys: pytest.CaptureFixture[str]) -> None
     assert "written" not in printed
     assert messages.count("note: dropout:") == 1
     assert messages.count("note: smallest_gap rewards not learning") == 1
-    assert "plan for each seed: 6 epochs on the main line + 6 overhead = 12" in messages
-    assert "seed 0: 12 of 12 epochs, dropout=" in messages
+    assert "plan for each seed: 6 epochs on the main line + 7 overhead = 13" in messages
+    assert "seed 0: 13 of 13 epochs, dropout=" in messages
 
 
 def test_hints_come_once_for_all_seeds(graph: str, capsys: pytest.CaptureFixture[str]) -> None:

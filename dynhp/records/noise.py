@@ -1,0 +1,80 @@
+"""Scores that can be compared, and how much of their differences is noise."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from dynhp.records.candidate import Candidate
+from dynhp.records.history import Round, Try
+from dynhp.records.metrics import Metrics
+
+__all__ = ["comparable_scores", "paired_noise"]
+
+
+def comparable_scores(round_: Round) -> list[tuple[Candidate, float]]:
+    """The candidates of a round with their scores after equally many epochs, where finite.
+
+    In a race the tries end at different lengths, and a record has only the score at the end. Where
+    that is a metric of the last epoch (``highest``, ``lowest``), all are compared after the epochs
+    that most of them have trained; by another criterion, only tries of the same length are.
+    """
+    able = [try_ for try_ in round_.tries if try_.error is None]
+    lengths = Counter(try_.epochs for try_ in able)
+    if len(lengths) < 2:
+        scores = [(try_.candidate, try_.score) for try_ in able]
+    elif metric := _judged_by(able):
+        name, sign = metric
+        epochs = max(lengths, key=lambda length: sum(each.epochs >= length for each in able))
+        after = ((each.candidate, _after(each, epochs).get(name)) for each in round_.tries)
+        scores = [(candidate, sign * value) for candidate, value in after if value is not None]
+    else:
+        [(epochs, _)] = lengths.most_common(1)
+        scores = [(try_.candidate, try_.score) for try_ in able if try_.epochs == epochs]
+    return [(candidate, score) for candidate, score in scores if math.isfinite(score)]
+
+
+def _after(try_: Try, epochs: int) -> Metrics:
+    """What was last measured in the first epochs of a try; nothing where it ended before."""
+    known = [metrics for place, metrics in try_.measured if place < epochs]
+    return known[-1] if known and try_.epochs >= epochs else {}
+
+
+def _judged_by(tries: Sequence[Try]) -> tuple[str, int] | None:
+    """The metric whose last value is the score of all these tries, and its sign."""
+    for name in tries[0].series[-1] if tries[0].series else ():
+        for sign in (1, -1):
+            if all(sign * try_.series[-1].get(name, math.nan) == try_.score for try_ in tries):
+                return name, sign
+    return None
+
+
+def paired_noise(history: Sequence[Round]) -> float:
+    """The standard deviation of one paired difference between a candidate and the value in force.
+
+    Both were trained from one origin with the same random numbers, so their difference has far
+    less noise than either. How much is left shows in how the difference of one candidate jumps
+    from one round to the next; slow changes of what is best cancel in these jumps.
+    """
+    last: dict[tuple[Candidate, int, Candidate], float] = {}
+    squares: list[float] = []
+    for round_ in history:
+        scores = _numbered(comparable_scores(round_))
+        base = scores.pop((round_.previous, 0), math.nan)
+        for (candidate, copy), score in scores.items() if math.isfinite(base) else ():
+            key, gain = (candidate, copy, round_.previous), score - base
+            if key in last:
+                squares.append((gain - last[key]) ** 2 / 2)
+            last[key] = gain
+    return math.sqrt(sum(squares) / len(squares)) if squares else 0.0
+
+
+def _numbered(scores: list[tuple[Candidate, float]]) -> dict[tuple[Candidate, int], float]:
+    """Scores by candidate and, for the copies of a placebo, by the number of the copy."""
+    copies: Counter[Candidate] = Counter()
+    numbered: dict[tuple[Candidate, int], float] = {}
+    for candidate, score in scores:
+        numbered[candidate, copies[candidate]] = score
+        copies[candidate] += 1
+    return numbered
