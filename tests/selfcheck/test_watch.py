@@ -295,8 +295,27 @@ def test_arrays_that_were_not_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
         names["new"] = changed.copy()
 
     watch = check(names, body)
-    assert lines(watch) == ["changed: an array that changed in the tries and was not put back"]
+    assert lines(watch) == ["changed: an array changed in the tries and not put back"]
     assert watch.hints() == lines(watch)
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_copy_of_weights_is_proof_and_a_table_is_not(size: int) -> None:
+    model = OneTensor()  # with one weight of one number
+    average = {"a": np.zeros(size), "b": np.zeros(size)}
+
+    def body() -> None:
+        for name in average:
+            average[name] = average[name] + 1
+
+    watch = check({"average": average}, body, inside=(model,))
+    if size == 1:
+        kind = "2 arrays with the shapes of weights"
+        assert watch.left_behind() == [f"average: {kind} changed in the tries and not put back"]
+        assert watch.hints() == []
+    else:
+        assert watch.left_behind() == []
+        assert watch.hints() == ["average: 2 arrays changed in the tries and not put back"]
 
 
 def test_the_best_so_far_is_a_hint_where_a_try_may_set_it() -> None:

@@ -106,6 +106,27 @@ def without_the_averaged_copy() -> None:
         epoch.report(loss=measure(model))
 
 
+class AveragedByHand:
+    """Averaged weights as many scripts keep them."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.weights = {name: each.clone() for name, each in model.state_dict().items()}
+
+    def update(self, model: nn.Module) -> None:
+        for name, each in model.state_dict().items():
+            self.weights[name] = 0.9 * self.weights[name] + 0.1 * each
+
+
+def without_the_averaged_tensors() -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    ema = AveragedByHand(model)
+    for epoch in adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS):
+        step(model, optimizer, epoch["rate"])
+        ema.update(model)
+        epoch.report(loss=measure(model))
+
+
 def without_the_counter() -> None:
     model = small_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
@@ -210,6 +231,7 @@ FORGOTTEN = {
     without_numpys_generator: r"generator \(Generator\) changed",
     without_pythons_generator: r"generator \(Random\) changed",
     without_the_averaged_copy: r"ema \(Sequential\) changed",
+    without_the_averaged_tensors: r"ema.weights: 4 arrays with the shapes of weights changed",
     without_the_counter: r"steps: 2 after the first try and 8 after its repeat.*Counter",
     without_the_number_of_the_pass: r"number: 1 after the first try and 7 .*use epoch.number",
     without_the_scaler: r"scaler \(GradScaler\) changed",
