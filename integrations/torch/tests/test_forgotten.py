@@ -14,9 +14,9 @@ from torch import nn
 from torch.nn.functional import mse_loss
 from torch.utils.data import DataLoader, TensorDataset
 
-from dynhp import lowest
+from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import NotRepeatable
-from dynhp_torch import adapt
+from dynhp_torch import adapt, torch_trainer
 
 INPUTS = torch.linspace(-1, 1, 64).reshape(32, 2)
 TARGETS = INPUTS.sum(1, keepdim=True).sin()
@@ -246,3 +246,23 @@ FORGOTTEN = {
 def test_what_is_forgotten_is_named_in_the_first_round(loop: Callable[[], None]) -> None:
     with pytest.raises(NotRepeatable, match=FORGOTTEN[loop]):
         loop()
+
+
+def test_what_the_functions_of_a_trainer_use_is_in_reach() -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=100)
+
+    def train_epoch(candidate: Any) -> None:
+        step(model, optimizer, candidate["rate"])
+        scheduler.step()
+
+    trainer = torch_trainer(
+        train_epoch=train_epoch,
+        evaluate=lambda: {"loss": measure(model)},
+        state=[model, optimizer],
+        reads=["rate"],
+    )
+    adapter = DynamicGridAdapter(trainer, SPACE, **SETTINGS)
+    with pytest.raises(NotRepeatable, match=r"scheduler \(StepLR\) changed in the tries"):
+        adapter.run(9)
