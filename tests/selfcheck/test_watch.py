@@ -17,7 +17,7 @@ from dynhp.loops import Part
 from dynhp.selfcheck import moment
 from dynhp.selfcheck.reach import in_reach
 from dynhp.selfcheck.reading import read_state
-from dynhp.selfcheck.watch import Watch, trainer_watch
+from dynhp.selfcheck.watch import Watch
 
 
 class Stateful:
@@ -386,17 +386,3 @@ def test_what_cannot_be_looked_at_is_passed_over() -> None:
 
     watch = check({"sparse": np.zeros(2).view(Sparse), "closed": Closed()}, lambda: None)
     assert lines(watch) == watch.left_behind() == []
-
-
-def test_a_trainer_is_watched_by_its_attributes() -> None:
-    class TrainerWithGenerator:
-        def __init__(self) -> None:
-            self.rng = random.Random(0)
-
-    trainer = TrainerWithGenerator()
-    watch = trainer_watch(trainer)
-    trainer.rng.random()
-    watch.first_try_ended()
-    watch.back_at_origin()
-    trainer.rng.random()
-    assert watch.left_behind() == ["trainer.rng (Random) changed in the tries and was not put back"]
