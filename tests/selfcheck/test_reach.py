@@ -241,14 +241,18 @@ def test_numbers_inside_objects_of_libraries_are_their_own_affair(
 
 
 def test_locks_files_and_optimisers_are_not_looked_into() -> None:
-    class Optimizer:
+    class WithParameterGroups:
         def __init__(self) -> None:
             self.param_groups: list[Any] = []
             self.state = object()
 
     import threading
 
-    names = {"timer": threading.Timer(1.0, print), "optimizer": Optimizer(), "system": sys}
+    names = {
+        "timer": threading.Timer(1.0, print),
+        "optimizer": WithParameterGroups(),
+        "system": sys,
+    }
     assert set(in_reach(names)) == {"timer", "optimizer"}
 
 

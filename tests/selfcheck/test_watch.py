@@ -375,7 +375,7 @@ def test_an_iterator_that_each_epoch_makes_anew_is_no_suspect() -> None:
 
 
 def test_what_cannot_be_looked_at_is_passed_over() -> None:
-    class Sparse(np.ndarray[Any, Any]):
+    class SparseArray(np.ndarray[Any, Any]):
         @property
         def nbytes(self) -> int:
             raise RuntimeError("no memory of its own")
@@ -384,5 +384,5 @@ def test_what_cannot_be_looked_at_is_passed_over() -> None:
         def state_dict(self) -> Any:
             raise RuntimeError("not now")
 
-    watch = check({"sparse": np.zeros(2).view(Sparse), "closed": Closed()}, lambda: None)
+    watch = check({"sparse": np.zeros(2).view(SparseArray), "closed": Closed()}, lambda: None)
     assert lines(watch) == watch.left_behind() == []
