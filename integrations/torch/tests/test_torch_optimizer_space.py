@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 from torch.optim import lr_scheduler
 
-import dynhp
 from dynhp.errors import DynhpError, Hint, LoopError, SettingsError, ValueNotInForce
-from dynhp.loops import Loop, LoopOptions
+from dynhp.loops import Loop
 from dynhp_torch import adapt, attribute, schedule_scale
 
 LRS = [0.01, 0.1, 0.3]
@@ -218,14 +216,3 @@ def test_hints_go_by_what_a_value_is_bound_to() -> None:
         "scale: short tries judged by ordinary weights choose too small a learning rate; judge by "
         "averaged ones",
     ]
-
-
-def test_the_options_of_adapt_are_said_once() -> None:
-    core = inspect.signature(dynhp.adapt).parameters
-    here = inspect.signature(adapt).parameters
-    explicit = {name for name in here if name != "options"}
-    options = set(LoopOptions.__annotations__)
-    assert not options & explicit
-    assert options | explicit == set(core) - {"read"} | {"lr"}
-    hints = get_type_hints(dynhp.adapt)
-    assert {name: hints[name] for name in options} == get_type_hints(LoopOptions)
