@@ -151,8 +151,7 @@ class DynamicGridAdapter:
 
     def rounds(self, epochs: int) -> Iterator[Round]:
         """Like ``run``, a round at a time."""
-        require_count("epochs", epochs)  # now, not when the first round is asked for
-        return self._rounds_until(epochs)
+        return self._rounds_until(require_count("epochs", epochs))  # refused now, not later
 
     def _rounds_until(self, epochs: int) -> Iterator[Round]:
         self.epochs = epochs

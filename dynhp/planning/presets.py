@@ -56,8 +56,7 @@ def paper(
     >>> paper(10, 1)["criterion"]
     smoothed(highest('val_auc'), None)
     """
-    require_count("alpha", alpha)
-    require_count("beta", beta)
+    alpha, beta = require_count("alpha", alpha), require_count("beta", beta)
     require_word("criterion", criterion, ("validation", "gap"))
     judge = highest(validation) if criterion == "validation" else smallest_gap(train, validation)
     return Arguments(

@@ -55,7 +55,7 @@ class Placebo:
     randomness: ClassVar[str] = "independent"  # under common random numbers all copies are one
 
     def __post_init__(self) -> None:
-        require_count("Placebo: k", self.k)
+        object.__setattr__(self, "k", require_count("Placebo: k", self.k))
 
     def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
         """The same candidate again and again."""

@@ -47,7 +47,7 @@ class Float:
 
     def __init__(self, low: float, high: float, *, log: bool = False, points: int = 9) -> None:
         require_bounds("Float", low, high, log=log)
-        require_whole("Float: points", points, least=2, most=MOST_POINTS)
+        points = require_whole("Float: points", points, least=2, most=MOST_POINTS)
         _fill(self, float(low), float(high), log, points)
         if any(self._index(value) != i for i, value in enumerate(self.grid())):
             raise SettingsError(f"Float: {low!r} and {high!r} are too close for {points} points")
@@ -149,7 +149,7 @@ class Int:
         require_bounds("Int", low, high, log=log)
         every = int(high) - int(low) + 1
         points = points if points is not None else min(9, every) if log else every
-        require_whole("Int: points", points, least=2, most=MOST_POINTS)
+        points = require_whole("Int: points", points, least=2, most=MOST_POINTS)
         if points > every:
             raise SettingsError(f"Int: {points} points do not fit between {low!r} and {high!r}")
         _fill(self, int(low), int(high), log, points)
