@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
+from dynhp.errors import LoopError
 from dynhp.records import Candidate, Metrics
 from dynhp.rounds.jobs import Job, Outcome
 from dynhp.trainer import State
 
-__all__ = ["CarryOutTries", "JobStage", "Step", "TrainStretch"]
+__all__ = ["CarryOutTries", "JobStage", "OneAtATime", "Step", "TrainStretch", "guard_of"]
+__all__ += ["one_at_a_time"]
 
 
 class JobStage(Protocol):
@@ -51,3 +55,54 @@ class TrainStretch:
 
 Step: TypeAlias = CarryOutTries | TrainStretch
 """What a driver of a round carries out next."""
+
+
+class OneAtATime:
+    """Let one in; all others are refused until it has left. Not a lock: nobody waits.
+
+    >>> guard = OneAtATime()
+    >>> with guard:
+    ...     try:
+    ...         with guard: pass
+    ...     except LoopError as error:
+    ...         print(str(error).partition(";")[0])
+    a round of this adapter is under way
+    """
+
+    __slots__ = ("_inside",)
+
+    def __init__(self) -> None:
+        self._inside: dict[str, object] = {}
+
+    def __enter__(self) -> None:
+        mine = object()
+        # One step for all threads, and nothing that could not be copied, as a lock could not.
+        if self._inside.setdefault("one", mine) is not mine:
+            raise LoopError(
+                "a round of this adapter is under way; wait until it has ended, and give each "
+                "thread an adapter and a trainer of its own"
+            )
+
+    def __exit__(self, *_: object) -> None:
+        del self._inside["one"]
+
+    def __reduce__(self) -> tuple[type[OneAtATime], tuple[()]]:
+        return OneAtATime, ()
+
+
+def guard_of(adapter: object) -> OneAtATime:
+    """The guard of an adapter's rounds."""
+    return vars(adapter).setdefault("_guard", OneAtATime())  # type: ignore[no-any-return]
+
+
+def one_at_a_time(
+    steps: Callable[[Any], Generator[Step, None, None]],
+) -> Callable[[Any], Generator[Step, None, None]]:
+    """Guard the rounds of an adapter: two of them at once would undo each other's work."""
+
+    @functools.wraps(steps)
+    def guarded(adapter: Any) -> Generator[Step, None, None]:
+        with guard_of(adapter):
+            yield from steps(adapter)
+
+    return guarded
