@@ -9,11 +9,12 @@ from typing import Any, Protocol, TypeAlias
 
 from dynhp.errors import LoopError
 from dynhp.records import Candidate, Metrics
-from dynhp.rounds.jobs import Job, Outcome
-from dynhp.trainer import State
+from dynhp.rounds.attempt import advance, put_in_force
+from dynhp.rounds.jobs import Executor, Job, Outcome
+from dynhp.trainer import State, Trainer
 
-__all__ = ["CarryOutTries", "JobStage", "OneAtATime", "Step", "TrainStretch", "guard_of"]
-__all__ += ["one_at_a_time"]
+__all__ = ["CarryOutTries", "JobStage", "OneAtATime", "Step", "TrainStretch", "carry_out"]
+__all__ += ["guard_of", "one_at_a_time"]
 
 
 class JobStage(Protocol):
@@ -55,6 +56,17 @@ class TrainStretch:
 
 Step: TypeAlias = CarryOutTries | TrainStretch
 """What a driver of a round carries out next."""
+
+
+def carry_out(step: Step, trainer: Trainer, executor: Executor) -> None:
+    """Carry out one step with a trainer that trains by itself."""
+    if isinstance(step, CarryOutTries):
+        for outcome in executor.run(trainer, step.stage.jobs(), at=step.at):
+            step.stage.take_outcome(outcome)
+    elif step.epochs:
+        step.metrics = advance(trainer, step.candidate, step.epochs)
+    else:
+        put_in_force(trainer, step.candidate)
 
 
 class OneAtATime:
