@@ -157,8 +157,8 @@ class DynamicGridAdapter:
         return self._rounds_until(require_count("epochs", epochs))  # refused now, not later
 
     def _rounds_until(self, epochs: int) -> Iterator[Round]:
-        with guard_of(self):  # a round under way keeps its plan
-            self.epochs = epochs
+        guard_of(self).require_free()  # a round under way keeps its plan
+        self.epochs = epochs
         while self.epoch < epochs:
             yield self.step()
 

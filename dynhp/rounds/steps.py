@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
@@ -69,37 +70,56 @@ def carry_out(step: Step, trainer: Trainer, executor: Executor) -> None:
         put_in_force(trainer, step.candidate)
 
 
+class Turn:
+    """Whose turn it is; held by the one whose it is, so that it ends with it, whatever happens."""
+
+    __slots__ = ("__weakref__",)
+
+
 class OneAtATime:
-    """Let one in; all others are refused until it has left. Not a lock: nobody waits.
+    """Gives a turn to one at a time and refuses all others. Not a lock: nobody waits.
 
     >>> guard = OneAtATime()
-    >>> with guard:
-    ...     try:
-    ...         with guard: pass
-    ...     except LoopError as error:
-    ...         print(str(error).partition(";")[0])
+    >>> turn = guard.enter()
+    >>> try:
+    ...     guard.enter()
+    ... except LoopError as error:
+    ...     print(str(error).partition(";")[0])
     a round of this adapter is under way
     """
 
-    __slots__ = ("_inside",)
+    __slots__ = ("_turns",)
 
     def __init__(self) -> None:
-        self._inside: dict[str, object] = {}
+        self._turns: dict[str, weakref.ref[Turn]] = {}
 
-    def __enter__(self) -> None:
-        mine = object()
-        # One step for all threads, and nothing that could not be copied, as a lock could not.
-        if self._inside.setdefault("one", mine) is not mine:
+    def enter(self) -> Turn:
+        """Give a turn, or refuse it."""
+        self.require_free()
+        turn = Turn()
+        given = weakref.ref(turn)
+        while self._turns.setdefault("now", given) is not given:  # one step for all threads
+            self.require_free()
+        return turn
+
+    def leave(self) -> None:
+        """End the turn."""
+        self._turns.pop("now", None)
+
+    def require_free(self) -> None:
+        """Refuse where somebody has a turn; one whose holder is gone has ended."""
+        before = self._turns.get("now")
+        if before is None:
+            return
+        if before() is not None:
             raise LoopError(
                 "a round of this adapter is under way; wait until it has ended, and give each "
                 "thread an adapter and a trainer of its own"
             )
-
-    def __exit__(self, *_: object) -> None:
-        del self._inside["one"]
+        self.leave()
 
     def __reduce__(self) -> tuple[type[OneAtATime], tuple[()]]:
-        return OneAtATime, ()
+        return OneAtATime, ()  # a copy belongs to another adapter, which is not under way
 
 
 def guard_of(adapter: object) -> OneAtATime:
@@ -114,7 +134,11 @@ def one_at_a_time(
 
     @functools.wraps(steps)
     def guarded(adapter: Any) -> Generator[Step, None, None]:
-        with guard_of(adapter):
+        guard = guard_of(adapter)
+        turn = guard.enter()  # noqa: F841, held until this ends, also where Ctrl-C comes right here
+        try:
             yield from steps(adapter)
+        finally:
+            guard.leave()
 
     return guarded

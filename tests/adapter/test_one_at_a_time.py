@@ -101,7 +101,30 @@ def test_after_an_interrupted_round_another_can_start() -> None:
 
 def test_a_guard_travels() -> None:
     guard = OneAtATime()
-    with guard:
-        for other in (copy.deepcopy(guard), pickle.loads(pickle.dumps(guard))):
-            with other:  # a copy belongs to another adapter, which is not under way
-                pass
+    turn = guard.enter()
+    for other in (copy.deepcopy(guard), pickle.loads(pickle.dumps(guard))):
+        other.enter()  # a copy belongs to another adapter, which is not under way
+    with pytest.raises(LoopError):
+        guard.require_free()
+    del turn
+    guard.require_free()  # whose holder is gone has left
+
+
+def test_two_that_come_at_once_do_not_both_get_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the other thread came right after the first look."""
+    guard = OneAtATime()
+    looks: list[object] = []
+    turns = []
+
+    def require_free(self: OneAtATime) -> None:
+        looks.append(self)
+        if len(looks) == 1:
+            turns.append(self.enter())
+        elif len(looks) == 3:
+            look(self)
+
+    look = OneAtATime.require_free
+    monkeypatch.setattr(OneAtATime, "require_free", require_free)
+    with pytest.raises(LoopError):
+        guard.enter()
+    assert len(turns) == 1
