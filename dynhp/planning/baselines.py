@@ -9,7 +9,7 @@ import numpy as np
 from dynhp._checks import plain_value, require_count, require_mapping, require_number, require_seed
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.criteria import Criterion
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, shown
 from dynhp.planning.schedule import Segment, follow
 from dynhp.records import Candidate, History, Value
 from dynhp.spaces import Space, SpaceLike
@@ -89,7 +89,7 @@ def fixed(
     every = require_count("measure_every", every)
     require_mapping("fixed: values", values)
     if not values:
-        raise SettingsError(f"fixed: at least one value is needed, got {values!r}")
+        raise SettingsError(f"fixed: at least one value is needed, got {shown(values)}")
     lengths = [every] * (epochs // every) + [epochs % every] * bool(epochs % every)
     candidate = Candidate({name: plain_value(name, value) for name, value in values.items()})
     return follow((Segment(epochs=length, values=candidate) for length in lengths), trainer)

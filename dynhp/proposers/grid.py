@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from dynhp._checks import require_count
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, shown
 from dynhp.proposers.contract import Known, Waves
 from dynhp.records import Candidate
 from dynhp.spaces import Space
@@ -36,7 +36,8 @@ class FullGrid:
         """One wave, the size of the grid."""
         if current not in space.grid():
             raise SettingsError(
-                f"FullGrid: the initial value {dict(current)!r} is not on the grid of {space!r}; "
+                f"FullGrid: the initial value {shown(dict(current))} is not on the grid of "
+                f"{shown(space)}; "
                 "start from a grid value, or use Neighbors or Interpolation"
             )
         return Waves((len(space.grid()),), (len(space.grid()),))
