@@ -129,7 +129,7 @@ def cells(runs: int) -> Iterator[Cell]:
             yield Cell(values, rounds, "Best", "independent", "Neighbors", effect, runs, 0)
         for selection in ("Best", "Racing"):
             for values, rounds in ((300, 4), (2, 500), (300, 20)):
-                fewer = min(runs, max(25, runs * 200 // (values * rounds)))
+                fewer = min(runs, max(10, runs * 200 // (values * rounds)))
                 yield Cell(values, rounds, selection, "independent", "FullGrid", effect, fewer, 0)
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, shown
 from dynhp.records import Value
 
 __all__ = ["distinct_values", "is_number", "is_whole", "plain_value", "require_bounds"]
@@ -25,19 +25,21 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def is_whole(value: object, *, least: int) -> TypeGuard[int]:
-    """Whether this is a whole number that is large enough."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+    """Whether this is a whole number, Python's or numpy's, that is large enough."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        return False
+    return bool(value >= least)
 
 
 def require_count(what: str, value: object) -> int:
-    """The value, refused where it is not a whole number above 0."""
+    """The value as an int, refused where it is not a whole number above 0."""
     if not is_whole(value, least=1):
-        raise SettingsError(f"{what} must be a whole number above 0, got {value!r}")
-    return value
+        raise SettingsError(f"{what} must be a whole number above 0, got {shown(value)}")
+    return int(value)
 
 
 def require_whole(what: str, value: object, *, least: int, most: int | None = None) -> int:
-    """The value, refused where it is not a whole number or lies outside the bounds.
+    """The value as an int, refused where it is not a whole number or lies outside the bounds.
 
     >>> require_whole("workers", 0, least=1)
     Traceback (most recent call last):
@@ -45,8 +47,8 @@ def require_whole(what: str, value: object, *, least: int, most: int | None = No
     """
     if not is_whole(value, least=least) or (most is not None and value > most):
         allowed = f"of {least} or more" if most is None else f"from {least} to {most}"
-        raise SettingsError(f"{what} must be a whole number {allowed}, got {value!r}")
-    return value
+        raise SettingsError(f"{what} must be a whole number {allowed}, got {shown(value)}")
+    return int(value)
 
 
 def require_seed(what: str, value: object) -> int:
@@ -64,76 +66,84 @@ def require_number(
     dynhp.errors.SettingsError: share must lie between 0 and 1, got 1.5
     """
     if not (is_number(value) and inside(value)):
-        raise SettingsError(f"{what} must {rule}, got {value!r}")
+        raise SettingsError(f"{what} must {rule}, got {shown(value)}")
     return value
 
 
 def require_word(what: str, word: object, known: Sequence[object]) -> None:
     """Refuse what is none of the known words."""
     if word not in known:
-        raise SettingsError(f"{what} must be {' or '.join(map(repr, known))}, got {word!r}")
+        raise SettingsError(f"{what} must be {' or '.join(map(repr, known))}, got {shown(word)}")
 
 
 def require_name(what: str, name: object) -> str:
     """The name, refused where it is not a string or is empty."""
     if not isinstance(name, str) or not name:
-        raise SettingsError(f"{what} must be a non-empty string, got {name!r}")
+        raise SettingsError(f"{what} must be a non-empty string, got {shown(name)}")
     return name
 
 
 def require_instance(what: str, thing: object, contract: type, description: str) -> None:
     """Refuse what does not fulfil a contract; a class in place of its instance does not."""
     if not isinstance(thing, contract) or isinstance(thing, type):
-        raise SettingsError(f"{what} must be {description}, got {thing!r}")
+        raise SettingsError(f"{what} must be {description}, got {shown(thing)}")
 
 
 def require_callable(what: str, function: object, description: str = "a function") -> None:
     """Refuse what cannot be called."""
     if not callable(function):
-        raise SettingsError(f"{what} must be {description}, got {function!r}")
+        raise SettingsError(f"{what} must be {description}, got {shown(function)}")
 
 
 def require_functions(what: str, functions: Any, description: str) -> None:
     """Refuse what is not a list of functions."""
     if not isinstance(functions, Sequence) or not all(map(callable, functions)):
-        raise SettingsError(f"{what} must be a list of {description}, got {functions!r}")
+        raise SettingsError(f"{what} must be a list of {description}, got {shown(functions)}")
 
 
 def require_mapping(what: str, mapping: object, rule: str = "map names to values") -> None:
     """Refuse what is not a mapping."""
     if not isinstance(mapping, Mapping):
-        raise SettingsError(f"{what} must {rule}, got {mapping!r}")
+        raise SettingsError(f"{what} must {rule}, got {shown(mapping)}")
 
 
-def require_lengths(adapt_every: int, try_for: int) -> None:
-    """Refuse rounds and tries of no length, or tries that are longer than their round."""
-    require_count("adapt_every", adapt_every)
-    require_count("try_for", try_for)
+def require_lengths(adapt_every: int, try_for: int) -> tuple[int, int]:
+    """Both as ints; rounds and tries of no length, or tries longer than a round, are refused."""
+    adapt_every = require_count("adapt_every", adapt_every)
+    try_for = require_count("try_for", try_for)
     if try_for > adapt_every:
         raise SettingsError(
             "try_for must be at most adapt_every, "
             f"got try_for={try_for!r}, adapt_every={adapt_every!r}"
         )
+    return adapt_every, try_for
 
 
 def require_trainer(trainer: object) -> None:
     """Refuse what is not a trainer, and name the methods it lacks."""
     needed = ("get_state", "set_state", "train_k", "metrics")
     missing = [name for name in needed if not callable(getattr(trainer, name, None))]
-    if missing:
+    if any(getattr(trainer, name, None) is None for name in missing):
         raise SettingsError(
-            f"a trainer needs get_state, set_state, train_k and metrics; {trainer!r} lacks "
+            f"a trainer needs get_state, set_state, train_k and metrics; {shown(trainer)} lacks "
             f"{', '.join(missing)}. Wrap functions with trainer_from(...)"
         )
+    for name in (*missing, "hyperparameters", "reseed", "try_batch"):
+        method = getattr(trainer, name, None)
+        if method is not None and not callable(method):
+            raise SettingsError(
+                f"{name} of a trainer must be a method, got {shown(method)}; write "
+                f"def {name}(self, ...), without @property"
+            )
     if isinstance(trainer, type):
-        raise SettingsError(f"a trainer, not its class, is needed, got {trainer!r}")
+        raise SettingsError(f"a trainer, not its class, is needed, got {shown(trainer)}")
 
 
 def require_criterion(criterion: object) -> None:
     """Refuse what cannot be called with a series and the progress."""
     if not callable(criterion) or isinstance(criterion, type):
         raise SettingsError(
-            f"a criterion must be a callable of (series, progress), got {criterion!r}; "
+            f"a criterion must be a callable of (series, progress), got {shown(criterion)}; "
             "for a metric write highest('name') or lowest('name')"
         )
 
@@ -142,13 +152,13 @@ def plain_value(what: str, value: Any) -> Value:
     """The value as a plain Python one, or an error where JSON could not carry it."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not math.isfinite(value):
-        raise SettingsError(f"{what}: values must be finite, got {value!r}")
+        raise SettingsError(f"{what}: values must be finite, got {shown(value)}")
     if isinstance(value, int) and value.bit_length() > 63:
-        raise SettingsError(f"{what}: whole numbers must fit into 64 bits, got {value!r}")
+        raise SettingsError(f"{what}: whole numbers must fit into 64 bits, got {shown(value)}")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise SettingsError(
-        f"{what}: values must be numbers, strings, booleans or None, got {value!r}; "
+        f"{what}: values must be numbers, strings, booleans or None, got {shown(value)}; "
         "name the thing with a string and look it up in the trainer"
     )
 
@@ -160,7 +170,7 @@ def distinct_values(what: str, values: Iterable[Any]) -> tuple[Value, ...]:
         raise SettingsError(f"{what}: at least one value is needed, got none")
     for index, value in enumerate(plain):
         if value in plain[:index]:
-            raise SettingsError(f"{what}: values must differ, got {value!r} twice")
+            raise SettingsError(f"{what}: values must differ, got {shown(value)} twice")
     return plain
 
 
@@ -169,9 +179,9 @@ def require_bounds(what: str, low: Any, high: Any, *, log: bool) -> None:
     low, high = plain_value(what, low), plain_value(what, high)
     for bound in (low, high):
         if not is_number(bound):
-            raise SettingsError(f"{what}: bounds must be numbers, got {bound!r}")
+            raise SettingsError(f"{what}: bounds must be numbers, got {shown(bound)}")
         if abs(bound) > 1e300:
-            raise SettingsError(f"{what}: bounds must stay within 1e300 of 0, got {bound!r}")
+            raise SettingsError(f"{what}: bounds must stay within 1e300 of 0, got {shown(bound)}")
     if not isinstance(log, bool):
         raise SettingsError(f"{what}: log must be True or False, got {log!r}")
     if not low < high:
@@ -213,12 +223,12 @@ def pickled_factory(
     if not callable(make_trainer):
         raise SettingsError(
             f"{executor}: make_trainer must be a function that builds a fresh trainer, got "
-            f"{make_trainer!r}"
+            f"{shown(make_trainer)}"
         )
     try:
         return dumps(make_trainer)
     except Exception as error:
         raise SettingsError(
             f"{executor}: make_trainer must be picklable, because workers are other processes, got "
-            f"{make_trainer!r} ({type(error).__name__}: {error}); {way_out}"
+            f"{shown(make_trainer)} ({type(error).__name__}: {error}); {way_out}"
         ) from error

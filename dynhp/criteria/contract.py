@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from dynhp._checks import require_name
-from dynhp.errors import ContractError, DynhpError, MetricError, SettingsError, nearest
+from dynhp.errors import ContractError, DynhpError, MetricError, SettingsError, nearest, shown
 from dynhp.records import Metrics, Progress
 
 __all__ = ["Criterion", "metric_name", "metrics_of", "read_metric", "score"]
@@ -43,9 +43,11 @@ def score(criterion: Criterion, series: Sequence[Metrics], progress: Progress) -
     except Exception as failure:
         name = failure.args[0] if isinstance(failure, KeyError) and failure.args else None
         if name is not None and name not in series[-1]:
-            raise MetricError(f"there is no metric {name!r}{nearest(name, series[-1])}") from None
+            raise MetricError(
+                f"there is no metric {shown(name)}{nearest(name, series[-1])}"
+            ) from None
         raise ContractError(
-            f"the criterion {criterion!r} raised {type(failure).__name__}: {failure}"
+            f"the criterion {shown(criterion)} raised {type(failure).__name__}: {failure}"
         ) from failure
     try:
         if isinstance(result, str):  # "0.5" is not a number, though float() reads it
@@ -53,7 +55,7 @@ def score(criterion: Criterion, series: Sequence[Metrics], progress: Progress) -
         return float(result)
     except (TypeError, ValueError, OverflowError):
         raise ContractError(
-            f"the criterion {criterion!r} must return a number, got {result!r}"
+            f"the criterion {shown(criterion)} must return a number, got {shown(result)}"
         ) from None
 
 
@@ -62,7 +64,8 @@ def metrics_of(criterion: Criterion) -> tuple[str, ...]:
     names: Any = getattr(criterion, "metrics", ())
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise SettingsError(
-            f"the attribute metrics of {criterion!r} must be a sequence of names, got {names!r}"
+            f"the attribute metrics of {shown(criterion)} must be a sequence of names, got "
+            f"{shown(names)}"
         )
     return tuple(names)
 
@@ -72,7 +75,7 @@ def read_metric(metrics: Metrics, name: str) -> float:
     try:
         return metrics[name]
     except KeyError:
-        raise MetricError(f"there is no metric {name!r}{nearest(name, metrics)}") from None
+        raise MetricError(f"there is no metric {shown(name)}{nearest(name, metrics)}") from None
 
 
 def metric_name(metric: object) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from dynhp._checks import require_instance, require_mapping
-from dynhp.errors import SettingsError, ValueNotInForce, nearest
+from dynhp.errors import SettingsError, ValueNotInForce, nearest, shown
 from dynhp.records import Candidate, Value
 from dynhp.rounds.read_back import check_value
 
@@ -96,7 +96,7 @@ def require_names(bind: Iterable[str], known: Iterable[str]) -> None:
     known = tuple(known)
     for name in bind:
         if name not in known:
-            raise SettingsError(f"bind: no hyperparameter {name!r}{nearest(name, known)}")
+            raise SettingsError(f"bind: no hyperparameter {shown(name)}{nearest(name, known)}")
 
 
 _BOOSTERS = ("xgboost", "lightgbm", "catboost")
@@ -139,7 +139,8 @@ class Attribute:
                 setattr(owner, name, value)
         except (AttributeError, TypeError) as error:
             raise SettingsError(
-                f"attribute: {self.path!r} cannot be set to {value!r} ({error}); bind to where "
+                f"attribute: {shown(self.path)} cannot be set to {shown(value)} ({error}); bind "
+                "to where "
                 "the value can be changed"
             ) from None
 
@@ -159,7 +160,7 @@ def attribute(root: object, path: str) -> Binding:
     0.2
     """
     if not isinstance(path, str) or not all(path.split(".")):
-        raise SettingsError(f"attribute: the path must look like 'dropout.p', got {path!r}")
+        raise SettingsError(f"attribute: the path must look like 'dropout.p', got {shown(path)}")
     binding = Attribute(root, path)
     binding.get()  # a wrong path is refused now, not in the middle of a run
     return binding
@@ -181,6 +182,6 @@ def _follow(owner: Any, name: str, path: str) -> Any:
     except (AttributeError, LookupError):
         names = [each for each in getattr(owner, "__dict__", {}) if not each.startswith("_")]
         raise SettingsError(
-            f"attribute: there is no {name!r} on the way of {path!r} in "
+            f"attribute: there is no {shown(name)} on the way of {shown(path)} in "
             f"{type(owner).__name__}{nearest(name, names)}"
         ) from None

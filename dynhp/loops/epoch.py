@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from dynhp.errors import DynhpError, LoopError, nearest
+from dynhp.errors import DynhpError, LoopError, nearest, shown
 from dynhp.records import Candidate, Metrics, Value
 from dynhp.rounds.read_back import plain_metrics
 
@@ -103,7 +103,7 @@ class Epoch(int):
             value = self._passes.values[name]
         except KeyError:
             known = self._passes.values
-            raise LoopError(f"no hyperparameter {name!r}{nearest(name, known)}") from None
+            raise LoopError(f"no hyperparameter {shown(name)}{nearest(name, known)}") from None
         self._passes.read.add(name)
         return value
 
@@ -113,9 +113,9 @@ class Epoch(int):
         Every epoch of a try needs it; in a loop over steps, at least one step of each try.
         """
         if self._passes.now is not self:
-            raise LoopError(f"{self!r} is over; report inside the body of its own pass")
+            raise LoopError(f"{shown(self)} is over; report inside the body of its own pass")
         if self.metrics is not None:
-            raise LoopError(f"{self!r} was reported already; report all metrics in one call")
+            raise LoopError(f"{shown(self)} was reported already; report all metrics in one call")
         if not isinstance(metrics, Mapping | None):
             raise LoopError(
                 "report() takes names, as in report(val_loss=0.3) or report({'val_loss': 0.3}), "
@@ -130,7 +130,7 @@ class Epoch(int):
         """The metrics of a try's epoch, or an error where the body went on without a report."""
         if self.metrics is None:
             raise LoopError(
-                f"{self!r} was not reported; call epoch.report(...) in every pass through the "
+                f"{shown(self)} was not reported; call epoch.report(...) in every pass through the "
                 "body, also before a continue, or use adapt(steps=...) to report now and then"
             )
         return self.metrics

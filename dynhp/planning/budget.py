@@ -107,9 +107,9 @@ def plan(
     >>> plan(epochs=500, adapt_every=10, try_for=1, candidates=9).total
     901
     """
-    require_count("epochs", epochs)
-    require_lengths(adapt_every, try_for)
-    require_count("candidates", candidates)
+    epochs = require_count("epochs", epochs)
+    adapt_every, try_for = require_lengths(adapt_every, try_for)
+    candidates = require_count("candidates", candidates)
     require_word("check", check, ("first", "every", "off"))
     checked = {"first": 1, "every": epochs, "off": 0}[check]
     rounds = _Rounds(adapt_every, try_for, selection or Best(), restart, checked)

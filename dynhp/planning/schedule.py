@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dynhp._checks import is_whole, require_count, require_trainer
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, shown
 from dynhp.records import Candidate, History, Round, Try, Value
 from dynhp.rounds.attempt import advance, reseed
 from dynhp.trainer import Trainer
@@ -74,7 +74,7 @@ class Schedule:
         except RecursionError:
             raise SettingsError(
                 "a schedule is a list of segments with values, got JSON that is nested far deeper; "
-                f"give what to_json wrote: {str(text)[:80]!r}"
+                f"give what to_json wrote: {shown(str(text)[:80])}"
             ) from None
 
 
@@ -106,7 +106,7 @@ def replay(schedule: Schedule, trainer: Trainer) -> History:
     """
     if not isinstance(schedule, Schedule):
         raise SettingsError(
-            f"a Schedule is needed, got {schedule!r}; read one with Schedule.from_json(text)"
+            f"a Schedule is needed, got {shown(schedule)}; read one with Schedule.from_json(text)"
         )
     return follow(schedule.segments, trainer)
 
@@ -153,31 +153,31 @@ def _from_json(text: str) -> Schedule:
     except (TypeError, ValueError) as error:
         raise SettingsError(f"a schedule must be JSON: {error}") from None
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
-        raise SettingsError(f"not a schedule of dynhp: {str(text)[:80]!r}")
+        raise SettingsError(f"not a schedule of dynhp: {shown(str(text)[:80])}")
     if document.get("version") != 1:
         raise SettingsError(
-            f"this dynhp reads schedules of version 1, got {document.get('version')!r}"
+            f"this dynhp reads schedules of version 1, got {shown(document.get('version'))}"
         )
     segments = document.get("segments")
     if not isinstance(segments, list):
-        raise SettingsError(f"a schedule has a list of segments, got {segments!r}")
+        raise SettingsError(f"a schedule has a list of segments, got {shown(segments)}")
     return Schedule(tuple(_segment(index, plain) for index, plain in enumerate(segments)))
 
 
 def _segment(index: int, plain: Any) -> Segment:
     if not isinstance(plain, Mapping) or not {"epochs", "values"} <= plain.keys():
-        raise SettingsError(f"segment {index} needs epochs and values, got {plain!r}")
+        raise SettingsError(f"segment {index} needs epochs and values, got {shown(plain)}")
     require_count(f"segment {index}: epochs", plain["epochs"])
     values = plain["values"]
     if not isinstance(values, Mapping) or not values or not all(map(_is_value, values.values())):
         raise SettingsError(
             f"segment {index}: values must map names to numbers, strings, booleans or null, "
-            f"got {values!r}"
+            f"got {shown(values)}"
         )
     seed = plain.get("seed")
     if seed is not None and not is_whole(seed, least=0):
         raise SettingsError(
-            f"segment {index}: seed must be a whole number of 0 or more, or null, got {seed!r}"
+            f"segment {index}: seed must be a whole number of 0 or more, or null, got {shown(seed)}"
         )
     return Segment(epochs=plain["epochs"], values=Candidate(values), seed=seed)
 

@@ -59,7 +59,7 @@ def run_with_checkpoints(
     True
     >>> folder.cleanup()
     """
-    require_count("epochs", epochs)
+    epochs = require_count("epochs", epochs)
     adapter.epochs = epochs  # set before the run is loaded, so that the plans can be compared
     saving = checkpoints(
         checkpoint, adapter, every=every, keep=keep, resume=resume, on_error=on_checkpoint_error
@@ -152,8 +152,7 @@ def checkpoints(
     (10, True)
     >>> folder.cleanup()
     """
-    require_count("every", every)
-    require_count("keep", keep)
+    every, keep = require_count("every", every), require_count("keep", keep)
     require_word("on_error", on_error, ("stop", "warn"))
     require_word("resume", resume, ("allow", "must", "never"))
     before = adapter.executor, adapter.callbacks

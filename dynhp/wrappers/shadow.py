@@ -81,7 +81,7 @@ class Shadow:
 
     def run(self, epochs: int) -> Delivery:
         """Train both lines and leave the trainer in the better one's state."""
-        require_count("epochs", epochs)
+        epochs = require_count("epochs", epochs)
         if self.adapter.epoch:
             raise SettingsError(
                 "a shadow must start with its adapter, which has trained "

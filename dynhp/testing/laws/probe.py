@@ -218,6 +218,6 @@ def require_subject(make: Any, space: Any, *, epochs: Any, another_process: bool
             f"make must be a function that builds a fresh trainer, got {shown(make)}; "
             "write lambda: MyTrainer(...)"
         )
-    require_count("epochs", epochs)
+    epochs = require_count("epochs", epochs)
     space = space if isinstance(space, Space) else Space(space)
     return Subject(make=make, space=space, epochs=epochs, another_process=another_process)
