@@ -1,18 +1,15 @@
-"""The package as a whole: the same words as the core, a helpful import, a README that runs."""
+"""The package as a whole: the same words as the core, a helpful import, examples."""
 
 from __future__ import annotations
 
 import doctest
 import inspect
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import dynhp
 import dynhp_torch
-
-README = Path(__file__).parent.parent / "README.md"
 
 
 def test_adapt_has_the_signature_of_the_core() -> None:
@@ -35,14 +32,6 @@ def test_without_torch_the_import_says_what_to_install() -> None:
     )
     assert done.returncode == 1
     assert "ImportError: dynhp_torch needs PyTorch: pip install 'dynhp[torch]'" in done.stderr
-
-
-def test_every_block_of_the_readme_runs() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
-    assert len(blocks) >= 3
-    scope: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, str(README), "exec"), scope)
 
 
 def test_every_public_name_has_an_example() -> None:
