@@ -55,7 +55,13 @@ class Parts:
         return tuple(part.get() for part in self.parts)
 
     def set_state(self, state: tuple[Any, ...]) -> None:
-        """Take it back."""
+        """Take it back; a state of other parts, such as one saved by another script, is refused."""
+        if not isinstance(state, tuple) or len(state) != len(self.parts):
+            parts = f"{len(state)} parts" if isinstance(state, tuple) else type(state).__name__
+            raise SettingsError(
+                f"a state of this loop has {len(self.parts)} parts, got {parts}; give adapt the "
+                "same state=, bind= and keep_best= as in the run that saved it"
+            )
         for part, value in zip(self.parts, state, strict=True):
             part.set(value)
 

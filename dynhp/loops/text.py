@@ -20,7 +20,7 @@ def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
     start  lr=0.1
     every  5 steps, tries of 1
     by     lowest('loss')
-    plan   20 epochs on the main line + 9 overhead = 29: 1.45 runs, 48% of a complete search of 3
+    plan   20 steps on the main line + 9 overhead = 29: 1.45 runs, 48% of a complete search of 3
     done   0 of 20 steps
     """
     planned = adapter.epochs or 0
@@ -30,7 +30,7 @@ def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
         ("now" if adapter.history else "start", in_force),
         ("every", f"{adapter.adapt_every} {unit}, tries of {adapter.try_for}"),
         ("by", str(adapter.criterion)[:200]),
-        ("plan", str(plan_for(adapter, planned))),
+        ("plan", str(plan_for(adapter, planned)).replace("epochs", unit)),
         ("done", f"{adapter.epoch} of {planned} {unit}"),
     ]
     return text_table(rows)
