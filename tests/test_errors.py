@@ -42,7 +42,7 @@ def test_the_tree_drawn_is_the_tree() -> None:
 
 
 def test_every_error_is_public_and_explained() -> None:
-    assert set(dynhp.errors.__all__) == {*real(), "Hint", "nearest"}
+    assert set(dynhp.errors.__all__) == {*real(), "Hint", "advise", "nearest", "shown"}
     for name in real():
         assert getattr(dynhp.errors, name).__doc__
 

@@ -61,7 +61,7 @@ def same_value(value: Value, other: Value) -> bool:
         return True
     try:
         if isinstance(value, int) or isinstance(other, int):
-            return abs(value - other) < 1e-9  # type: ignore[operator]
+            return bool(abs(value - other) < 1e-9)  # type: ignore[operator]
         return math.isclose(value, other, rel_tol=2**-23)  # type: ignore[arg-type]
     except TypeError:
         return False

@@ -150,7 +150,10 @@ def _list(plain: Any) -> list[Any]:
 
 def _require_whole(space: Space, saved: SavedState) -> None:
     """Refuse rounds that do not follow each other, or a state that fits no generator."""
-    np.random.default_rng(0).bit_generator.state = saved.generator
+    generator = np.random.default_rng(0).bit_generator
+    generator.state = saved.generator
+    if generator.state != saved.generator:  # numpy 1 takes numbers that do not fit
+        raise ValueError("the generator was never in this state")
     if saved.epochs is not None:
         require_count("epochs", saved.epochs)
     start = 0

@@ -76,7 +76,7 @@ CONSTRUCTION: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"space": {"lr": [math.nan]}}, SettingsError, "lr: .* values must be finite, got nan"),
     ({"space": {3: [0.1]}}, SettingsError, "name must be a non-empty string, got 3"),
     ({"criterion": "loss"}, SettingsError, "a criterion must be a callable .*, got 'loss'; for"),
-    ({"criterion": None}, SettingsError, "a criterion must be a callable .*, got None"),
+    ({"criterion": None}, SettingsError, "must be said once, as minimize=.*, got none of them"),
     ({"criterion": lowest("los")}, MetricError, "no metric 'los'; did you mean 'loss'. Known"),
     ({"criterion": smallest_gap("loss", "val")}, MetricError, "no metric 'val'; Known: 'loss'"),
     ({"criterion": phased(lowest("loss"), lowest("x"))}, MetricError, "no metric 'x'"),
