@@ -1,25 +1,14 @@
-"""The package as a whole: the same words as the core, a helpful import, examples."""
+"""The package as a whole: a helpful import, and an example for every name."""
 
 from __future__ import annotations
 
 import doctest
-import inspect
 import subprocess
 import sys
 from pathlib import Path
 
 import dynhp
 import dynhp_torch
-
-
-def test_adapt_has_the_signature_of_the_core() -> None:
-    torch_side, core = (inspect.signature(module.adapt) for module in (dynhp_torch, dynhp))
-    assert list(torch_side.parameters) == list(core.parameters)
-    for name, parameter in torch_side.parameters.items():
-        assert parameter.kind is core.parameters[name].kind
-        if name != "as_part":
-            assert parameter.default == core.parameters[name].default
-            assert parameter.annotation == core.parameters[name].annotation
 
 
 def test_without_torch_the_import_says_what_to_install() -> None:
