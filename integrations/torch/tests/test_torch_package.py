@@ -1,10 +1,8 @@
-"""The package as a whole: the same words as the core, a helpful import, a README that runs."""
+"""The package as a whole: a helpful import, and an example for every name."""
 
 from __future__ import annotations
 
 import doctest
-import inspect
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +13,6 @@ import pytest
 import dynhp
 import dynhp_torch
 from dynhp.loops import LoopOptions
-
-README = Path(__file__).parent.parent / "README.md"
 
 
 def test_adapt_takes_what_adapt_of_the_core_takes() -> None:
@@ -45,14 +41,6 @@ def test_without_torch_the_import_says_what_to_install() -> None:
     )
     assert done.returncode == 1
     assert "ImportError: dynhp_torch needs PyTorch: pip install 'dynhp[torch]'" in done.stderr
-
-
-def test_every_block_of_the_readme_runs() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
-    assert len(blocks) >= 3
-    scope: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, str(README), "exec"), scope)
 
 
 def test_every_public_name_has_an_example() -> None:
