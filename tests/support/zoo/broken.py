@@ -91,7 +91,7 @@ BROKEN_ZOO: dict[str, tuple[Callable[[], Any], str]] = {
     "measures nothing": (shares.MeasuresNothing, "purity"),
     "measures a whole number": (shares.MeasuresInt, "purity"),
     "measures a text later": (shares.measuring({"loss": "0.5"}), "purity"),
-    "measures float32 later": (shares.measuring({"loss": 1}), "purity"),
+    "measures a whole number later": (shares.measuring({"loss": 1}), "purity"),
     "keeps metrics over set_state": (shares.CachesMetrics, "restore"),
     "keeps metrics by epoch": (shares.CachesMetricsByEpoch, "order"),
     "ignores k": (shares.AlwaysOneEpoch, "composition"),
