@@ -7,6 +7,7 @@ import enum
 import pickle
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -161,12 +162,22 @@ def test_what_is_made_the_same_way_is_the_same(make: Any, tolerance: float) -> N
         (
             pickle.dumps(["a" * 70, 1]),
             pickle.dumps(["a" * 70, 2]),
-            "unpickled(state)[1] (1 and 2)",
+            "unpacked(state)[0][1] (1 and 2)",
         ),
     ],
 )
 def test_a_difference_in_words(here: Any, there: Any, words: str) -> None:
     assert fingerprint(here).difference(fingerprint(there)) == words
+
+
+def test_a_file_is_what_it_holds(tmp_path: Path) -> None:
+    for name, text in {"one": "a", "two": "a", "three": "b"}.items():
+        (tmp_path / name).write_text(text)
+    one, two, three = (fingerprint(tmp_path / name) for name in ("one", "two", "three"))
+    assert one.difference(two) is None
+    assert one.difference(three) == "file(state) (b'a' and b'b')"
+    assert fingerprint(str(tmp_path / "one")).difference(two) is None
+    assert fingerprint(str(tmp_path / "none")).difference(one) is not None
 
 
 def test_several_differences_are_counted() -> None:

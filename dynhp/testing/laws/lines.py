@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dynhp.records import Candidate, Metrics
-from dynhp.testing.contents import numbers, shown
+from dynhp.selfcheck.contents import numbers, shown
 from dynhp.testing.difference import difference
 from dynhp.trainer import State, Trainer
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dynhp.selfcheck.contents import UNKNOWN, shown, unpacked
 from dynhp.testing import Quadratic, difference
-from dynhp.testing.contents import UNKNOWN, shown, unpacked
 from dynhp.testing.difference import difference_beyond
 from tests.support.zoo.states import Annotated, Optimizer, Parameter
 
