@@ -63,8 +63,9 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def is_error(thing: Any) -> bool:
-    exception = isinstance(thing, type) and issubclass(thing, BaseException)
-    return exception and not issubclass(thing, Warning)
+    """Whether it is an error; a hint is a warning, which is none."""
+    raised = isinstance(thing, type) and issubclass(thing, BaseException)
+    return raised and not issubclass(thing, Warning)
 
 
 def test_all_is_exactly_what_is_public() -> None:
