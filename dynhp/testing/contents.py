@@ -99,7 +99,7 @@ def _torch_file(packed: bytes) -> Any:
 
 
 def _zip_file(packed: bytes) -> Any:
-    """The files in a zip file, as numpy's npz is one; it holds times as well, which do not count."""
+    """The files in a zip file, such as numpy's npz; the times that it holds do not count."""
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
