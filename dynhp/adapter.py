@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
@@ -10,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from dynhp._checks import require_count
-from dynhp.advice import hints_for
+from dynhp.advice import give_hints
 from dynhp.criteria import Criterion
 from dynhp.executors import Executor, Serial
 from dynhp.proposers import FullGrid, Proposer
@@ -18,7 +17,7 @@ from dynhp.records import Candidate, Event, History, Round, RoundStarted, Try, V
 from dynhp.rounds.attempt import advance, put_in_force, reseed
 from dynhp.rounds.jobs import UNKNOWN_STATE, close
 from dynhp.rounds.saved import parse_state, state_of
-from dynhp.rounds.settings import initial_candidate, require_settings, round_lengths
+from dynhp.rounds.settings import hint_at_edges, require_settings, round_lengths, starting_point
 from dynhp.rounds.start import draw_seed, next_wave, round_tries
 from dynhp.rounds.steps import CarryOutTries, Step, TrainStretch
 from dynhp.selection import Best, Selection
@@ -48,7 +47,8 @@ class DynamicGridAdapter:
         executor: what carries out the tries; one after the other by default.
         keep: go on from the "winner", its copy, or take only its "value" back to the origin.
         randomness: "common" random numbers for all tries of a round, or "independent" ones.
-        initial: the value in force at the start; the trainer's own, or the middle, by default.
+        initial: the value in force at the start; by default the trainer's own, which joins the
+            candidates where it is not one, or the middle.
         epochs: the planned epochs, needed where only ``step`` is called.
         seed: of the adapter's own generator.
         callbacks: called with each event of the run.
@@ -109,13 +109,11 @@ class DynamicGridAdapter:
         require_settings(self)
         self.callbacks = tuple(callbacks)
         self._rounds: list[Round] = []
-        self._start = initial_candidate(self.space, trainer, initial)
+        self.space, self._start = starting_point(self.space, trainer, initial)
         self.proposer.waves(self.space, self.current)  # refuses a space that does not suit
         self._rng = np.random.default_rng(seed)
         self._checked = False  # whether a round has proved its promise in this process
-        self.hints = hints_for(self.space, criterion, getattr(trainer, "kinds", None))
-        for hint in self.hints:
-            logging.getLogger("dynhp").info(hint)
+        self.hints = give_hints(self.space, criterion, getattr(trainer, "kinds", None))
 
     def __repr__(self) -> str:
         return (
@@ -212,6 +210,7 @@ class DynamicGridAdapter:
             raise
         self._rounds.append(round_)
         self._checked |= round_.checked > 0
+        hint_at_edges(self.space, self._rounds)
     # fmt: on
 
     def _go_on(self, winner: Try, state: State, origin: State) -> tuple[int, int | None]:
@@ -246,5 +245,6 @@ class DynamicGridAdapter:
         saved = parse_state(self, state)
         self._rng.bit_generator.state = saved.generator
         self._rounds, self._start = list(saved.history), saved.start
+        self.space = self.space.given.including(saved.start)
         self._checked = False  # another process may lack what this one had
         self.epochs = saved.epochs

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 
 from dynhp.criteria import Criterion
 from dynhp.criteria.combined import rewards_not_learning
 from dynhp.criteria.contract import metrics_of
+from dynhp.errors import advise
 
-__all__ = ["LEAVE_ALONE", "hints_for", "kind_of"]
+__all__ = ["LEAVE_ALONE", "give_hints", "hints_for", "kind_of"]
 
 LEAVE_ALONE: dict[str, str] = {
     "dropout": "without dropout the next epoch really is better, so short tries drive it to zero",
@@ -57,14 +59,26 @@ def hints_for(
         if kind in known[name]
     ]
     hints += [
-        f"{name}: short tries judged by ordinary weights choose too small a learning rate; judge "
-        "by averaged ones, as recommended('learning_rate', ...) does"
+        f"{name}: short tries judged by ordinary weights choose too small a learning rate; "
+        "averaged weights, as in recommended('learning_rate', ...), helped on some tasks and not "
+        "on others: compare with leaving it alone"
         for name in names
         if "learning_rate" in known[name] and not _averaged(criterion)
     ]
     if rewards_not_learning(criterion):
         hints.append("smallest_gap rewards not learning; keep it for the paper, or give a floor")
     return tuple(hints)
+
+
+def give_hints(
+    names: Collection[str], criterion: Criterion, kinds: Mapping[str, str] | None = None
+) -> tuple[str, ...]:
+    """The hints of ``hints_for``, given too: as warnings, once per process, and to the log."""
+    hints = hints_for(names, criterion, kinds)
+    for hint in hints:
+        logging.getLogger("dynhp").info(hint)
+        advise(hint)
+    return hints
 
 
 def _averaged(criterion: Criterion) -> bool:

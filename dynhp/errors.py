@@ -20,11 +20,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+import warnings
+from collections.abc import Hashable, Iterable
 
 __all__ = ["AllTriesFailed", "CheckpointError", "CodecError", "ContractError", "DamagedFile"]
 __all__ += ["DynhpError", "LawBroken", "LeaveItAlone", "LoopError", "MetricError", "SettingsError"]
-__all__ += ["NotRepeatable", "ValueNotInForce", "Hint", "ValueNotUsed", "nearest"]
+__all__ += ["NotRepeatable", "ValueNotInForce", "Hint", "ValueNotUsed", "advise", "nearest"]
+__all__ += ["shown"]
 
 
 class DynhpError(Exception):
@@ -93,6 +96,46 @@ class LawBroken(DynhpError, AssertionError):
 
 class Hint(UserWarning):
     """Advice on a run that goes on: what is probably not what was meant, and the way out."""
+
+
+_given: set[Hashable] = set()  # the hints of this process
+
+
+def advise(hint: str, *, about: Hashable = None) -> None:
+    """Give a hint as a warning at the line that called dynhp, each once per process.
+
+    Args:
+        hint: what to say.
+        about: what it is about, where the text differs though it says the same.
+
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     advise("lr: 3.0 is large"); advise("lr: 3.0 is large")
+    >>> [str(warning.message) for warning in caught]
+    ['lr: 3.0 is large']
+    """
+    if (about or hint) in _given:
+        return
+    _given.add(about or hint)
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dynhp"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(hint, Hint, stacklevel=level)
+
+
+def shown(value: object, most: int = 200) -> str:
+    """An object in a message: its repr, cut where it is long, whatever the object does.
+
+    >>> shown([1, 2]), len(shown("x" * 100_000)) <= 200
+    ('[1, 2]', True)
+    """
+    try:
+        text = repr(value)
+    except Exception as error:  # what cannot even say what it is
+        text = f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
+    if len(text) <= most:
+        return text
+    return f"{text[: most - 40].rstrip()}... ({len(text)} characters)"
 
 
 def nearest(name: object, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Hints: logged and listed, never printed."""
+"""Hints: listed, given as warnings once per process, and logged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from dynhp import DynamicGridAdapter, highest, lowest, phased, smallest_gap, smoothed, trainer_from
+from dynhp import (
+    DynamicGridAdapter,
+    errors,
+    highest,
+    lowest,
+    phased,
+    smallest_gap,
+    smoothed,
+    trainer_from,
+)
 from dynhp.advice import LEAVE_ALONE, hints_for, kind_of
 
 GAP = smallest_gap("train", "val")
@@ -98,6 +107,13 @@ def test_hints_come_in_the_order_of_the_names() -> None:
         "lr:",
         "smallest_gap",
     ]
+
+
+def test_hints_are_given_as_warnings_once_per_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors, "_given", set())
+    with pytest.warns(errors.Hint) as caught:
+        hints = [adapter_for("dropout", GAP).hints for _ in range(3)]
+    assert tuple(str(warning.message) for warning in caught) == hints[0] == hints[2]
 
 
 def test_hints_are_logged_at_info_and_nothing_is_printed(

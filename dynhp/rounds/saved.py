@@ -40,7 +40,7 @@ def state_of(adapter: AdapterView, rng: np.random.Generator, *, since: int = 0) 
 def settings_of(adapter: AdapterView, history: History) -> dict[str, str]:
     """The settings that decide the answer, as text to compare; the executor is not among them."""
     parts: dict[str, Any] = {
-        "space": adapter.space,
+        "space": adapter.space.given,
         "criterion": adapter.criterion,
         "adapt_every": adapter.adapt_every,
         "try_for": adapter.try_for,
@@ -108,17 +108,22 @@ def parse_state(adapter: AdapterView, state: Mapping[str, Any]) -> SavedState:
             f"not a state of version {STATE_VERSION} of this adapter, got {str(state)[:80]!r}"
         )
     settings = settings_of(adapter, adapter.history)
-    if _is_restored(adapter, state.get("current")):
+    # A start that joined the space is the trainer's value, which may be that of another moment.
+    if adapter.space is not adapter.space.given or _is_restored(adapter, state.get("current")):
         del settings["initial"]
     _require_same(settings, state.get("settings"))
     try:
+        history = history_from_plain(_list(state["history"]))
+        space = adapter.space.given
+        if history:
+            space = space.including(history[0].previous)
         saved = SavedState(
-            history_from_plain(_list(state["history"])),
-            adapter.space.candidate(state["current"]),
+            history,
+            space.candidate(state["current"]),
             dict(state["generator"]),
             state["epochs"],
         )
-        _require_whole(adapter.space, saved)
+        _require_whole(space, saved)
     except Exception as damage:
         raise SettingsError(
             f"the saved state is damaged ({type(damage).__name__}: {damage}); use another one"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from dynhp._checks import (
+    is_number,
     require_count,
     require_criterion,
     require_functions,
@@ -17,18 +18,19 @@ from dynhp._checks import (
     require_trainer,
     require_word,
 )
+from dynhp.advice import kind_of
 from dynhp.criteria import Criterion
 from dynhp.criteria.contract import metrics_of
-from dynhp.errors import ContractError, MetricError, SettingsError, nearest
+from dynhp.errors import ContractError, MetricError, SettingsError, advise, nearest, shown
 from dynhp.proposers import Proposer
-from dynhp.records import Candidate, History, Value
+from dynhp.records import Candidate, History, Round, Value
 from dynhp.rounds.jobs import Executor
 from dynhp.rounds.read_back import read_metrics, same_value
 from dynhp.selection import Selection
 from dynhp.spaces import Space
 from dynhp.trainer import ReadsBack, Reseeds, Trainer
 
-__all__ = ["AdapterView", "initial_candidate", "require_settings", "round_lengths"]
+__all__ = ["AdapterView", "hint_at_edges", "require_settings", "round_lengths", "starting_point"]
 
 
 class AdapterView(Protocol):
@@ -119,19 +121,60 @@ def _require_metrics(adapter: AdapterView) -> None:
             raise MetricError(f"there is no metric {name!r}{nearest(name, known)}")
 
 
-def initial_candidate(
+def starting_point(
     space: Space, trainer: Trainer, initial: Mapping[str, Value] | None
-) -> Candidate:
-    """The value in force at the start: as given, as the trainer says, or the space's middle."""
+) -> tuple[Space, Candidate]:
+    """The value in force at the start: as given, as the trainer says, or the space's middle.
+
+    What the trainer says need not be on the grid: then it joins the space, which is given back.
+    """
+    _require_rates(space, getattr(trainer, "kinds", None) or {})
     if initial is not None:
-        return space.candidate(initial)
+        return space, space.candidate(initial)
     in_force = _in_force(space, trainer)
     values = dict(space.start())
     for name, axis in space.items():
-        if name in in_force:
+        # None says that nothing is in force yet, unless it is one of the values.
+        if in_force.get(name) is not None or (name in in_force and axis.admits(None)):
             equal = (value for value in axis.grid() if same_value(value, in_force[name]))
-            values[name] = next(equal, values[name])
-    return space.candidate(values)
+            values[name] = next(equal, in_force[name])
+    joined = space.including(values)
+    for name in space:
+        if joined[name] is not space[name]:
+            advise(f"{name} starts at {shown(values[name])}, which joins the candidates")
+    return joined, joined.candidate(values)
+
+
+def _require_rates(space: Space, kinds: Mapping[str, str]) -> None:
+    """Refuse learning rates below zero, and say what zero means."""
+    for name, axis in space.items():
+        if "learning_rate" not in (kind_of(name), kinds.get(name)) and name != "eta":
+            continue
+        lowest = min((value for value in axis.grid() if is_number(value)), default=1)
+        if lowest < 0:
+            raise SettingsError(
+                f"{name}: a learning rate must be above 0, got {lowest!r}; a negative one climbs"
+            )
+        if lowest == 0:
+            advise(f"{name}: with a learning rate of 0 a try learns nothing; leave the 0 out")
+
+
+def hint_at_edges(space: Space, rounds: Sequence[Round]) -> None:
+    """Say it where the best value of the last two rounds is the last one of its axis."""
+    if len(rounds) < 2:
+        return
+    before, now = rounds[-2].candidate, rounds[-1].candidate
+    for name, edges in space.edges.items():
+        value = now[name]
+        if value not in edges or before[name] != value or value == 0:
+            continue  # zero is where many values end by nature
+        if len({try_.candidate[name] for try_ in rounds[-1].tries}) > 1:
+            word = "largest" if value == edges[1] else "smallest"
+            advise(
+                f"{name} was best at its {word} value {value!r} in rounds {rounds[-2].index} and "
+                f"{rounds[-1].index}: widen its axis on that side",
+                about=(name, value, word),
+            )
 
 
 def _in_force(space: Space, trainer: Trainer) -> Mapping[str, Value]:

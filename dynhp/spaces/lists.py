@@ -84,6 +84,19 @@ class Ordered:
         """One of the values at random."""
         return self.values[int(rng.integers(len(self.values)))]  # type: ignore[no-any-return]
 
+    def including(self, value: Any) -> Ordered | None:
+        """The list with this value too, in its place or at the end; None where it is no such value.
+
+        >>> Ordered(0.1, 0.01).including(0.03), Ordered(16, 32).including(0.5)
+        (Ordered(0.1, 0.03, 0.01), None)
+        """
+        if not _alike(value, self.values):
+            return None
+        if not self.scaled:
+            return Ordered(*self.values, value)
+        rising = self.values[0] <= self.values[-1]
+        return Ordered(*sorted((*self.values, value), reverse=not rising))
+
     def position(self, value: Any) -> float:
         """Where the value lies on the scale, from 0 to 1; listed values are evenly spaced."""
         if value in self.values:
@@ -138,6 +151,10 @@ class Categorical:
         """Whether it is listed."""
         return listed(value, self.values)
 
+    def including(self, value: Value) -> Categorical | None:
+        """The list with this value too, at the end; None where it is no such value."""
+        return Categorical(*self.values, value) if _alike(value, self.values) else None
+
     def cast(self, value: Value) -> Value:
         """The value as it is listed."""
         return self.values[self.values.index(value)]
@@ -152,3 +169,13 @@ def listed(value: Value, values: tuple[Value, ...]) -> bool:
     return any(
         value == known and isinstance(value, bool) == isinstance(known, bool) for known in values
     )
+
+
+def _alike(value: Value, values: tuple[Value, ...]) -> bool:
+    """Whether the value is of the kind of those listed: a number, a whole number, or a word."""
+    others = [known for known in values if known is not None]
+    if all(map(is_number, others)):
+        return is_number(value) and (
+            isinstance(value, int) or any(isinstance(known, float) for known in others)
+        )
+    return type(value) in map(type, others)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from dynhp._checks import is_number, require_bounds, require_whole
 from dynhp.errors import SettingsError
 from dynhp.records import Value
 from dynhp.spaces.axis import position_of, rounded, value_at
+
+Range = TypeVar("Range", "Float", "Int")
 
 MOST_POINTS = 10_000
 """The grid values of an axis are listed often: more of them is a mistake, not a grid."""
@@ -40,6 +43,7 @@ class Float:
     high: float
     log: bool
     points: int
+    also: tuple[float, ...]  # values that joined the grid
 
     def __init__(self, low: float, high: float, *, log: bool = False, points: int = 9) -> None:
         require_bounds("Float", low, high, log=log)
@@ -49,7 +53,11 @@ class Float:
             raise SettingsError(f"Float: {low!r} and {high!r} are too close for {points} points")
 
     def __repr__(self) -> str:
-        return f"Float({self.low!r}, {self.high!r}, log={self.log}, points={self.points})"
+        return f"Float({_text(self)})"
+
+    def including(self, value: Any) -> Float | None:
+        """The same range with this value on its grid too; None where it lies outside."""
+        return _with(self, float(value)) if self.admits(value) else None
 
     @property
     def scaled(self) -> bool:
@@ -62,7 +70,7 @@ class Float:
 
     def grid(self) -> tuple[float, ...]:
         """The ``points`` values that divide the range evenly on its scale."""
-        return tuple(map(self._point, range(self.points)))
+        return _joined(map(self._point, range(self.points)), self.also)
 
     def start(self) -> float:
         """The grid value in the middle."""
@@ -130,6 +138,7 @@ class Int:
     high: int
     log: bool
     points: int
+    also: tuple[int, ...]  # values that joined the grid
 
     def __init__(
         self, low: int, high: int, *, log: bool = False, points: int | None = None
@@ -146,7 +155,11 @@ class Int:
         _fill(self, int(low), int(high), log, points)
 
     def __repr__(self) -> str:
-        return f"Int({self.low!r}, {self.high!r}, log={self.log}, points={self.points})"
+        return f"Int({_text(self)})"
+
+    def including(self, value: Any) -> Int | None:
+        """The same range with this value on its grid too; None where it lies outside."""
+        return _with(self, value) if self.admits(value) else None
 
     @property
     def scaled(self) -> bool:
@@ -159,7 +172,7 @@ class Int:
 
     def grid(self) -> tuple[int, ...]:
         """The whole numbers nearest to ``points`` even divisions of the scale, without repeats."""
-        return tuple(self._points(range(self.points)))
+        return _joined(self._points(range(self.points)), self.also)
 
     def start(self) -> int:
         """The grid value in the middle."""
@@ -202,7 +215,25 @@ class Int:
         return round(value_at(position, self.low, self.high, log=self.log))
 
 
-def _fill(axis: Float | Int, low: float, high: float, log: bool, points: int) -> None:
+def _fill(
+    axis: Float | Int, low: float, high: float, log: bool, points: int, also: tuple[Any, ...] = ()
+) -> None:
     # Frozen dataclasses with an __init__ of their own are filled through object.
-    for name, value in (("low", low), ("high", high), ("log", log), ("points", points)):
+    values = {"low": low, "high": high, "log": log, "points": points, "also": also}
+    for name, value in values.items():
         object.__setattr__(axis, name, value)
+
+
+def _with(axis: Range, value: float) -> Range:
+    joined = copy.copy(axis)
+    object.__setattr__(joined, "also", (*axis.also, value))
+    return joined
+
+
+def _joined(grid: Iterable[Any], also: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(sorted({*grid, *also})) if also else tuple(grid)
+
+
+def _text(axis: Float | Int) -> str:
+    also = f", also={axis.also}" if axis.also else ""
+    return f"{axis.low!r}, {axis.high!r}, log={axis.log}, points={axis.points}{also}"

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dynhp._checks import plain_value, require_mapping, require_name
-from dynhp.errors import SettingsError, nearest
+from dynhp._checks import is_number, plain_value, require_mapping, require_name
+from dynhp.errors import SettingsError, advise, nearest, shown
 from dynhp.records import Candidate, Value
-from dynhp.spaces.axis import Axis
-from dynhp.spaces.lists import Ordered
+from dynhp.spaces.axis import Axis, ScaledAxis
+from dynhp.spaces.lists import Ordered, listed
 
 __all__ = ["Space", "SpaceLike"]
 
@@ -34,7 +34,7 @@ class Space(Mapping[str, Axis]):
     (9, Candidate(lr=0.01, layers=2))
     """
 
-    __slots__ = ("_axes", "_grid")
+    __slots__ = ("_axes", "_edges", "_grid", "given")
 
     def __init__(self, axes: Mapping[str, Axis | Sequence[Value]]) -> None:
         if not isinstance(axes, Mapping):
@@ -49,6 +49,8 @@ class Space(Mapping[str, Axis]):
             for name, axis in axes.items()
         }
         self._grid: tuple[Candidate, ...] | None = None
+        self._edges: dict[str, tuple[Value, Value]] | None = None
+        self.given = self  # as it was before a value joined it
 
     def __getitem__(self, name: str) -> Axis:
         return self._axes[name]
@@ -91,6 +93,36 @@ class Space(Mapping[str, Axis]):
             for value in axis.neighbors(candidate[name], radius)
         )
 
+    def including(self, values: Mapping[str, Value]) -> Space:
+        """The space with these values on the grids of their axes; it remembers what it was.
+
+        >>> Space({"lr": [0.1, 0.01]}).including({"lr": 0.05})
+        Space(lr=Ordered(0.1, 0.05, 0.01))
+        """
+        axes = {
+            name: axis
+            if name not in values or listed(values[name], axis.grid())
+            else _including(name, axis, plain_value(name, values[name]))
+            for name, axis in self.items()
+        }
+        if axes == self._axes:
+            return self
+        joined = Space(axes)
+        joined.given = self.given
+        return joined
+
+    @property
+    def edges(self) -> Mapping[str, tuple[Value, Value]]:
+        """The smallest and the largest value of each axis of three numbers or more."""
+        if self._edges is None:
+            numbers = {
+                name: sorted(axis.grid())  # type: ignore[type-var]
+                for name, axis in self.items()
+                if isinstance(axis, ScaledAxis) and axis.scaled and len(axis.grid()) > 2
+            }
+            self._edges = {name: (grid[0], grid[-1]) for name, grid in numbers.items()}
+        return self._edges
+
     def draw(self, rng: np.random.Generator) -> Candidate:
         """One candidate at random, uniform on each axis' own scale."""
         return Candidate({name: axis.draw(rng) for name, axis in self.items()})
@@ -125,6 +157,17 @@ SpaceLike: TypeAlias = Space | Mapping[str, Axis | Sequence[Value]]
 """What is accepted where a space is asked for."""
 
 
+def _including(name: str, axis: Axis, value: Value) -> Axis:
+    including = getattr(axis, "including", None)
+    joined = (axis if axis.admits(value) else None) if including is None else including(value)
+    if joined is None:
+        raise SettingsError(
+            f"{name} is {shown(value)} at the start, which {shown(axis)} cannot hold; change the "
+            f"axis so that it can, or set {name} to one of its values before (or by initial=)"
+        )
+    return joined
+
+
 def _axis(name: str, axis: Any) -> Axis:
     if isinstance(axis, Axis) and not isinstance(axis, type):
         return axis
@@ -132,10 +175,36 @@ def _axis(name: str, axis: Any) -> Axis:
         if isinstance(axis, np.ndarray) and axis.ndim == 1:
             return Ordered(*axis.tolist())
         if isinstance(axis, Sequence) and not isinstance(axis, str | bytes):
+            _look_at_values(name, axis)
             return Ordered(*axis)
     except SettingsError as error:
         raise SettingsError(f"{name}: {error}") from None
     raise SettingsError(
         f"{name}: an axis must be Float, Int, Ordered, Categorical or another Axis, a list or a "
-        f"1-d array of values, got {axis!r}"
+        f"1-d array of values, got {shown(axis)}"
+        + ("; write a list, of numbers where numbers are meant" if isinstance(axis, str) else "")
     )
+
+
+def _look_at_values(name: str, values: Sequence[Any]) -> None:
+    """Refuse numbers that are written as text, and ask whether two numbers are meant as a range."""
+    texts = [value for value in values if isinstance(value, str)]
+    others = [value for value in values if not isinstance(value, str)]
+    if texts and all(map(_is_number_text, texts)) and all(map(is_number, others)):
+        raise SettingsError(
+            f"{name}: {shown(texts[0])} is text, not a number; write {texts[0].strip()}, or "
+            "Categorical(...) where text is meant"
+        )
+    if isinstance(values, tuple) and len(values) == 2 and all(map(is_number, values)):
+        low, high = values
+        advise(
+            f"{name}: a tuple of two numbers is read as two values; write Float({low!r}, {high!r}) "
+            "for all between them, or a list for just these two"
+        )
+
+
+def _is_number_text(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

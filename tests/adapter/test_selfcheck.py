@@ -161,7 +161,7 @@ def test_a_run_that_goes_on_in_another_process_is_checked_again() -> None:
     again.trainer.set_state(first.trainer.get_state())
     again.load_state_dict(first.state_dict())
     assert again.check_is_due
-    assert plan_for(again, 12).most.overhead == spent(first.history).overhead + 4 + 2
+    assert plan_for(again, 12).most.overhead == spent(first.history).overhead + 6 + 2
     assert [round_.checked for round_ in again.run(12)] == [2, 0, 2]
 
 
@@ -275,7 +275,7 @@ def test_a_dry_run_tries_the_value_in_force_though_nobody_proposed_it() -> None:
             return Neighbors().waves(space, current)
 
     history = adapter_of(NoisyQuadratic(), proposer=Others(), dry_run=True).run(4)
-    assert history[0].candidate == history[0].previous == {"lr": 0.05}
+    assert history[0].candidate == history[0].previous == {"lr": 0.1}
 
 
 def test_a_dry_run_says_what_leaked() -> None:

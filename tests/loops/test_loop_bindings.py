@@ -40,7 +40,7 @@ def test_after_the_last_try_the_winners_value_is_in_force() -> None:
 def test_the_run_starts_from_the_bound_value() -> None:
     layer = Layer()
     bind = {"p": attribute(layer, "p")}
-    for bound, start in ((0.3, 0.3), (0.7, 0.2)):  # 0.7 is not on the grid: the middle is
+    for bound, start in ((0.3, 0.3), (0.7, 0.7)):  # 0.7 is not on the grid: it joins
         layer.p = bound
         loop = loop_over(NoisyQuadratic(), space={"p": [0.1, 0.2, 0.3]}, bind=bind)
         assert loop.adapter.current == {"p": start}

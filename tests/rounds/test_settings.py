@@ -32,7 +32,9 @@ from tests.support.reference import (
         (None, None, {"x": 2, "act": "relu"}),  # the middle of the list, the first of the words
         ({"x": 4, "act": "tanh"}, None, {"x": 4, "act": "tanh"}),
         ({"x": 4}, None, {"x": 4, "act": "relu"}),
-        ({"x": 5, "act": "none"}, None, {"x": 2, "act": "relu"}),  # not on the grid
+        ({"x": 5, "act": "none"}, None, {"x": 5, "act": "none"}),  # not on the grid: they join it
+        ({"x": None}, None, {"x": 2, "act": "relu"}),  # nothing is in force yet
+        ({"act": None}, None, {"x": 2, "act": None}),
         ({"x": 4}, {"x": 1, "act": None}, {"x": 1, "act": None}),
     ],
 )
