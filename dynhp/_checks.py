@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import operator
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
 
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, shown
 from dynhp.records import Value
 
-__all__ = ["distinct_values", "is_number", "is_whole", "plain_value", "require_bounds"]
-__all__ += ["require_callable", "require_count", "require_criterion", "require_functions"]
+__all__ = ["distinct_values", "is_number", "is_whole", "plain_int", "plain_value", "require_bounds"]
+__all__ += ["require_callable", "require_count", "require_functions"]
 __all__ += ["require_instance", "require_lengths", "require_mapping", "require_name"]
 __all__ += ["require_number", "require_seed", "require_trainer", "require_whole", "require_word"]
-__all__ += ["pickled_factory", "require_time_limit"]
+__all__ += ["pickled_factory", "require_time_limit", "takes"]
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
@@ -29,23 +31,33 @@ def is_whole(value: object, *, least: int) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
+def plain_int(value: Any) -> Any:
+    """The value as an int where it is a whole number of another library, or else as it is."""
+    try:
+        return value if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return value
+
+
 def require_count(what: str, value: object) -> int:
-    """The value, refused where it is not a whole number above 0."""
+    """The value as an int, refused where it is not a whole number above 0."""
+    value = plain_int(value)
     if not is_whole(value, least=1):
-        raise SettingsError(f"{what} must be a whole number above 0, got {value!r}")
+        raise SettingsError(f"{what} must be a whole number above 0, got {shown(value)}")
     return value
 
 
 def require_whole(what: str, value: object, *, least: int, most: int | None = None) -> int:
-    """The value, refused where it is not a whole number or lies outside the bounds.
+    """The value as an int, refused where it is no whole number or lies outside the bounds.
 
     >>> require_whole("workers", 0, least=1)
     Traceback (most recent call last):
     dynhp.errors.SettingsError: workers must be a whole number of 1 or more, got 0
     """
+    value = plain_int(value)
     if not is_whole(value, least=least) or (most is not None and value > most):
         allowed = f"of {least} or more" if most is None else f"from {least} to {most}"
-        raise SettingsError(f"{what} must be a whole number {allowed}, got {value!r}")
+        raise SettingsError(f"{what} must be a whole number {allowed}, got {shown(value)}")
     return value
 
 
@@ -64,45 +76,62 @@ def require_number(
     dynhp.errors.SettingsError: share must lie between 0 and 1, got 1.5
     """
     if not (is_number(value) and inside(value)):
-        raise SettingsError(f"{what} must {rule}, got {value!r}")
+        raise SettingsError(f"{what} must {rule}, got {shown(value)}")
     return value
 
 
 def require_word(what: str, word: object, known: Sequence[object]) -> None:
     """Refuse what is none of the known words."""
     if word not in known:
-        raise SettingsError(f"{what} must be {' or '.join(map(repr, known))}, got {word!r}")
+        raise SettingsError(f"{what} must be {' or '.join(map(repr, known))}, got {shown(word)}")
 
 
 def require_name(what: str, name: object) -> str:
     """The name, refused where it is not a string or is empty."""
     if not isinstance(name, str) or not name:
-        raise SettingsError(f"{what} must be a non-empty string, got {name!r}")
+        raise SettingsError(f"{what} must be a non-empty string, got {shown(name)}")
     return name
 
 
 def require_instance(what: str, thing: object, contract: type, description: str) -> None:
     """Refuse what does not fulfil a contract; a class in place of its instance does not."""
     if not isinstance(thing, contract) or isinstance(thing, type):
-        raise SettingsError(f"{what} must be {description}, got {thing!r}")
+        raise SettingsError(f"{what} must be {description}, got {shown(thing)}")
 
 
 def require_callable(what: str, function: object, description: str = "a function") -> None:
     """Refuse what cannot be called."""
     if not callable(function):
-        raise SettingsError(f"{what} must be {description}, got {function!r}")
+        raise SettingsError(f"{what} must be {description}, got {shown(function)}")
 
 
 def require_functions(what: str, functions: Any, description: str) -> None:
-    """Refuse what is not a list of functions."""
+    """Refuse what is not a list of functions that can be called with one thing."""
     if not isinstance(functions, Sequence) or not all(map(callable, functions)):
-        raise SettingsError(f"{what} must be a list of {description}, got {functions!r}")
+        raise SettingsError(f"{what} must be a list of {description}, got {shown(functions)}")
+    for function in functions:
+        if isinstance(function, type) or not takes(function, 1):
+            raise SettingsError(
+                f"{what} must be a list of {description}, each called with it alone, got "
+                f"{shown(function)}; give it that one argument, or make an object of the class"
+            )
+
+
+def takes(function: Any, count: int) -> bool:
+    """Whether a function can be called with so many things; true where nobody knows."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # some functions of C do not say
+        pass
+    return True
 
 
 def require_mapping(what: str, mapping: object, rule: str = "map names to values") -> None:
     """Refuse what is not a mapping."""
     if not isinstance(mapping, Mapping):
-        raise SettingsError(f"{what} must {rule}, got {mapping!r}")
+        raise SettingsError(f"{what} must {rule}, got {shown(mapping)}")
 
 
 def require_lengths(adapt_every: int, try_for: int) -> None:
@@ -122,34 +151,30 @@ def require_trainer(trainer: object) -> None:
     missing = [name for name in needed if not callable(getattr(trainer, name, None))]
     if missing:
         raise SettingsError(
-            f"a trainer needs get_state, set_state, train_k and metrics; {trainer!r} lacks "
+            f"a trainer needs get_state, set_state, train_k and metrics; {shown(trainer)} lacks "
             f"{', '.join(missing)}. Wrap functions with trainer_from(...)"
         )
     if isinstance(trainer, type):
-        raise SettingsError(f"a trainer, not its class, is needed, got {trainer!r}")
-
-
-def require_criterion(criterion: object) -> None:
-    """Refuse what cannot be called with a series and the progress."""
-    if not callable(criterion) or isinstance(criterion, type):
-        raise SettingsError(
-            f"a criterion must be a callable of (series, progress), got {criterion!r}; "
-            "for a metric write highest('name') or lowest('name')"
-        )
+        raise SettingsError(f"a trainer, not its class, is needed, got {shown(trainer)}")
 
 
 def plain_value(what: str, value: Any) -> Value:
     """The value as a plain Python one, or an error where JSON could not carry it."""
-    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.float32):
+        value = float(str(value))  # the number that was meant: 0.1, not 0.10000000149011612
+    elif isinstance(value, np.generic) or getattr(value, "ndim", None) == 0:
+        value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         raise SettingsError(f"{what}: values must be finite, got {value!r}")
     if isinstance(value, int) and value.bit_length() > 63:
-        raise SettingsError(f"{what}: whole numbers must fit into 64 bits, got {value!r}")
+        raise SettingsError(f"{what}: whole numbers must fit into 64 bits, got {shown(value)}")
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    several = isinstance(value, Iterable)
     raise SettingsError(
-        f"{what}: values must be numbers, strings, booleans or None, got {value!r}; "
-        "name the thing with a string and look it up in the trainer"
+        f"{what}: values must be numbers, strings, booleans or None, got {shown(value)}; "
+        + ("list values one by one, without brackets around several, or " if several else "")
+        + "name the thing with a string and look it up in the trainer"
     )
 
 
@@ -160,7 +185,7 @@ def distinct_values(what: str, values: Iterable[Any]) -> tuple[Value, ...]:
         raise SettingsError(f"{what}: at least one value is needed, got none")
     for index, value in enumerate(plain):
         if value in plain[:index]:
-            raise SettingsError(f"{what}: values must differ, got {value!r} twice")
+            raise SettingsError(f"{what}: values must differ, got {shown(value)} twice")
     return plain
 
 
@@ -169,11 +194,11 @@ def require_bounds(what: str, low: Any, high: Any, *, log: bool) -> None:
     low, high = plain_value(what, low), plain_value(what, high)
     for bound in (low, high):
         if not is_number(bound):
-            raise SettingsError(f"{what}: bounds must be numbers, got {bound!r}")
+            raise SettingsError(f"{what}: bounds must be numbers, got {shown(bound)}")
         if abs(bound) > 1e300:
-            raise SettingsError(f"{what}: bounds must stay within 1e300 of 0, got {bound!r}")
+            raise SettingsError(f"{what}: bounds must stay within 1e300 of 0, got {shown(bound)}")
     if not isinstance(log, bool):
-        raise SettingsError(f"{what}: log must be True or False, got {log!r}")
+        raise SettingsError(f"{what}: log must be True or False, got {shown(log)}")
     if not low < high:
         raise SettingsError(f"{what}: low must be below high, got low={low!r}, high={high!r}")
     if log and low <= 0:
@@ -213,12 +238,12 @@ def pickled_factory(
     if not callable(make_trainer):
         raise SettingsError(
             f"{executor}: make_trainer must be a function that builds a fresh trainer, got "
-            f"{make_trainer!r}"
+            f"{shown(make_trainer)}"
         )
     try:
         return dumps(make_trainer)
     except Exception as error:
         raise SettingsError(
             f"{executor}: make_trainer must be picklable, because workers are other processes, got "
-            f"{make_trainer!r} ({type(error).__name__}: {error}); {way_out}"
+            f"{shown(make_trainer)} ({type(error).__name__}: {error}); {way_out}"
         ) from error

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from dynhp._checks import require_instance, require_mapping
-from dynhp.errors import SettingsError, ValueNotInForce, nearest
+from dynhp.errors import SettingsError, ValueNotInForce, nearest, shown
 from dynhp.records import Candidate, Value
 from dynhp.rounds.read_back import check_value
 
@@ -159,7 +159,10 @@ def attribute(root: object, path: str) -> Binding:
     0.2
     """
     if not isinstance(path, str) or not all(path.split(".")):
-        raise SettingsError(f"attribute: the path must look like 'dropout.p', got {path!r}")
+        raise SettingsError(f"attribute: the path must look like 'dropout.p', got {shown(path)}")
+    if "[" in path:
+        plain = path.replace("[", ".").translate(str.maketrans("", "", "]'\""))
+        raise SettingsError(f"attribute: items have dots too, got {path!r}; write {plain!r}")
     binding = Attribute(root, path)
     binding.get()  # a wrong path is refused now, not in the middle of a run
     return binding

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
-from dynhp.errors import DynhpError, LoopError, nearest
+from dynhp.errors import DynhpError, LoopError, UnknownName, nearest
 from dynhp.records import Candidate, Metrics, Value
 from dynhp.rounds.read_back import plain_metrics
 
@@ -101,7 +101,35 @@ class Epoch(int):
         self._passes.read.add(name)
         return value
 
-    def report(self, metrics: Mapping[str, Any] | None = None, /, **named: Any) -> None:
+    def __setitem__(self, name: str, value: Any) -> NoReturn:
+        raise LoopError(
+            f"the values of a pass are chosen for it and read, as in epoch[{name!r}]; for others "
+            "list them in the space, or give initial="
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise LoopError(
+            "an epoch is one thing: write `for epoch in loop`; it is a number by itself, and "
+            "epoch['name'] or epoch.values has its values"
+        )
+
+    def __len__(self) -> NoReturn:
+        # Torch asks for it, because what can be read by [name] looks like a list.
+        raise LoopError("an epoch has no length; where a number is needed write int(epoch)")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # Python itself asks for such names
+            raise AttributeError(name)
+        if name in self._passes.values:
+            raise UnknownName(f"values are read by name: write epoch[{name!r}], not epoch.{name}")
+        raise UnknownName(
+            f"an epoch has no {name!r}; it has report(...), values, number, main, trying, metrics "
+            "and epoch['name'] for the value of a hyperparameter"
+        )
+
+    def report(
+        self, metrics: Mapping[str, Any] | None = None, /, *others: NoReturn, **named: Any
+    ) -> None:
         """Say what was measured after this epoch, once: as names, or as one mapping.
 
         Every epoch of a try needs it; in a loop over steps, at least one step of each try.
@@ -110,10 +138,10 @@ class Epoch(int):
             raise LoopError(f"{self!r} is over; report inside the body of its own pass")
         if self.metrics is not None:
             raise LoopError(f"{self!r} was reported already; report all metrics in one call")
-        if not isinstance(metrics, Mapping | None):
+        if others or not isinstance(metrics, Mapping | None):
             raise LoopError(
                 "report() takes names, as in report(val_loss=0.3) or report({'val_loss': 0.3}), "
-                f"got {str(metrics)[:80]}"
+                f"got {', '.join(str(each)[:80] for each in (metrics, *others))[:200]}"
             )
         every = {**(metrics or {}), **named}
         if not every:

@@ -12,7 +12,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, shown
+from dynhp.loops.text import not_a_list, way_out_for
 from dynhp.selfcheck.reading import has_methods, is_estimator
 
 __all__ = ["Part", "Parts", "copied", "global_generators", "part_of", "parts_of"]
@@ -120,7 +121,7 @@ def stateful_part(thing: Any) -> Part:
     if isinstance(thing, random.Random):
         return Part(get=thing.getstate, set=thing.setstate, reseed=thing.seed)
     if isinstance(thing, type):
-        raise SettingsError(f"state: an object, not its class, is needed, got {thing!r}")
+        raise SettingsError(f"state: an object, not its class, is needed, got {shown(thing)}")
     if isinstance(thing, HasStateDict):
         return Part(
             get=lambda: copy.deepcopy(thing.state_dict()),
@@ -137,8 +138,7 @@ def stateful_part(thing: Any) -> Part:
         return copied(thing)
     raise SettingsError(
         "state: each object must have state_dict and load_state_dict, or get_state and set_state, "
-        f"or be a generator, got {thing!r}; give Part(get=..., set=...) "
-        "or copied(thing) of dynhp.loops for it, and a Counter of dynhp for a number"
+        f"or be a generator, got {shown(thing)}; {way_out_for(thing)}"
     )
 
 
@@ -208,14 +208,14 @@ def parts_of(
 ) -> tuple[Part, ...]:
     """The parts of a whole state, with their names; an object that is listed twice is refused."""
     if isinstance(things, str) or not isinstance(things, Sequence):
-        raise SettingsError(f"state must be a list of objects, got {things!r}")
+        raise SettingsError(not_a_list(things))
     if not things:
         raise SettingsError(
             "state must list what decides the future (model, optimiser, generators), got nothing"
         )
     for index, thing in enumerate(things):
         if any(thing is other for other in things[:index]):
-            raise SettingsError(f"state: each object once, got {thing!r} twice")
+            raise SettingsError(f"state: each object once, got {shown(thing)} twice")
     parts = [part(thing) for thing in things]
     named = zip_longest(parts, names[: len(parts)])
     return tuple(replace(made, name=made.name or name) for made, name in named)

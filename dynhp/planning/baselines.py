@@ -39,7 +39,7 @@ def complete_search(
     >>> history[0].candidate, history[0].overhead
     (Candidate(lr=0.5), 2)
     """
-    require_count("epochs", epochs)
+    epochs = require_count("epochs", epochs)
     require_number("part", part, "lie in (0, 1]", lambda share: 0 < share <= 1)
     adapter = DynamicGridAdapter(
         trainer,
@@ -67,7 +67,7 @@ def random_search(trainer: Trainer, space: SpaceLike, *, epochs: int, seed: int 
     >>> len({round_.candidate for round_ in history})
     3
     """
-    require_count("epochs", epochs)
+    epochs = require_count("epochs", epochs)
     require_seed("seed", seed)
     space = space if isinstance(space, Space) else Space(space)
     rng = np.random.default_rng(seed)
@@ -84,7 +84,7 @@ def fixed(
     ...                                             measure_every=1)]
     [0.125, 0.03125]
     """
-    require_count("epochs", epochs)
+    epochs = require_count("epochs", epochs)
     every = epochs if measure_every is None else measure_every
     require_count("measure_every", every)
     require_mapping("fixed: values", values)
