@@ -17,12 +17,13 @@ BENCH_RAY = $(BIN)/python -m pip install --quiet --constraint constraints.txt ra
 # Tests that start, kill and outlive processes, or write many files, come after the quick ones.
 WITH_PROCESSES := tests/executors tests/storage tests/campaign tests/repository
 
-.PHONY: help setup demo test lint types imports pytest test-ray format bench-core bench-executors bench-executors-ray bench-linkpred quality mutants torture torture-campaign clean
+.PHONY: help setup demo test lint types imports pytest test-ray test-oldest format bench-core bench-executors bench-executors-ray bench-linkpred quality mutants torture torture-campaign clean
 
 help:
 	@echo "make demo            set up and train with adaptation on bundled data"
 	@echo "make test            set up, then lint, types, import rules, all tests with coverage"
 	@echo "make test-ray        the tests of the integration of Ray alone"
+	@echo "make test-oldest     the core's tests with the oldest numpy, on each Python that is here"
 	@echo "make bench-core      overhead, memory, import time and wheel size of the core"
 	@echo "make bench-executors tries in other processes and on Ray against tries in turn"
 	@echo "make bench-executors-ray  those on Ray alone"
@@ -75,6 +76,10 @@ pytest: $(READY)
 # at once on a small machine keep each other waiting.
 test-ray: $(READY)
 	$(ONE_THREAD) $(BIN)/python -m pytest integrations/ray docs/cluster.md --doctest-modules
+
+# Environments of their own, in build/oldest; ONLY="3.12 3.13" takes these versions of Python alone.
+test-oldest:
+	$(PYTHON) scripts/test_oldest.py $(ONLY)
 
 format: $(READY)
 	$(BIN)/ruff check --fix-only .

@@ -11,6 +11,7 @@ import signal
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -23,11 +24,14 @@ import numpy as np
 from _forks import forked
 
 from dynhp import History, KeepBest, lowest
+from dynhp.errors import Hint
 from dynhp.records import Value
 from dynhp.storage.checkpoint import run_with_checkpoints
 from dynhp.storage.codecs import encode
 from dynhp.storage.journal import Journal, history_from_journal
 from tests.support.resuming import CASES, adapter_of
+
+warnings.simplefilter("ignore", Hint)  # of a learning rate, which is not the point here
 
 EPOCHS, ADAPT_EVERY, TRY_FOR = 37, 6, 3
 RATES = (0.003, 0.01, 0.03, 0.1, 1.0)

@@ -10,16 +10,16 @@ import numpy as np
 
 from dynhp._checks import plain_int
 from dynhp.advice import give_hints
-from dynhp.criteria import Criterion
+from dynhp.criteria import Criterion, chosen_criterion
 from dynhp.executors import Executor, Serial
 from dynhp.proposers import FullGrid, Proposer
 from dynhp.records import Candidate, Event, History, Round, RoundStarted, Try, Value
 from dynhp.rounds import settings
-from dynhp.rounds.attempt import advance, put_in_force, reseed
+from dynhp.rounds.attempt import reseed
 from dynhp.rounds.jobs import UNKNOWN_STATE, close
 from dynhp.rounds.saved import parse_state, state_of
 from dynhp.rounds.start import draw_seed, next_wave, round_tries
-from dynhp.rounds.steps import CarryOutTries, Step, TrainStretch
+from dynhp.rounds.steps import CarryOutTries, Step, TrainStretch, carry_out
 from dynhp.selection import Best, Selection
 from dynhp.spaces import Space, SpaceLike
 from dynhp.trainer import State, Trainer
@@ -39,9 +39,11 @@ class DynamicGridAdapter:
     Args:
         trainer: what trains; see ``dynhp.trainer.Trainer``.
         space: the hyperparameters and their values: a ``Space``, or a mapping it can be made of.
-        criterion: what a try is worth, such as ``highest("val_auc")``.
         adapt_every: the epochs of a round (alpha in the paper).
         try_for: the epochs of a try (beta).
+        criterion: what a try is worth, such as ``smoothed(highest("val_auc"))``.
+        minimize: in place of a criterion, the metric that is better when lower.
+        maximize: in place of a criterion, the metric that is better when higher.
         proposer: which candidates a round tries; all of the grid by default.
         selection: which tries go on, and which one is kept; the best by default.
         executor: what carries out the tries; one after the other by default.
@@ -74,9 +76,11 @@ class DynamicGridAdapter:
         trainer: Trainer,
         space: SpaceLike,
         *,
-        criterion: Criterion,
         adapt_every: int,
         try_for: int,
+        criterion: Criterion | None = None,
+        minimize: str | None = None,
+        maximize: str | None = None,
         proposer: Proposer | None = None,
         selection: Selection | None = None,
         executor: Executor | None = None,
@@ -92,7 +96,7 @@ class DynamicGridAdapter:
     ) -> None:
         self.trainer = trainer
         self.space = space if isinstance(space, Space) else Space(space)
-        self.criterion = criterion
+        self.criterion = chosen_criterion(criterion, minimize, maximize)
         self.adapt_every: int = plain_int(adapt_every)
         self.try_for: int = plain_int(try_for)
         self.proposer: Proposer = FullGrid() if proposer is None else proposer
@@ -113,7 +117,7 @@ class DynamicGridAdapter:
         self.proposer.waves(self.space, self.current)  # refuses a space that does not suit
         self._rng = np.random.default_rng(self.seed)
         self._checked = False  # whether a round has proved its promise in this process
-        self.hints = give_hints(self.space, criterion, getattr(trainer, "kinds", None))
+        self.hints = give_hints(self.space, self.criterion, getattr(trainer, "kinds", None))
 
     def __repr__(self) -> str:
         return (
@@ -164,13 +168,7 @@ class DynamicGridAdapter:
         steps = self.round_steps()
         try:
             for step in steps:
-                if isinstance(step, CarryOutTries):
-                    for outcome in self.executor.run(self.trainer, step.stage.jobs(), at=step.at):
-                        step.stage.take_outcome(outcome)
-                elif step.epochs:
-                    step.metrics = advance(self.trainer, step.candidate, step.epochs)
-                else:
-                    put_in_force(self.trainer, step.candidate)
+                carry_out(step, self.trainer, self.executor)
         except KeyboardInterrupt:
             close(self.executor)  # whether it came in the tries or outside: no worker stays
             raise
@@ -181,12 +179,12 @@ class DynamicGridAdapter:
     # fmt: off
     def round_steps(self) -> Generator[Step, None, None]:
         """One round of Algorithm 1 as steps for a driver: ``step``, or the loop of ``adapt``."""
-        began = time.perf_counter()
+        began, index = time.perf_counter(), len(self._rounds)
         alpha, beta = settings.round_lengths(self)
         random_state = self._rng.bit_generator.state
         origin = self.trainer.get_state()                                # theta_{i-1}
         try:
-            started = RoundStarted(index=len(self._rounds), start=self.epoch, epochs=alpha)
+            started = RoundStarted(index=index, start=self.epoch, epochs=alpha)
             self._announce(started)
             tries, at = round_tries(self, self._rounds, started, origin, self._announce), origin
             while wave := next_wave(self, self._rounds, tries.records, self._rng):
@@ -204,11 +202,12 @@ class DynamicGridAdapter:
             seconds = time.perf_counter() - began
             round_ = tries.record_round(stretch, done=done, seed=seed, seconds=seconds)
             self._announce(round_)
+            self._rounds.append(round_)  # from here on it has been, whatever interrupts
         except BaseException:
-            self.trainer.set_state(origin)
-            self._rng.bit_generator.state = random_state
+            if len(self._rounds) == index:
+                self.trainer.set_state(origin)
+                self._rng.bit_generator.state = random_state
             raise
-        self._rounds.append(round_)
         self._checked |= round_.checked > 0
         settings.hint_at_edges(self.space, self._rounds)
     # fmt: on

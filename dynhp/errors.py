@@ -11,7 +11,7 @@
     │   ├── ValueNotUsed                all tries came to the same, whatever their values
     │   └── MetricError                 a metric is missing or is not a number
     ├── AllTriesFailed (RuntimeError)   no candidate of a round could be trained
-    ├── UnknownName (KeyError, …)       there is nothing of that name, as key or as attribute
+    ├── UnknownName (KeyError, AttributeError)  there is no value or attribute of that name
     ├── LoopError (RuntimeError)        the loop around ``adapt`` did something it must not
     ├── CodecError (TypeError)          a state holds something that cannot be stored
     ├── CheckpointError (RuntimeError)  a checkpoint or journal cannot be written or used

@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dynhp.errors import SettingsError, shown
-from dynhp.loops.text import not_a_list, way_out_for
+from dynhp.loops.text import not_a_list, other_parts, way_out_for
 from dynhp.selfcheck.reading import has_methods, is_estimator
 
 __all__ = ["Part", "Parts", "copied", "global_generators", "part_of", "parts_of"]
@@ -56,7 +56,9 @@ class Parts:
         return tuple(part.get() for part in self.parts)
 
     def set_state(self, state: tuple[Any, ...]) -> None:
-        """Take it back."""
+        """Take it back; a state of other parts, such as one saved by another script, is refused."""
+        if not isinstance(state, tuple) or len(state) != len(self.parts):
+            raise SettingsError(other_parts(len(self.parts), state))
         for part, value in zip(self.parts, state, strict=True):
             part.set(value)
 

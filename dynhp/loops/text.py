@@ -9,7 +9,7 @@ from dynhp.errors import shown
 from dynhp.planning.budget import plan_for
 from dynhp.records.text import text_table
 
-__all__ = ["loop_text", "not_a_list", "way_out_for"]
+__all__ = ["loop_text", "not_a_list", "other_parts", "way_out_for"]
 
 
 def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
@@ -23,7 +23,7 @@ def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
     start  lr=0.1
     every  5 steps, tries of 1
     by     lowest('loss')
-    plan   20 epochs on the main line + 9 overhead = 29: 1.45 runs, 48% of a complete search of 3
+    plan   20 steps on the main line + 9 overhead = 29: 1.45 runs, 48% of a complete search of 3
     done   0 of 20 steps
     """
     planned = adapter.epochs or 0
@@ -33,7 +33,7 @@ def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
         ("now" if adapter.history else "start", in_force),
         ("every", f"{adapter.adapt_every} {unit}, tries of {adapter.try_for}"),
         ("by", str(adapter.criterion)[:200]),
-        ("plan", str(plan_for(adapter, planned))),
+        ("plan", str(plan_for(adapter, planned)).replace("epochs", unit)),
         ("done", f"{adapter.epoch} of {planned} {unit}"),
     ]
     return text_table(rows)
@@ -49,6 +49,15 @@ def not_a_list(state: object) -> str:
     return (
         f"state must be a list of objects, got {shown(state)}; write state=[model, optimizer] with "
         'the objects themselves, or state="auto"'
+    )
+
+
+def other_parts(count: int, state: object) -> str:
+    """Why this is not a state of a loop with so many parts."""
+    parts = f"{len(state)} parts" if isinstance(state, tuple) else type(state).__name__
+    return (
+        f"a state of this loop has {count} parts, got {parts}; give adapt the same state=, bind= "
+        "and keep_best= as in the run that saved it"
     )
 
 

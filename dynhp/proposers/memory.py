@@ -40,4 +40,5 @@ class Replayed(NamedTuple):
         more = len(history) - self.rounds
         if more < 0 or more % turns:
             return False
-        return not self.rounds or history[self.rounds - 1] == self.last
+        # In tuples, because the same round is the same even where a metric of it is nan.
+        return not self.rounds or (history[self.rounds - 1],) == (self.last,)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
-from dynhp.errors import MetricError, ValueNotInForce
+from dynhp.errors import ContractError, MetricError, ValueNotInForce, shown
 from dynhp.records import Candidate, Metrics, Value
 from dynhp.trainer import Trainer
 
@@ -19,20 +20,49 @@ def check_in_force(trainer: object, candidate: Candidate) -> None:
     read_back = getattr(trainer, "hyperparameters", None)
     if read_back is None:
         return
-    in_force: Mapping[str, Value] = read_back()
+    in_force: object = read_back()
+    if not isinstance(in_force, Mapping):
+        raise ContractError(f"hyperparameters() must map names to values, got {shown(in_force)}")
+    missing = [name for name in candidate if name not in in_force]
     for name, wanted in candidate.items():
         if name in in_force:
             check_value(name, wanted, in_force[name], "after training with it")
+    _require_still_read(trainer, candidate, missing)
+
+
+# The names that each trainer has reported so far.
+_reported: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
+
+
+def _require_still_read(trainer: object, candidate: Candidate, missing: list[str]) -> None:
+    """Stop the run where a name was read back before and is not any more."""
+    try:
+        before = _reported.setdefault(trainer, set())
+    except TypeError:  # a trainer without a hash, or without room for a weak reference
+        return
+    for name in missing:
+        if name in before:
+            raise ValueNotInForce(
+                f"{name} is no longer read back after training with it, though it was before; let "
+                "hyperparameters() report the same names at all times"
+            )
+    before.update(name for name in candidate if name not in missing)
 
 
 def same_value(value: Value, other: Value) -> bool:
-    """Whether two values are the same: a float32 holds 0.1 only nearly, and that is in force."""
+    """Whether two values are the same: a float32 holds 0.1 only nearly, and that is in force.
+
+    No more is forgiven than the rounding of float32, and none of it to whole numbers.
+
+    >>> same_value(0.1, 0.10000000149011612), same_value(10_000_000, 10_000_005.0)
+    (True, False)
+    """
     if value == other:
         return True
-    if isinstance(value, int) and isinstance(other, int):
-        return False  # whole numbers are never nearly equal
     try:
-        return math.isclose(value, other, rel_tol=1e-6)  # type: ignore[arg-type]
+        if isinstance(value, int) or isinstance(other, int):
+            return bool(abs(value - other) < 1e-9)  # type: ignore[operator]
+        return math.isclose(value, other, rel_tol=2**-23)  # type: ignore[arg-type]
     except TypeError:
         return False
 
@@ -42,7 +72,7 @@ def check_value(name: str, wanted: Value, in_force: Value, when: str) -> None:
     if same_value(in_force, wanted):
         return
     raise ValueNotInForce(
-        f"{name} should be {wanted!r} but is {in_force!r} {when}; something overwrote it (a "
+        f"{name} should be {wanted!r} but is {shown(in_force)} {when}; something overwrote it (a "
         "scheduler, a restore, a cached copy of the optimiser's groups) or the setter has no "
         "effect. Remove the scheduler, adapt a scale on top of it, or fix the setter"
     )

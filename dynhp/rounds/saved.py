@@ -114,9 +114,8 @@ def parse_state(adapter: AdapterView, state: Mapping[str, Any]) -> SavedState:
     _require_same(settings, state.get("settings"))
     try:
         history = history_from_plain(_list(state["history"]))
-        space = adapter.space.given
-        if history:
-            space = space.including(history[0].previous)
+        start = history[0].previous if history else state["current"]
+        space = adapter.space.given.including(start)
         saved = SavedState(
             history,
             space.candidate(state["current"]),
@@ -151,7 +150,10 @@ def _list(plain: Any) -> list[Any]:
 
 def _require_whole(space: Space, saved: SavedState) -> None:
     """Refuse rounds that do not follow each other, or a state that fits no generator."""
-    np.random.default_rng(0).bit_generator.state = saved.generator
+    generator = np.random.default_rng(0).bit_generator
+    generator.state = saved.generator
+    if generator.state != saved.generator:  # numpy 1 takes numbers that do not fit
+        raise ValueError("the generator was never in this state")
     if saved.epochs is not None:
         require_count("epochs", saved.epochs)
     start = 0

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from dynhp.records import Candidate, Metrics
-from dynhp.rounds.jobs import Job, Outcome
-from dynhp.trainer import State
+from dynhp.rounds.attempt import advance, put_in_force
+from dynhp.rounds.jobs import Executor, Job, Outcome
+from dynhp.trainer import State, Trainer
 
-__all__ = ["CarryOutTries", "JobStage", "Step", "TrainStretch"]
+__all__ = ["CarryOutTries", "JobStage", "Step", "TrainStretch", "carry_out"]
 
 
 class JobStage(Protocol):
@@ -51,3 +52,14 @@ class TrainStretch:
 
 Step: TypeAlias = CarryOutTries | TrainStretch
 """What a driver of a round carries out next."""
+
+
+def carry_out(step: Step, trainer: Trainer, executor: Executor) -> None:
+    """Carry out one step with a trainer that trains by itself."""
+    if isinstance(step, CarryOutTries):
+        for outcome in executor.run(trainer, step.stage.jobs(), at=step.at):
+            step.stage.take_outcome(outcome)
+    elif step.epochs:
+        step.metrics = advance(trainer, step.candidate, step.epochs)
+    else:
+        put_in_force(trainer, step.candidate)

@@ -99,9 +99,11 @@ def _near(here: np.ndarray[Any, Any], there: np.ndarray[Any, Any], tolerance: fl
 def _holds(noted: Any, value: Any) -> bool:
     """Whether this is what was noted of the value; a float32 holds 0.1 only nearly."""
     number = noted.number if isinstance(noted, Bits) else noted
+    if isinstance(noted, Kind) and noted in ("0.0", "-0.0"):
+        number = float(noted)
     if isinstance(number, float) and isinstance(value, int | float):
         return math.isclose(number, value, rel_tol=1e-6)
-    return bool(number == value) or (isinstance(noted, Kind) and str(noted) == str(value))
+    return bool(number == value)
 
 
 def _text(noted: Any) -> str:

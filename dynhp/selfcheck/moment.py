@@ -19,7 +19,6 @@ __all__ = ["Moment", "Things", "ids_inside", "kind_of", "of_module", "unreadable
 _LARGEST_ARRAY = 16 * 2**20  # bytes
 _LARGEST_LOOK = 64 * 2**20  # of all arrays together
 _ARRAYS = ("torch", "jax", "jaxlib", "cupy")  # whose tensors and arrays have bytes to compare
-_PLAIN = (type(None), bool, float, complex, str, bytes)
 
 
 class Things:
@@ -73,8 +72,7 @@ class Moment:
     """What was in reach at one moment."""
 
     def __init__(self, reached: Mapping[str, Any], things: Things) -> None:
-        self.counts: dict[str, int] = {}
-        self.bests: dict[str, float] = {}
+        self.values: dict[str, Any] = {}  # numbers, flags and texts
         self.lengths: dict[str, int] = {}
         self.lists: set[str] = set()
         self.arrays: dict[str, Fingerprint] = {}
@@ -101,12 +99,10 @@ class Moment:
                 yield text
 
     def _note(self, name: str, thing: Any, things: Things) -> None:
-        if isinstance(thing, float) and "best" in name.lower():
-            self.bests[name] = thing
-        if isinstance(thing, _PLAIN):
-            return
-        if isinstance(thing, int | np.integer):
-            self.counts[name] = int(thing)
+        if isinstance(thing, np.number | np.bool_) and not np.iscomplexobj(thing):
+            self.values[name] = thing.item()
+        elif isinstance(thing, bool | int | float | str):
+            self.values[name] = thing
         elif isinstance(thing, list | dict | set | deque):
             self.lengths[name] = len(thing)
             if isinstance(thing, list | deque):

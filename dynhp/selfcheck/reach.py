@@ -95,7 +95,7 @@ def in_reach(names: Mapping[str, Any]) -> dict[str, Any]:
     while ahead and len(reached) < _MOST_THINGS:
         name, thing, depth = ahead.popleft()
         if isinstance(thing, _ATOMS):
-            if reached.get(name) is not thing:  # else the same variable, seen by a function too
+            if name not in reached or reached[name] is not thing:  # else a function sees it too
                 reached[_free(name, reached)] = thing
         elif not isinstance(thing, _CLOSED) and id(thing) not in seen:
             seen[id(thing)] = thing

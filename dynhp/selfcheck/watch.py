@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from dynhp.selfcheck.reading import read_state
 __all__ = ["Watch", "trainer_watch"]
 
 _MOST_SUSPECTS = 6
+_LONGEST_TEXT = 40
 _GENERAL = (
     "generators of a library that dynhp does not know (torch in the plain adapt, jax, cupy, inside "
     "a booster), files read or written on the way, the time, threads"
@@ -71,15 +73,15 @@ class Watch:
     def suspects(self) -> list[str]:
         """What may be the cause of a repeat that differed, the likeliest first."""
         end = self._now()
-        likely = [
-            *self.left_behind(),
-            *self._counters(end),
-            *end.suspicious(self._first),
+        counters = self._counters(end)
+        strong = [*self.left_behind(), *counters.values(), *end.suspicious(self._first)]
+        weak = [
             *(self._grew(end, name) for name in self._grown(end)),
             *self._arrays(),
+            *self._values(),
             *self._unlisted(end),
         ]
-        return [*likely[:_MOST_SUSPECTS], _GENERAL]
+        return strong[:_MOST_SUSPECTS] or [*weak[:_MOST_SUSPECTS], _GENERAL]
 
     def hints(self) -> list[str]:
         """What else the tries changed, though the repeat was equal."""
@@ -87,7 +89,7 @@ class Watch:
         lists = [name for name in self._grown(end) if name in end.lists]
         guard = "; what belongs to the main line alone stands under `if epoch.main:`"
         return [
-            *self._counters(end),
+            *self._counters(end).values(),
             *(f"{self._grew(end, name)}{guard}" for name in lists),
             *(f"{best}{guard}" for best in self._bests(end)),
             *self._arrays(),
@@ -113,20 +115,34 @@ class Watch:
                     accused[key] = "changed in the tries and was not put back"
         return accused
 
-    def _counters(self, end: Moment) -> Iterator[str]:
-        """Whole numbers that went on by the same amount in the first try and in its repeat."""
-        for name, value in end.counts.items():
-            before = [each.counts.get(name) for each in (self._start, self._first, self._origin)]
+    def _counters(self, end: Moment) -> dict[str, str]:
+        """Numbers that went on by the same amount in the first try and in its repeat."""
+        counters = {}
+        for name, value in end.values.items():
+            before: list[Any] = [
+                each.values.get(name) for each in (self._start, self._first, self._origin)
+            ]
             start, first, origin = before
-            if first is None or origin is None or value in (first, origin):
+            if not _are_numbers(value, first, origin) or value in (first, origin):
                 continue
-            values = f"{name}: {first} after the first try and {value} after its repeat"
+            values = f"{name}: {first!r} after the first try and {value!r} after its repeat"
             if start is None and value - origin in (first, first + 1):  # from 1 on, or from 0 on
-                yield f"{values}, so it counts tries too; use epoch.number"
-            elif start not in (None, origin) and value - origin == first - start:
-                yield (
+                counters[name] = f"{values}, so it counts tries too; use epoch.number"
+            elif _are_numbers(start) and start != origin and _went_on(start, first, origin, value):
+                counters[name] = (
                     f"{values}; where it decides something make it a Counter and list it in the "
                     "state"
+                )
+        return counters
+
+    def _values(self) -> Iterator[str]:
+        """Plain values that were not put back."""
+        for name, value in self._origin.values.items():
+            start = self._start.values.get(name, value)
+            if repr(start) != repr(value):
+                yield (
+                    f"{name}: {_short(start)} when the first try began and {_short(value)} when "
+                    "its repeat began"
                 )
 
     def _grown(self, end: Moment) -> list[str]:
@@ -145,9 +161,10 @@ class Watch:
 
     def _bests(self, end: Moment) -> Iterator[str]:
         """The best loss so far and the like, which a losing try must not set."""
-        for name in self._not_put_back(lambda moment: moment.bests, operator.ne):
-            values = f"{self._first.bests[name]!r} and then {end.bests[name]!r}"
-            yield f"{name} changed in the tries: {values}"
+        for name in self._not_put_back(lambda moment: moment.values, operator.ne):
+            if "best" in name.lower():
+                values = f"{_short(self._first.values[name])} and then {_short(end.values[name])}"
+                yield f"{name} changed in the tries: {values}"
 
     def _arrays(self) -> Iterator[str]:
         for name in self._not_put_back(lambda moment: moment.arrays, Fingerprint.difference):
@@ -166,11 +183,28 @@ class Watch:
 
     def _unlisted(self, end: Moment) -> Iterator[str]:
         accused = self._accused()
-        for key in self._first.states:
-            if key not in accused and end.differs(self._first, key):
+        for key in end.present:
+            changed = self._origin.differs(self._start, key) or end.differs(self._first, key)
+            if changed and key not in accused:
                 yield f"{self._things.named(key)} is not in the state"
 
 
 def trainer_watch(trainer: Any) -> Watch:
     """A watch over what a trainer's own attributes and functions lead to."""
     return Watch(lambda: in_reach(trainer_names(trainer)), [trainer], read_state)
+
+
+def _are_numbers(*values: Any) -> bool:
+    return all(isinstance(value, int | float) and type(value) is not bool for value in values)
+
+
+def _went_on(start: Any, first: Any, origin: Any, end: Any) -> bool:
+    """Whether the repeat went on by the same amount, or by the same factor, as the first try."""
+    if all(isinstance(value, int) for value in (start, first, origin, end)):
+        return bool(end - origin == first - start)  # however large they are
+    same_amount = math.isclose(end - origin, first - start, rel_tol=1e-9)
+    return same_amount or math.isclose(end * start, first * origin, rel_tol=1e-9)
+
+
+def _short(value: Any) -> str:
+    return repr(value) if len(repr(value)) <= _LONGEST_TEXT else f"{repr(value)[:_LONGEST_TEXT]}..."

@@ -20,7 +20,7 @@ MOST_INSIDE = 32 << 10
 """The most bytes of rounds that every checkpoint holds itself; with more, they go into the file."""
 
 
-class _Encoded(NamedTuple):
+class _EncodedHistory(NamedTuple):
     """A history, and the lines of its last rounds, which are not in the file."""
 
     history: History
@@ -38,15 +38,15 @@ class HistoryFile:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._file: AppendedFile | None = None
-        self._encoded = _Encoded(History(()), ())
+        self._encoded = _EncodedHistory(History(()), ())
         self._references = 0  # how many checkpoints in a row have referred to this file
 
     def save(self, history: History) -> Any:
         """What a checkpoint holds of this history, once all the rest is safe in the file."""
         if not self._goes_on(history):
-            self._file, self._encoded = None, _Encoded(History(()), ())
+            self._file, self._encoded = None, _EncodedHistory(History(()), ())
         first = 0 if self._file is None else self._file.lines
-        self._encoded = _Encoded(history, self._lines(history, first))
+        self._encoded = _EncodedHistory(history, self._lines(history, first))
         many = sum(map(len, self._encoded.lines)) > MOST_INSIDE
         if many and self._file is None:
             self._begin()
@@ -64,7 +64,7 @@ class HistoryFile:
     def _goes_on(self, history: History) -> bool:
         """Whether the rounds that were encoded are the first of this history."""
         known = self._encoded.history
-        return not known or (len(history) >= len(known) and history[len(known) - 1] == known[-1])
+        return bool(history[len(known) - 1 : len(known)] == known[-1:])
 
     def _lines(self, history: History, first: int) -> tuple[bytes, ...]:
         """The lines of the rounds from the first on; those that were encoded are not again."""
@@ -80,7 +80,7 @@ class HistoryFile:
         file.write()
         if history is not None:
             file.sync()
-            self._encoded = _Encoded(history, ())
+            self._encoded = _EncodedHistory(history, ())
 
     def _begin(self) -> AppendedFile:
         names = (path.name for path in self._folder.iterdir())
@@ -101,7 +101,7 @@ class HistoryFile:
         inside = saved
         if not isinstance(saved, bytes):
             self._file, _, inside = self._opened(saved)
-        self._encoded = _Encoded(history, inside.splitlines())
+        self._encoded = _EncodedHistory(history, inside.splitlines())
 
     def _opened(self, saved: Any) -> tuple[AppendedFile, bytes, bytes]:
         match saved:

@@ -103,6 +103,50 @@ def test_metrics_that_differ_though_the_states_agree() -> None:
         adapter_of(LeakyMeasure()).run(8)
 
 
+def test_states_that_differ_though_the_metrics_agree() -> None:
+    class Quiet(Leaky):
+        def leak(self) -> None:
+            self.velocity = self.velocity + 1e-9 * next(TICKS)
+
+    with pytest.raises(NotRepeatable, match=r"the same: the state differs in state\['velocity'\]"):
+        adapter_of(Quiet(), try_for=1).run(8)
+
+
+def test_a_repeat_that_fails_did_not_come_to_the_same() -> None:
+    class Full(NoisyQuadratic):
+        calls = 0
+
+        def train_k(self, k: int, hyperparameters: Any) -> None:
+            self.calls += 1
+            if self.calls == 9:  # four tries of two epochs come first
+                raise MemoryError("the disk is full")
+            super().train_k(k, hyperparameters)
+
+    with pytest.raises(NotRepeatable, match=r"the same: MemoryError: the disk is full, and"):
+        adapter_of(Full()).run(8)
+
+
+def test_ranks_stop_together() -> None:
+    class Rank(NoisyQuadratic):
+        """One of two, of which the other has a leak."""
+
+        def agree(self, value: Any) -> list[Any]:
+            return [value, "the other rank leaks"]
+
+    with pytest.raises(ValueNotUsed, match="the other rank leaks"):
+        adapter_of(Rank()).run(8)
+
+    class Later(Rank):
+        asked = 0
+
+        def agree(self, value: Any) -> list[Any]:
+            self.asked += 1
+            return [value, "the other rank leaks" if self.asked == 2 else None]
+
+    with pytest.raises(NotRepeatable, match="the other rank leaks"):
+        adapter_of(Later()).run(8)
+
+
 def test_a_metric_that_nobody_reads_may_be_the_time() -> None:
     class Timed(NoisyQuadratic):
         ticks = itertools.count()
@@ -314,7 +358,7 @@ def test_settings_that_cannot_be(settings: Any, message: str) -> None:
 def test_a_trainer_that_is_sound_hears_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        adapter_of(NoisyQuadratic(), check="every").run(12)
+        adapter_of(NoisyQuadratic(), space={"lr": [0.1, 0.2]}, check="every").run(12)
 
 
 class Remembers(NoisyQuadratic):

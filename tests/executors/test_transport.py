@@ -14,7 +14,7 @@ import pytest
 
 from dynhp.errors import SettingsError
 from dynhp.executors import Processes
-from dynhp.executors.pool.base import PooledExecutor
+from dynhp.executors.pool.base import FixedSetting, PooledExecutor
 from dynhp.rounds.jobs import UNKNOWN_STATE
 from dynhp.testing import NoisyQuadratic
 from dynhp.testing.executors.check import check_executor
@@ -137,3 +137,4 @@ def test_a_setting_is_given_once(executor: Any, name: str, value: Any) -> None:
     assert len(str(caught.value)) < 300
     assert getattr(executor, name) is before
     assert repr(executor) == shown
+    assert isinstance(getattr(type(executor), name), FixedSetting)

@@ -132,3 +132,10 @@ def test_torch_objects_are_sent_to_dynhp_torch() -> None:
     for thing in (kind(), derived()):
         with pytest.raises(SettingsError, match=r"is a torch object.*use adapt of dynhp_torch"):
             part_of(thing)
+
+
+@pytest.mark.parametrize(("state", "got"), [((1, 2), "2 parts"), ([1], "list"), (None, "NoneType")])
+def test_a_state_of_other_parts_is_refused(state: Any, got: str) -> None:
+    parts = Parts([part_of(np.random.default_rng(0))])
+    with pytest.raises(SettingsError, match=f"has 1 parts, got {got}; give adapt the same state="):
+        parts.set_state(state)

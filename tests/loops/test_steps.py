@@ -181,8 +181,8 @@ def test_print_of_a_loop_is_a_short_table() -> None:
         "start  lr=0.1",
         "every  10 steps, tries of 4",
         "by     lowest('loss')",
-        "plan   20 epochs on the main line + 16 overhead = 36: 1.80 runs, 60% of a complete search "
-        "of 3",
+        "plan   20 steps on the main line + 16 overhead = 36: 1.80 runs, 60% of a complete "
+        "search of 3",
         "done   0 of 20 steps",
     ]
     assert repr(loop).startswith("Loop(steps=20, DynamicGridAdapter(")

@@ -95,7 +95,7 @@ def test_another_history_in_the_same_list_is_another_history(kind: str) -> None:
         assert proposed(proposer, space, history) == proposed(KINDS[kind](), space, history)
 
 
-class Counted(list[Round]):
+class WatchedHistory(list[Round]):
     """A history that counts how often a round of it is looked at."""
 
     looks = 0
@@ -109,7 +109,7 @@ class Counted(list[Round]):
 @pytest.mark.parametrize("size", SPACES)
 def test_few_rounds_of_a_long_history_are_looked_at(kind: str, size: int) -> None:
     space, proposer = SPACES[size], KINDS[kind]()
-    history = Counted()
+    history = WatchedHistory()
     for index in range(60):
         history.append(a_round(space, index, (2.0, 1.0, index % 3)))
         history.looks = 0

@@ -16,6 +16,7 @@ from dynhp import (
     DynamicGridAdapter,
     History,
     Neighbors,
+    adapt,
     complete_search,
     fixed,
     lowest,
@@ -126,6 +127,18 @@ def test_a_chart_without_numbers_says_so() -> None:
     flat = line_chart([(0, 1.0), (1, math.nan), (2, 1.0)], label="flat", stairs=True)
     assert len(re.findall(r'points="([^"]*)"', flat)[0].split()) == 3
     ElementTree.fromstring(line_chart([], label="dots", dots=[(0.0, 1.0), (1.0, math.nan)]))
+
+
+def test_the_chart_of_a_metric_has_every_epoch_that_a_loop_reported() -> None:
+    model = Quadratic()
+    settings: dict[str, Any] = {"minimize": "loss", "adapt_every": 3, "try_for": 1}
+    loop = adapt(9, state=[model], space={"lr": [0.1, 0.2]}, **settings)
+    for epoch in loop:
+        model.train_k(1, epoch.values)
+        if epoch.trying or epoch != 4:
+            epoch.report(model.metrics())
+    points = re.findall(r'<polyline points="([^"]*)"', html_report(loop.history, title="loop"))
+    assert len(points[1].split()) == 8
 
 
 def test_a_failed_write_leaves_the_old_page_and_no_litter(

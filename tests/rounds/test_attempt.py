@@ -133,7 +133,7 @@ def test_reseed_says_what_is_missing() -> None:
         (0.1, 0.1),
         (0.1, float(np.float32(0.1))),
         (1, 1.0),
-        (1.0, 1.0 + 9e-7),
+        (1.0, 1.0 + 1e-7),
         ("relu", "relu"),
         (None, None),
         (True, True),

@@ -1,24 +1,128 @@
-"""Values read back from a trainer: which count as the same."""
+"""Values read back from a trainer: which count as the same, and that none may disappear."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
 
-from dynhp.errors import MetricError
+from dynhp import DynamicGridAdapter, lowest
+from dynhp.errors import MetricError, ValueNotInForce
 from dynhp.rounds.read_back import plain_metrics, same_value
+from dynhp.testing import Quadratic
 
 
-def test_large_whole_numbers_are_never_nearly_equal() -> None:
-    assert not same_value(10_000_000, 10_000_001)
-    assert same_value(0.1, 0.10000000149011612)
-    assert not same_value("a", 0.1)
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [
+        (0.1, 0.1),
+        (0.1, 0.10000000149011612),  # as float32 holds it
+        (0.1, float(np.float32(0.1))),
+        (3e-4, float(np.float32(3e-4))),
+        (-0.7, float(np.float32(-0.7))),
+        (1e300, 1e300),
+        (3, 3.0),
+        (2**24 + 1, 2.0**24 + 1),
+        (3, 3.0000000001),  # computed as a quotient
+        (0.3, 0.1 + 0.2),
+        (True, True),
+        ("a", "a"),
+        (None, None),
+    ],
+)
+def test_equal_or_nearly_as_float32_rounds_is_the_same(value: Any, other: Any) -> None:
+    assert same_value(value, other)
+    assert same_value(other, value)
 
 
-def test_a_whole_number_and_a_float_may_be_nearly_equal() -> None:
-    assert same_value(3, 3.0000000001)
-    assert same_value(3.0000000001, 3)
-    assert not same_value(3, 3.1)
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [
+        (10_000_000, 10_000_001),
+        (10_000_000, 10_000_005.0),
+        (10_000_000.0, 10_000_005.0),
+        (3, 3.1),
+        (3, 3.000001),
+        (2**24 + 1, 2.0**24),  # what float32 makes of a whole number is another one
+        (0.1, 0.1000005),
+        (1e300, float("inf")),
+        (1e300, 1e299),
+        (0.1, -0.1),
+        ("a", 0.1),
+        (None, 0.0),
+        (0.1, None),
+    ],
+)
+def test_nothing_else_is(value: Any, other: Any) -> None:
+    assert not same_value(value, other)
+    assert not same_value(other, value)
+
+
+class Forgets(Quadratic):
+    """Stops to report its value after some epochs."""
+
+    def __init__(self, after: int, left: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.after, self.left, self.epochs, self.lr = after, left, 0, 0.1
+
+    def get_state(self) -> Any:
+        return self.x, self.epochs
+
+    def set_state(self, state: Any) -> None:
+        self.x, self.epochs = state
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+        self.lr = hyperparameters["lr"]
+        self.epochs += k
+        super().train_k(k, hyperparameters)
+
+    def hyperparameters(self) -> Any:
+        return {"lr": self.lr} if self.epochs < self.after else self.left
+
+
+def adapter_of(trainer: Any) -> DynamicGridAdapter:
+    return DynamicGridAdapter(
+        trainer, {"lr": [0.1, 0.5]}, criterion=lowest("loss"), adapt_every=4, try_for=1
+    )
+
+
+@pytest.mark.parametrize("left", [{}, {"momentum": 0.9}])
+def test_a_name_that_stops_being_read_back_is_noticed(left: Any) -> None:
+    adapter = adapter_of(Forgets(6, left))
+    adapter.step()
+    with pytest.raises(ValueNotInForce, match=r"lr is no longer read back after training with it"):
+        adapter.step()
+    assert adapter.trainer.get_state()[1] == 4  # back at the origin of the round
+
+
+def test_a_name_that_was_never_read_back_is_not_missed() -> None:
+    class OneOfTwo(Quadratic):
+        def hyperparameters(self) -> dict[str, Any]:
+            return {"lr": self.lr}
+
+        lr = 0.1
+
+        def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+            self.lr = hyperparameters["lr"]
+            super().train_k(k, {"lr": self.lr + hyperparameters["wd"]})
+
+    adapter = DynamicGridAdapter(
+        OneOfTwo(),
+        {"lr": [0.1, 0.5], "wd": [0.0, 0.01]},
+        criterion=lowest("loss"),
+        adapt_every=4,
+        try_for=1,
+    )
+    assert len(adapter.run(8)) == 2
+
+
+@pytest.mark.parametrize("left", [None, [("lr", 0.1)]])
+def test_what_is_no_mapping_any_more_is_an_error_of_ours(left: Any) -> None:
+    with pytest.raises(Exception, match=r"hyperparameters\(\) must map names to values") as caught:
+        adapter_of(Forgets(2, left)).run(8)
+    assert type(caught.value).__name__ == "ContractError"
 
 
 class ManyNumbers:
@@ -37,3 +141,10 @@ def test_a_metric_that_is_no_number_is_named_in_a_few_words(value: object) -> No
     with pytest.raises(MetricError, match=pattern) as error:
         plain_metrics({"loss": value})
     assert len(str(error.value)) < 200
+
+
+def test_a_trainer_without_a_hash_is_read_back_too() -> None:
+    class Unhashable(Forgets):
+        __hash__ = None  # type: ignore[assignment]
+
+    assert len(adapter_of(Unhashable(1000, {})).run(8)) == 2

@@ -178,10 +178,10 @@ def test_a_run_that_started_off_the_grid_is_resumed() -> None:
 
 
 def test_a_state_saved_before_any_round_is_taken_back() -> None:
-    first = adapter_of(0.05, [0.001, 0.1])
-    again = adapter_of(0.05, [0.001, 0.1])
+    first = adapter_of(0.5, [0.001, 0.1])
+    again = adapter_of(0.5, [0.001, 0.1])
     again.load_state_dict(first.state_dict())
-    assert again.current == {"x": 0.05}
+    assert again.current == {"x": 0.5}
 
 
 def test_including_nothing_new_is_the_same_space() -> None:

@@ -184,7 +184,7 @@ def test_a_state_that_cannot_be_saved_any_more_is_a_warning(
     assert resume(folder, on_a_curve(**texts)) == history
 
 
-class Unstorable(NoisyQuadratic):
+class TurningUnstorable(NoisyQuadratic):
     """A trainer whose state cannot be stored once it has trained."""
 
     def get_state(self) -> dict[str, Any]:
@@ -194,7 +194,11 @@ class Unstorable(NoisyQuadratic):
 def test_a_state_that_turns_out_to_be_unstorable(tmp_path: Path) -> None:
     def run(on_error: Any) -> Any:
         adapter = DynamicGridAdapter(
-            Unstorable(), {"lr": [0.1, 0.2]}, criterion=lowest("loss"), adapt_every=2, try_for=1
+            TurningUnstorable(),
+            {"lr": [0.1, 0.2]},
+            criterion=lowest("loss"),
+            adapt_every=2,
+            try_for=1,
         )
         path = tmp_path / on_error
         return run_with_checkpoints(adapter, 6, checkpoint=path, on_checkpoint_error=on_error)

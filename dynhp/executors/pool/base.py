@@ -53,7 +53,8 @@ class FixedSetting(Generic[T]):
         self._name = name
 
     def __get__(self, executor: object, owner: type) -> T:
-        return cast(T, vars(executor)[self._name])
+        # The class itself has no value: there it is the setting, as help() expects.
+        return cast(T, self if executor is None else vars(executor)[self._name])
 
     def __set__(self, executor: object, value: T) -> None:
         if self._name in vars(executor):

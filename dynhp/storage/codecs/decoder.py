@@ -132,8 +132,7 @@ class Decoder:
         if len(buffer) % 8 or len(buffer) < 8 * LONG_LIST:
             raise ValueError(f"{len(buffer)} bytes are not a long list of numbers")
         self._weight += len(buffer) // 8
-        numbers: list[Any] = np.frombuffer(buffer, dtype).tolist()
-        return numbers
+        return list(np.frombuffer(buffer, dtype).tolist())
 
     def _tuple(self, items: Any) -> tuple[Any, ...]:
         if type(items) is dict:

@@ -41,7 +41,7 @@ def check_executor(
             with errors and partial epochs.
         space: the space of these trainers; belongs to ``make_trainer``.
 
-    >>> print(check_executor(lambda make: Serial(), make_trainer=Chameleon, space={"lr": [0.1]}))
+    >>> print(check_executor(lambda make: Serial(), make_trainer=Chameleon, space={"lr": [0.1, 1]}))
     ok       tries
     ok       from origins of their own
     ok       run: grid

@@ -124,7 +124,7 @@ class Pickled(Torch):
         super().set_state(pickle.loads(state))
 
 
-class Tied(Torch):
+class TiedLayers(Torch):
     """Two of its layers share their weights."""
 
     def build(self) -> Any:
@@ -166,7 +166,7 @@ class Extra(Torch):
         }
 
 
-SOUND = [Torch, Whole, Hooked, Saved, Pickled, Tied, Half, Extra]
+SOUND = [Torch, Whole, Hooked, Saved, Pickled, TiedLayers, Half, Extra]
 
 
 @pytest.mark.filterwarnings("ignore")  # of torch, about copied schedulers and quantised tensors
@@ -279,7 +279,7 @@ class HalfPrecisionState(Torch):
         return state
 
 
-class Unties(Tied):
+class Unties(TiedLayers):
     """Its tied layers are two different ones after set_state."""
 
     def set_state(self, state: Any) -> None:

@@ -102,7 +102,7 @@ class WritesOnRestore(InPlace):
             self.last["w"][:] = state["w"]
 
 
-class GetStateDraws(Sgd):
+class DrawsAfterHandingOut(Sgd):
     def get_state(self) -> Any:
         state = super().get_state()
         self.rng.random()
@@ -144,11 +144,11 @@ class ReadingMoves(Sgd):
 def measuring(result: Any) -> Any:
     """A class of trainers with this as their metrics, from their second epoch on."""
 
-    class Measures(Sgd):
+    class MeasuresLater(Sgd):
         def metrics(self) -> Any:
             return result if self.epoch > 1 else {"loss": self.loss()}
 
-    return Measures
+    return MeasuresLater
 
 
 class MeasuresNumpy(Sgd):
@@ -199,7 +199,7 @@ class CachesMetricsByEpoch(Sgd):
         return self.kept.setdefault(self.epoch, super().metrics())
 
 
-class IgnoresK(Sgd):
+class AlwaysOneEpoch(Sgd):
     def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
         super().train_k(1, hyperparameters)
 
@@ -262,7 +262,7 @@ class ReseedIgnores(Sgd):
         self.seed = seed
 
 
-class Batch(Sgd):
+class TriesInOnePass(Sgd):
     """Sound, all tries in one pass."""
 
     def try_batch(self, origin: Any, candidates: Any, k: int) -> Any:
@@ -281,29 +281,29 @@ class Batch(Sgd):
         return k
 
 
-class BatchOfTwo(Batch):
+class BatchOfTwo(TriesInOnePass):
     def epochs_of(self, k: int) -> int:
         return min(k, 2)
 
 
-class BatchOfThree(Batch):
+class BatchOfThree(TriesInOnePass):
     def epochs_of(self, k: int) -> int:
         return min(k, 3)
 
 
-class BatchWrites(Batch):
+class BatchWrites(TriesInOnePass):
     def try_batch(self, origin: Any, candidates: Any, k: int) -> Any:
         answers = super().try_batch(origin, candidates, k)
         origin["w"] += 1.0
         return answers
 
 
-class BatchLosesLast(Batch):
+class BatchLosesLast(TriesInOnePass):
     def try_batch(self, origin: Any, candidates: Any, k: int) -> Any:
         return super().try_batch(origin, candidates, k)[:3]
 
 
-class BatchSorts(Batch):
+class BatchSorts(TriesInOnePass):
     def try_batch(self, origin: Any, candidates: Any, k: int) -> Any:
         ordered = sorted(candidates, key=lambda candidate: candidate["lr"])
         return super().try_batch(origin, ordered, k)

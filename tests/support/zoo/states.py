@@ -193,7 +193,7 @@ class GeneratorObject(Sgd):
 
 
 @dataclass
-class Record:
+class StateRecord:
     w: Any
     v: Any
     rng: Any
@@ -267,7 +267,7 @@ ODD_THINGS: dict[str, Callable[[Any], Any]] = {
     "reference": referring,
     "stream": lambda state: io.BytesIO(pickle.dumps(state)),
     "function": lambda state: lambda x, y=state["epoch"]: x + y,
-    "method": lambda state: Record(**state).notes.append,
+    "method": lambda state: StateRecord(**state).notes.append,
     "error": lambda state: ValueError("kept", state["epoch"]),
     "lock": lambda state: threading.Lock(),
     "generator object": lambda state: (i for i in range(3)),
@@ -304,7 +304,7 @@ STATES: dict[str, Callable[[], Any]] = {
     "a partial": Partials,
     "a generator that was not seeded": GeneratorObject,
     "a dataclass": converted(
-        lambda s: Record(**s), lambda s: {n: getattr(s, n) for n in ("w", "v", "rng", "epoch")}
+        lambda s: StateRecord(**s), lambda s: {n: getattr(s, n) for n in ("w", "v", "rng", "epoch")}
     ),
     "frozen slots": converted(
         lambda s: Frozen(**s), lambda s: {n: getattr(s, n) for n in ("w", "v", "rng", "epoch")}

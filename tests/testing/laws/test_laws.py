@@ -140,6 +140,25 @@ def test_functions_make_a_trainer_that_can_be_checked() -> None:
     assert "use a function or class of a module" in str(report)
 
 
+# --- cost
+
+
+@pytest.mark.parametrize(
+    ("epochs", "values", "most"),
+    [(2, [0.02, 0.05, 0.1], 205), (1, [0.02, 0.05, 0.1], 150), (2, [0.01, 0.02, 0.05, 0.1], 215)],
+)
+def test_how_many_epochs_are_trained(epochs: int, values: list[float], most: int) -> None:
+    trained = []
+
+    class Counts(NoisyQuadratic):
+        def train_k(self, k: int, hyperparameters: Any) -> None:
+            super().train_k(k, hyperparameters)
+            trained.append(k)
+
+    check_trainer(Counts, {"lr": values}, epochs=epochs, another_process=False)
+    assert most - 15 < sum(trained) <= most
+
+
 # --- side effects
 
 
