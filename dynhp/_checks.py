@@ -160,10 +160,10 @@ def require_trainer(trainer: object) -> None:
 
 def plain_value(what: str, value: Any) -> Value:
     """The value as a plain Python one, or an error where JSON could not carry it."""
-    if isinstance(value, np.float32):
-        value = float(str(value))  # the number that was meant: 0.1, not 0.10000000149011612
-    elif isinstance(value, np.generic) or getattr(value, "ndim", None) == 0:
-        value = value.item()
+    if getattr(value, "ndim", None) == 0:  # a number of numpy, or a tensor that is one
+        single, value = str(value.dtype).endswith("float32"), value.item()
+        if single:
+            value = float(str(np.float32(value)))  # what was meant: 0.1, not 0.10000000149011612
     if isinstance(value, float) and not math.isfinite(value):
         raise SettingsError(f"{what}: values must be finite, got {value!r}")
     if isinstance(value, int) and value.bit_length() > 63:

@@ -155,7 +155,10 @@ def _from_json(text: str) -> Schedule:
     try:
         document = json.loads(text)
     except (TypeError, ValueError) as error:
-        raise SettingsError(f"a schedule must be JSON: {error}") from None
+        raise SettingsError(
+            f"a schedule must be JSON, got {shown(text)} ({error}); give the text that to_json "
+            "wrote, as in Path(file).read_text()"
+        ) from None
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         raise SettingsError(f"not a schedule of dynhp: {str(text)[:80]!r}")
     if document.get("version") != 1:

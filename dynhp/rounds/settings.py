@@ -158,7 +158,10 @@ def _require_rates(space: Space, kinds: Mapping[str, str]) -> None:
             continue
         words = [value for value in axis.grid() if not is_number(value)]
         if words and bound == "learning_rate":
-            raise SettingsError(f"{name}: a learning rate must be a number, got {shown(words[0])}")
+            raise SettingsError(
+                f"{name}: a learning rate must be a number, got {shown(words[0])}; list numbers "
+                "alone, such as [0.01, 0.1]"
+            )
         lowest = min((value for value in axis.grid() if is_number(value)), default=1)
         if lowest < 0:
             raise SettingsError(

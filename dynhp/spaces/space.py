@@ -198,6 +198,8 @@ def _way_out(axis: Any) -> str:
         return "; write Float(low, high) for a range, and a name of its own for each list of values"
     if isinstance(axis, type):
         return "; make an object of the class, as in Float(0.001, 0.1)"
+    if getattr(axis, "ndim", 1) > 1:
+        return "; flatten it"
     if isinstance(axis, Iterable):
         return "; write list(...) around it, or sorted(...) where it has no order"
     return "; write a list, such as [0.01, 0.1]"
