@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-import pickle
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
@@ -12,11 +13,11 @@ import numpy as np
 from dynhp.errors import SettingsError, shown
 from dynhp.records import Value
 
-__all__ = ["distinct_values", "is_number", "is_whole", "plain_value", "require_bounds"]
-__all__ += ["require_callable", "require_count", "require_criterion", "require_functions"]
+__all__ = ["distinct_values", "is_number", "is_whole", "plain_int", "plain_value", "require_bounds"]
+__all__ += ["require_callable", "require_count", "require_functions"]
 __all__ += ["require_instance", "require_lengths", "require_mapping", "require_name"]
 __all__ += ["require_number", "require_seed", "require_trainer", "require_whole", "require_word"]
-__all__ += ["pickled_factory", "require_time_limit"]
+__all__ += ["require_time_limit", "takes"]
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
@@ -25,30 +26,38 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def is_whole(value: object, *, least: int) -> TypeGuard[int]:
-    """Whether this is a whole number, Python's or numpy's, that is large enough."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        return False
-    return bool(value >= least)
+    """Whether this is a whole number of Python's own that is large enough."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def plain_int(value: Any) -> Any:
+    """The value as an int where it is a whole number of another library, or else as it is."""
+    try:
+        return value if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return value
 
 
 def require_count(what: str, value: object) -> int:
     """The value as an int, refused where it is not a whole number above 0."""
+    value = plain_int(value)
     if not is_whole(value, least=1):
         raise SettingsError(f"{what} must be a whole number above 0, got {shown(value)}")
-    return int(value)
+    return value
 
 
 def require_whole(what: str, value: object, *, least: int, most: int | None = None) -> int:
-    """The value as an int, refused where it is not a whole number or lies outside the bounds.
+    """The value as an int, refused where it is no whole number or lies outside the bounds.
 
     >>> require_whole("workers", 0, least=1)
     Traceback (most recent call last):
     dynhp.errors.SettingsError: workers must be a whole number of 1 or more, got 0
     """
+    value = plain_int(value)
     if not is_whole(value, least=least) or (most is not None and value > most):
         allowed = f"of {least} or more" if most is None else f"from {least} to {most}"
         raise SettingsError(f"{what} must be a whole number {allowed}, got {shown(value)}")
-    return int(value)
+    return value
 
 
 def require_seed(what: str, value: object) -> int:
@@ -96,9 +105,26 @@ def require_callable(what: str, function: object, description: str = "a function
 
 
 def require_functions(what: str, functions: Any, description: str) -> None:
-    """Refuse what is not a list of functions."""
+    """Refuse what is not a list of functions that can be called with one thing."""
     if not isinstance(functions, Sequence) or not all(map(callable, functions)):
         raise SettingsError(f"{what} must be a list of {description}, got {shown(functions)}")
+    for function in functions:
+        if isinstance(function, type) or not takes(function, 1):
+            raise SettingsError(
+                f"{what} must be a list of {description}, each called with it alone, got "
+                f"{shown(function)}; give it that one argument, or make an object of the class"
+            )
+
+
+def takes(function: Any, count: int) -> bool:
+    """Whether a function can be called with so many things; true where nobody knows."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # some functions of C do not say
+        pass
+    return True
 
 
 def require_mapping(what: str, mapping: object, rule: str = "map names to values") -> None:
@@ -139,27 +165,23 @@ def require_trainer(trainer: object) -> None:
         raise SettingsError(f"a trainer, not its class, is needed, got {shown(trainer)}")
 
 
-def require_criterion(criterion: object) -> None:
-    """Refuse what cannot be called with a series and the progress."""
-    if not callable(criterion) or isinstance(criterion, type):
-        raise SettingsError(
-            f"a criterion must be a callable of (series, progress), got {shown(criterion)}; "
-            "for a metric write highest('name') or lowest('name')"
-        )
-
-
 def plain_value(what: str, value: Any) -> Value:
     """The value as a plain Python one, or an error where JSON could not carry it."""
-    value = value.item() if isinstance(value, np.generic) else value
+    if getattr(value, "ndim", None) == 0:  # a number of numpy, or a tensor that is one
+        single, value = str(value.dtype).endswith("float32"), value.item()
+        if single:
+            value = float(str(np.float32(value)))  # what was meant: 0.1, not 0.10000000149011612
     if isinstance(value, float) and not math.isfinite(value):
         raise SettingsError(f"{what}: values must be finite, got {shown(value)}")
     if isinstance(value, int) and value.bit_length() > 63:
         raise SettingsError(f"{what}: whole numbers must fit into 64 bits, got {shown(value)}")
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    several = isinstance(value, Iterable)
     raise SettingsError(
         f"{what}: values must be numbers, strings, booleans or None, got {shown(value)}; "
-        "name the thing with a string and look it up in the trainer"
+        + ("list values one by one, without brackets around several, or " if several else "")
+        + "name the thing with a string and look it up in the trainer"
     )
 
 
@@ -183,7 +205,7 @@ def require_bounds(what: str, low: Any, high: Any, *, log: bool) -> None:
         if abs(bound) > 1e300:
             raise SettingsError(f"{what}: bounds must stay within 1e300 of 0, got {shown(bound)}")
     if not isinstance(log, bool):
-        raise SettingsError(f"{what}: log must be True or False, got {log!r}")
+        raise SettingsError(f"{what}: log must be True or False, got {shown(log)}")
     if not low < high:
         raise SettingsError(f"{what}: low must be below high, got low={low!r}, high={high!r}")
     if log and low <= 0:
@@ -196,39 +218,3 @@ def require_time_limit(what: str, value: Any) -> float | None:
         return None
     rule = "be a number of seconds above 0, or None for no limit"
     return require_number(what, value, rule, lambda seconds: 0 < seconds < math.inf)
-
-
-def pickled_factory(
-    executor: str,
-    make_trainer: Any,
-    *,
-    dumps: Callable[[Any], bytes] = pickle.dumps,
-    way_out: str = (
-        "use a function or class of a module, or functools.partial of one, instead of a lambda or "
-        "a closure"
-    ),
-) -> bytes:
-    """Pickle what builds a trainer for the workers of an executor; refuse what cannot be sent.
-
-    Args:
-        executor: the name with which an error message begins.
-        make_trainer: what builds the trainer, such as a class.
-        dumps: pickles it.
-        way_out: the end of the error message where that fails.
-
-    >>> from dynhp.testing import Quadratic
-    >>> pickle.loads(pickled_factory("Mine", Quadratic)).__name__
-    'Quadratic'
-    """
-    if not callable(make_trainer):
-        raise SettingsError(
-            f"{executor}: make_trainer must be a function that builds a fresh trainer, got "
-            f"{shown(make_trainer)}"
-        )
-    try:
-        return dumps(make_trainer)
-    except Exception as error:
-        raise SettingsError(
-            f"{executor}: make_trainer must be picklable, because workers are other processes, got "
-            f"{shown(make_trainer)} ({type(error).__name__}: {error}); {way_out}"
-        ) from error

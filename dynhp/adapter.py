@@ -8,16 +8,16 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from dynhp._checks import require_count
+from dynhp._checks import plain_int
 from dynhp.advice import give_hints
 from dynhp.criteria import Criterion, chosen_criterion
 from dynhp.executors import Executor, Serial
 from dynhp.proposers import FullGrid, Proposer
 from dynhp.records import Candidate, Event, History, Round, RoundStarted, Try, Value
+from dynhp.rounds import settings
 from dynhp.rounds.attempt import reseed
 from dynhp.rounds.jobs import UNKNOWN_STATE, close
 from dynhp.rounds.saved import parse_state, state_of
-from dynhp.rounds.settings import hint_at_edges, require_settings, round_lengths, starting_point
 from dynhp.rounds.start import draw_seed, next_wave, round_tries
 from dynhp.rounds.steps import CarryOutTries, Step, TrainStretch, carry_out, guard_of, one_at_a_time
 from dynhp.selection import Best, Selection
@@ -52,7 +52,7 @@ class DynamicGridAdapter:
         initial: the value at the start; the trainer's own (which joins the space) or the middle.
         epochs: the planned epochs, needed where only ``step`` is called.
         seed: of the adapter's own generator.
-        callbacks: called with each event of the run.
+        callbacks: one function or a list of them, called with each event of the run.
         check: prove in the "first" round (also after a resume), in "every" round or never ("off")
             that one try, carried out once more, comes to the same in metrics and state.
         tolerance: how far that repeat may be off; by default what the trainer declares, or 0.
@@ -88,7 +88,7 @@ class DynamicGridAdapter:
         initial: Mapping[str, Value] | None = None,
         epochs: int | None = None,
         seed: int = 0,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Callback | Sequence[Callback] = (),
         check: Literal["first", "every", "off"] = "first",
         tolerance: float | None = None,
         dry_run: bool = False,
@@ -96,25 +96,25 @@ class DynamicGridAdapter:
         self.trainer = trainer
         self.space = space if isinstance(space, Space) else Space(space)
         self.criterion = chosen_criterion(criterion, minimize, maximize)
-        self.adapt_every = adapt_every
-        self.try_for = try_for
+        self.adapt_every: int = plain_int(adapt_every)
+        self.try_for: int = plain_int(try_for)
         self.proposer: Proposer = FullGrid() if proposer is None else proposer
         self.selection: Selection = Best() if selection is None else selection
         self.executor: Executor = Serial() if executor is None else executor
         self.keep = keep
         self.randomness = randomness or getattr(self.proposer, "randomness", "common")
-        self.epochs = epochs
-        self.seed = seed
-        self.callbacks = callbacks
+        self.epochs: int | None = plain_int(epochs)
+        self.seed: int = plain_int(seed)
+        self.callbacks: Any = (callbacks,) if callable(callbacks) else callbacks
         self.check = check
         self.tolerance = getattr(trainer, "tolerance", 0.0) if tolerance is None else tolerance
         self.dry_run = dry_run
-        require_settings(self)
-        self.callbacks = tuple(callbacks)
+        settings.require_settings(self)
+        self.callbacks = tuple(self.callbacks)
         self._rounds: list[Round] = []
-        self.space, self._start = starting_point(self.space, trainer, initial)
+        self.space, self._start = settings.starting_point(self.space, trainer, initial)
         self.proposer.waves(self.space, self.current)  # refuses a space that does not suit
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(self.seed)
         self._checked = False  # whether a round has proved its promise in this process
         self.hints = give_hints(self.space, self.criterion, getattr(trainer, "kinds", None))
 
@@ -154,7 +154,8 @@ class DynamicGridAdapter:
 
     def rounds(self, epochs: int) -> Iterator[Round]:
         """Like ``run``, a round at a time."""
-        return self._rounds_until(require_count("epochs", epochs))  # refused now, not later
+        # Refused now, not when the first round is asked for.
+        return self._rounds_until(settings.require_total(epochs, self.epoch))
 
     def _rounds_until(self, epochs: int) -> Iterator[Round]:
         guard_of(self).require_free()  # a round under way keeps its plan
@@ -180,7 +181,7 @@ class DynamicGridAdapter:
     def round_steps(self) -> Generator[Step, None, None]:
         """One round of Algorithm 1 as steps for a driver: ``step``, or the loop of ``adapt``."""
         began, index = time.perf_counter(), len(self._rounds)
-        alpha, beta = round_lengths(self)
+        alpha, beta = settings.round_lengths(self)
         random_state = self._rng.bit_generator.state
         origin = self.trainer.get_state()                                # theta_{i-1}
         try:
@@ -209,7 +210,7 @@ class DynamicGridAdapter:
                 self._rng.bit_generator.state = random_state
             raise
         self._checked |= round_.checked > 0
-        hint_at_edges(self.space, self._rounds)
+        settings.hint_at_edges(self.space, self._rounds)
     # fmt: on
 
     def _go_on(self, winner: Try, state: State, origin: State) -> tuple[int, int | None]:

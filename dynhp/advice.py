@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from dynhp.criteria import Criterion
 from dynhp.criteria.combined import rewards_not_learning
 from dynhp.criteria.contract import metrics_of
+from dynhp.criteria.metric import direction_of
 from dynhp.errors import advise
 
 __all__ = ["LEAVE_ALONE", "give_hints", "hints_for", "kind_of"]
@@ -28,6 +29,10 @@ _ALIASES = {
     "drop": "dropout",
     "smoothing": "label_smoothing",
 }
+
+
+_LOSSES = ("loss", "error", "err", "mse", "rmse", "mae", "nll", "perplexity", "ppl")
+_SCORES = ("acc", "accuracy", "auc", "auroc", "f1", "r2", "reward", "precision", "recall")
 
 
 def kind_of(name: str) -> str:
@@ -67,6 +72,18 @@ def hints_for(
     ]
     if rewards_not_learning(criterion):
         hints.append("smallest_gap rewards not learning; keep it for the paper, or give a floor")
+    hints += [
+        f"{name}: higher counts as better here, though it looks like a loss; use minimize= or "
+        "lowest(...) where lower is better"
+        for name in metrics_of(criterion)
+        if _wrong_way(criterion, name, _LOSSES, 1)
+    ]
+    hints += [
+        f"{name}: lower counts as better here, though it looks like a score; use maximize= or "
+        "highest(...) where higher is better"
+        for name in metrics_of(criterion)
+        if _wrong_way(criterion, name, _SCORES, -1)
+    ]
     return tuple(hints)
 
 
@@ -79,6 +96,11 @@ def give_hints(
         logging.getLogger("dynhp").info(hint)
         advise(hint)
     return hints
+
+
+def _wrong_way(criterion: Criterion, name: str, words: tuple[str, ...], sign: int) -> bool:
+    looks_so = any(word in words for word in name.lower().replace("-", "_").split("_"))
+    return looks_so and direction_of(criterion) == sign
 
 
 def _averaged(criterion: Criterion) -> bool:

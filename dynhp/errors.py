@@ -11,6 +11,7 @@
     │   ├── ValueNotUsed                all tries came to the same, whatever their values
     │   └── MetricError                 a metric is missing or is not a number
     ├── AllTriesFailed (RuntimeError)   no candidate of a round could be trained
+    ├── UnknownName (KeyError, AttributeError)  there is no value or attribute of that name
     ├── LoopError (RuntimeError)        the loop around ``adapt`` did something it must not
     ├── CodecError (TypeError)          a state holds something that cannot be stored
     ├── CheckpointError (RuntimeError)  a checkpoint or journal cannot be written or used
@@ -27,7 +28,7 @@ from collections.abc import Hashable, Iterable
 __all__ = ["AllTriesFailed", "CheckpointError", "CodecError", "ContractError", "DamagedFile"]
 __all__ += ["DynhpError", "LawBroken", "LeaveItAlone", "LoopError", "MetricError", "SettingsError"]
 __all__ += ["NotRepeatable", "ValueNotInForce", "Hint", "ValueNotUsed", "advise", "nearest"]
-__all__ += ["shown"]
+__all__ += ["UnknownName", "shown"]
 
 
 class DynhpError(Exception):
@@ -72,6 +73,12 @@ class MetricError(ContractError):
 
 class AllTriesFailed(DynhpError, RuntimeError):
     """Every candidate of a round failed; the trainer is back at the round's origin."""
+
+
+class UnknownName(DynhpError, KeyError, AttributeError):
+    """There is nothing of that name, neither as a key nor as an attribute."""
+
+    __str__ = Exception.__str__  # a KeyError would show the repr of the message
 
 
 class LoopError(DynhpError, RuntimeError):

@@ -13,7 +13,7 @@ from dynhp.errors import DynhpError, nearest
 
 def drawn() -> dict[str, tuple[str, ...]]:
     """The names in the docstring, each with the names of its bases."""
-    line = re.compile(r"^    ([│├└─ ]*)(\w+)(?: \((\w+)\))?(?:   ?.*)?$")
+    line = re.compile(r"^    ([│├└─ ]*)(\w+)(?: \(([\w, ]+)\))?(?:   ?.*)?$")
     tree: dict[str, tuple[str, ...]] = {}
     path: list[str] = []
     drawing = (dynhp.errors.__doc__ or "").split("::")[1]
@@ -22,7 +22,8 @@ def drawn() -> dict[str, tuple[str, ...]]:
         assert match, text
         branch, name, other_base = match.groups()
         depth = len(branch) // 4
-        bases = [*path[depth - 1 : depth], *filter(None, [other_base])] if depth else ["Exception"]
+        others = (other_base or "").split(", ")
+        bases = [*path[depth - 1 : depth], *filter(None, others)] if depth else ["Exception"]
         tree[name] = tuple(bases)
         path = [*path[:depth], name]
     return tree

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dynhp._checks import require_count, require_criterion, require_number
-from dynhp.criteria.contract import Criterion, metrics_of
+from dynhp._checks import require_count, require_number
+from dynhp.criteria.contract import Criterion, metrics_of, require_criterion
 from dynhp.criteria.gap import Gap
 from dynhp.errors import SettingsError
 from dynhp.records import Metrics, Progress

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from dynhp._checks import require_name
+from dynhp._checks import require_name, takes
 from dynhp.errors import ContractError, DynhpError, MetricError, SettingsError, nearest, shown
 from dynhp.records import Metrics, Progress
 
-__all__ = ["Criterion", "metric_name", "metrics_of", "read_metric", "score"]
+__all__ = ["Criterion", "metric_name", "metrics_of", "read_metric", "require_criterion"]
+__all__ += ["score"]
 
 
 @runtime_checkable
@@ -34,6 +36,28 @@ class Criterion(Protocol):
         ...
 
 
+def require_criterion(criterion: object) -> None:
+    """Refuse what cannot be called with a series and the progress."""
+    rule = "a criterion must be a callable of (series, progress), got "
+    if not callable(criterion) or isinstance(criterion, type):
+        raise SettingsError(
+            f"{rule}{shown(criterion)}; for a metric write highest('name') or lowest('name')"
+        )
+    if hasattr(criterion, "forward"):
+        raise SettingsError(
+            f"{rule}{shown(criterion)}; a loss function belongs into training: report what it "
+            "gives, as in report(loss=...), and write minimize='loss' or lowest('loss')"
+        )
+    if inspect.isfunction(criterion) and criterion.__module__.startswith("dynhp.criteria"):
+        name = criterion.__name__
+        raise SettingsError(f"{rule}the function {name} itself; call it, as in {name}('val_loss')")
+    if not takes(criterion, 2):
+        raise SettingsError(
+            f"{rule}{shown(criterion)}, which takes other arguments; series has the metrics after "
+            "each epoch of a try, the last ones in series[-1]"
+        )
+
+
 def score(criterion: Criterion, series: Sequence[Metrics], progress: Progress) -> float:
     """What the criterion makes of a series, as a float; an error says when it is at fault."""
     try:
@@ -47,7 +71,9 @@ def score(criterion: Criterion, series: Sequence[Metrics], progress: Progress) -
                 f"there is no metric {shown(name)}{nearest(name, series[-1])}"
             ) from None
         raise ContractError(
-            f"the criterion {shown(criterion)} raised {type(failure).__name__}: {failure}"
+            f"the criterion {shown(criterion)} raised {type(failure).__name__}: "
+            f"{str(failure)[:200]}; "
+            "it gets the metrics after each epoch of a try, the last ones in series[-1]"
         ) from failure
     try:
         if isinstance(result, str):  # "0.5" is not a number, though float() reads it

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dynhp._checks import require_criterion
-from dynhp.criteria.contract import Criterion, metric_name, read_metric
+from dynhp.criteria.contract import Criterion, metric_name, read_metric, require_criterion
 from dynhp.errors import SettingsError
 from dynhp.records import Metrics, Progress
 
-__all__ = ["chosen_criterion", "highest", "lowest"]
+__all__ = ["chosen_criterion", "direction_of", "highest", "lowest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,16 @@ def lowest(metric: str) -> Criterion:
     -0.7
     """
     return _Extreme(metric_name(metric), -1)
+
+
+def direction_of(criterion: Criterion) -> int:
+    """1 where higher is better, -1 where lower is, and 0 where that cannot be said.
+
+    >>> direction_of(lowest("loss")), direction_of(lambda series, progress: 0.0)
+    (-1, 0)
+    """
+    inner = getattr(criterion, "criterion", criterion)  # of a smoothed one
+    return inner.sign if isinstance(inner, _Extreme) else 0
 
 
 def chosen_criterion(

@@ -9,7 +9,7 @@ from dynhp._checks import require_count
 from dynhp.adapter import Callback, DynamicGridAdapter
 from dynhp.criteria import Criterion, chosen_criterion
 from dynhp.criteria.combined import changes_with_progress
-from dynhp.errors import LoopError, SettingsError
+from dynhp.errors import LoopError, SettingsError, advise, shown
 from dynhp.loops import bindings
 from dynhp.loops.best import BestKeeper
 from dynhp.loops.bindings import Binding
@@ -46,7 +46,7 @@ def adapt(
     randomness: Literal["common", "independent"] | None = None,
     initial: Mapping[str, Value] | None = None,
     seed: int = 0,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Callback | Sequence[Callback] = (),
     check: Literal["first", "every", "off"] = "first",
     tolerance: float | None = None,
     dry_run: bool = False,
@@ -80,7 +80,7 @@ def adapt(
         initial: the value in force at the start; by default the bound value, where it is on the
             grid, or the middle.
         seed: of the adapter's own generator.
-        callbacks: called with each event of the run.
+        callbacks: one function or a list of them, called with each event of the run.
         check: whether one try is carried out once more, to prove that nothing is missing in the
             state: in the "first" round (also after a resume), in "every" round, or "off".
         tolerance: how far the repeat may be off where training cannot be repeated to the bit.
@@ -140,6 +140,11 @@ def adapt(
         tolerance=tolerance,
         dry_run=dry_run,
     )
+    if adapter.adapt_every > planned:
+        advise(
+            f"adapt_every={adapter.adapt_every} is more than the {planned} {unit} of the run, so "
+            "values are chosen once, at its start; make adapt_every smaller to choose again"
+        )
     return Loop(adapter, bound, unit=unit, keeper=keeper)
 
 
@@ -147,7 +152,7 @@ def _length(epochs: int | None, steps: int | None) -> tuple[Literal["epochs", "s
     if (epochs is None) == (steps is None):
         raise SettingsError(
             "the length of the run must be said once, as adapt(40, ...) in epochs or as "
-            f"adapt(steps=5000, ...), got epochs={epochs!r} and steps={steps!r}"
+            f"adapt(steps=5000, ...), got epochs={shown(epochs)} and steps={shown(steps)}"
         )
     if steps is None:
         return "epochs", require_count("epochs", epochs)
@@ -155,9 +160,9 @@ def _length(epochs: int | None, steps: int | None) -> tuple[Literal["epochs", "s
 
 
 def _keeper(
-    keep_best: bool | Criterion, criterion: Criterion, parts: Parts, planned: int
+    keep_best: bool | Criterion | None, criterion: Criterion, parts: Parts, planned: int
 ) -> BestKeeper | None:
-    if keep_best is False:
+    if keep_best is False or keep_best is None:
         return None
     if keep_best is True and changes_with_progress(criterion):
         raise SettingsError(

@@ -161,6 +161,9 @@ def attribute(root: object, path: str) -> Binding:
     """
     if not isinstance(path, str) or not all(path.split(".")):
         raise SettingsError(f"attribute: the path must look like 'dropout.p', got {shown(path)}")
+    if "[" in path:
+        plain = path.replace("[", ".").translate(str.maketrans("", "", "]'\""))
+        raise SettingsError(f"attribute: items have dots too, got {path!r}; write {plain!r}")
     binding = Attribute(root, path)
     binding.get()  # a wrong path is refused now, not in the middle of a run
     return binding

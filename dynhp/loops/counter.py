@@ -7,7 +7,10 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from dynhp.errors import SettingsError
+import numpy as np
+
+from dynhp._checks import is_number
+from dynhp.errors import SettingsError, shown
 
 __all__ = ["Counter"]
 
@@ -55,8 +58,9 @@ class Counter:
     __hash__ = None  # type: ignore[assignment]  # it changes
 
     def __init__(self, value: float = 0) -> None:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise SettingsError(f"Counter: it must start with a number, got {str(value)[:80]!r}")
+        value = value.item() if isinstance(value, np.number) else value
+        if not is_number(value):
+            raise SettingsError(f"Counter: it must start with a number, got {shown(value)}")
         self.value = value
 
     def get_state(self) -> float:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
-from dynhp.errors import DynhpError, LoopError, nearest, shown
+from dynhp.errors import DynhpError, LoopError, UnknownName, nearest, shown
 from dynhp.records import Candidate, Metrics, Value
 from dynhp.rounds.read_back import plain_metrics
 
@@ -68,12 +68,6 @@ class Epoch(int):
     def __str__(self) -> str:
         return int.__repr__(self)
 
-    # With [] a class looks like a sequence, which torch.tensor(epoch) would take it for.
-    __iter__ = None
-
-    def __len__(self) -> int:
-        raise TypeError("an epoch is a number and has no length; write int(epoch) in its place")
-
     def __reduce__(self) -> tuple[type[int], tuple[int]]:
         return int, (int(self),)  # a copy, such as one in a state, is the number alone
 
@@ -107,7 +101,35 @@ class Epoch(int):
         self._passes.read.add(name)
         return value
 
-    def report(self, metrics: Mapping[str, Any] | None = None, /, **named: Any) -> None:
+    def __setitem__(self, name: str, value: Any) -> NoReturn:
+        raise LoopError(
+            f"the values of a pass are chosen for it and read, as in epoch[{name!r}]; for others "
+            "list them in the space, or give initial="
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise LoopError(
+            "an epoch is one thing: write `for epoch in loop`; it is a number by itself, and "
+            "epoch['name'] or epoch.values has its values"
+        )
+
+    def __len__(self) -> NoReturn:
+        # With [] a class looks like a sequence, for which torch.tensor(epoch) would take it.
+        raise TypeError("an epoch is a number and has no length; write int(epoch) in its place")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # Python itself asks for such names
+            raise AttributeError(name)
+        if name in self._passes.values:
+            raise UnknownName(f"values are read by name: write epoch[{name!r}], not epoch.{name}")
+        raise UnknownName(
+            f"an epoch has no {name!r}; it has report(...), values, number, main, trying, metrics "
+            "and epoch['name'] for the value of a hyperparameter"
+        )
+
+    def report(
+        self, metrics: Mapping[str, Any] | None = None, /, *others: NoReturn, **named: Any
+    ) -> None:
         """Say what was measured after this epoch, once: as names, or as one mapping.
 
         Every epoch of a try needs it; in a loop over steps, at least one step of each try.
@@ -116,10 +138,10 @@ class Epoch(int):
             raise LoopError(f"{shown(self)} is over; report inside the body of its own pass")
         if self.metrics is not None:
             raise LoopError(f"{shown(self)} was reported already; report all metrics in one call")
-        if not isinstance(metrics, Mapping | None):
+        if others or not isinstance(metrics, Mapping | None):
             raise LoopError(
                 "report() takes names, as in report(val_loss=0.3) or report({'val_loss': 0.3}), "
-                f"got {str(metrics)[:80]}"
+                f"got {', '.join(str(each)[:80] for each in (metrics, *others))[:200]}"
             )
         every = {**(metrics or {}), **named}
         if not every:

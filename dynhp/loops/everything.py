@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import types
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dynhp.errors import Hint, SettingsError
 from dynhp.loops.parts import Part, copied
+from dynhp.loops.text import not_a_list
 from dynhp.selfcheck.moment import Things, kind_of, of_module, unreadable
 from dynhp.selfcheck.reach import attributes, in_reach, is_module, loop_names
 from dynhp.selfcheck.reading import has_methods, is_estimator, read_state
@@ -38,6 +39,10 @@ def everything(*things: Any) -> list[Any]:
     >>> print(lines[0].message)
     the state is: run.rng (Random), run.steps (Counter)
     """
+    if not things:
+        raise SettingsError(
+            "everything() needs what is trained, as in everything(model, optimizer)"
+        )
     known = {id(thing): name for name, thing in reversed(loop_names().items())}
     names = {
         known.get(id(thing), f"{kind_of(thing)} {place}"): thing
@@ -53,9 +58,13 @@ def everything(*things: Any) -> list[Any]:
     return _listed({**_take(names), **parts}, stacklevel=3)
 
 
-def named_state(state: Any) -> Any:
-    """The state as it was given, or all that the loop's names lead to, for ``"auto"``."""
+def named_state(state: Any) -> Sequence[Any]:
+    """The things of a state: those listed, the one given, or all that names lead to ("auto")."""
     if not isinstance(state, str) or state != "auto":
+        if has_methods(state, "state_dict") or has_methods(state, "get_state"):
+            return [state]
+        if isinstance(state, str) or not isinstance(state, Sequence):
+            raise SettingsError(not_a_list(state))
         return state
     if taken := _take(loop_names()):
         return _listed(taken, stacklevel=4)

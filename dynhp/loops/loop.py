@@ -5,9 +5,10 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping
+from typing import Any
 
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.errors import LoopError
+from dynhp.errors import LoopError, UnknownName
 from dynhp.loops import bindings
 from dynhp.loops.best import BestEpoch, BestKeeper
 from dynhp.loops.bindings import Binding
@@ -103,6 +104,14 @@ class Loop:
         run = self._rounds()
         self._run = weakref.ref(run)  # weak, so that leaving the loop ends the run at once
         return run
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # Python itself asks for such names
+            raise AttributeError(name)
+        raise UnknownName(
+            f"a loop has no {name!r}; iterate over it, and ask each epoch for its values and to "
+            "report: for epoch in loop: ... epoch.report(val_loss=...)"
+        )
 
     def close(self) -> None:
         """End the run as ``break`` would."""

@@ -36,7 +36,7 @@ class LoopOptions(TypedDict, total=False):
     randomness: Literal["common", "independent"] | None
     initial: Mapping[str, Value] | None
     seed: int
-    callbacks: Sequence[Callback]
+    callbacks: Callback | Sequence[Callback]
     check: Literal["first", "every", "off"]
     tolerance: float | None
     dry_run: bool

@@ -11,8 +11,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, shown
 from dynhp.loops.copying import copy_back, copy_out, require_content
+from dynhp.loops.text import not_a_list, other_parts, way_out_for
 from dynhp.selfcheck.reading import has_methods, is_estimator
 
 __all__ = ["Part", "Parts", "copied", "global_generators", "part_of", "parts_of"]
@@ -55,11 +56,7 @@ class Parts:
     def set_state(self, state: tuple[Any, ...]) -> None:
         """Take it back; a state of other parts, such as one saved by another script, is refused."""
         if not isinstance(state, tuple) or len(state) != len(self.parts):
-            parts = f"{len(state)} parts" if isinstance(state, tuple) else type(state).__name__
-            raise SettingsError(
-                f"a state of this loop has {len(self.parts)} parts, got {parts}; give adapt the "
-                "same state=, bind= and keep_best= as in the run that saved it"
-            )
+            raise SettingsError(other_parts(len(self.parts), state))
         for part, value in zip(self.parts, state, strict=True):
             part.set(value)
 
@@ -124,7 +121,7 @@ def stateful_part(thing: Any) -> Part:
     if isinstance(thing, random.Random):
         return Part(get=thing.getstate, set=thing.setstate, reseed=thing.seed)
     if isinstance(thing, type):
-        raise SettingsError(f"state: an object, not its class, is needed, got {thing!r}")
+        raise SettingsError(f"state: an object, not its class, is needed, got {shown(thing)}")
     if isinstance(thing, HasStateDict):
         return Part(
             get=lambda: copy.deepcopy(thing.state_dict()),
@@ -141,8 +138,7 @@ def stateful_part(thing: Any) -> Part:
         return copied(thing)
     raise SettingsError(
         "state: each object must have state_dict and load_state_dict, or get_state and set_state, "
-        f"or be a generator, got {thing!r}; give Part(get=..., set=...) "
-        "or copied(thing) of dynhp.loops for it, and a Counter of dynhp for a number"
+        f"or be a generator, got {shown(thing)}; {way_out_for(thing)}"
     )
 
 
@@ -185,14 +181,14 @@ def parts_of(
 ) -> tuple[Part, ...]:
     """The parts of a whole state, with their names; an object that is listed twice is refused."""
     if isinstance(things, str) or not isinstance(things, Sequence):
-        raise SettingsError(f"state must be a list of objects, got {things!r}")
+        raise SettingsError(not_a_list(things))
     if not things:
         raise SettingsError(
             "state must list what decides the future (model, optimiser, generators), got nothing"
         )
     for index, thing in enumerate(things):
         if any(thing is other for other in things[:index]):
-            raise SettingsError(f"state: each object once, got {thing!r} twice")
+            raise SettingsError(f"state: each object once, got {shown(thing)} twice")
     parts = [part(thing) for thing in things]
     named = zip_longest(parts, names[: len(parts)])
     return tuple(replace(made, name=made.name or name) for made, name in named)

@@ -1,12 +1,15 @@
-"""A loop as the short table that ``print`` shows."""
+"""The texts of a loop: the short table that ``print`` shows, and what to list in its state."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from dynhp.adapter import DynamicGridAdapter
+from dynhp.errors import shown
 from dynhp.planning.budget import plan_for
 from dynhp.records.text import text_table
 
-__all__ = ["loop_text"]
+__all__ = ["loop_text", "not_a_list", "other_parts", "way_out_for"]
 
 
 def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
@@ -39,3 +42,35 @@ def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
 def _shown(values: tuple[object, ...]) -> str:
     texts = [str(value) for value in values]
     return ", ".join(texts if len(texts) <= 8 else [*texts[:4], "...", *texts[-3:]])[:200]
+
+
+def not_a_list(state: object) -> str:
+    """Why this cannot be a state."""
+    return (
+        f"state must be a list of objects, got {shown(state)}; write state=[model, optimizer] with "
+        'the objects themselves, or state="auto"'
+    )
+
+
+def other_parts(count: int, state: object) -> str:
+    """Why this is not a state of a loop with so many parts."""
+    parts = f"{len(state)} parts" if isinstance(state, tuple) else type(state).__name__
+    return (
+        f"a state of this loop has {count} parts, got {parts}; give adapt the same state=, bind= "
+        "and keep_best= as in the run that saved it"
+    )
+
+
+def way_out_for(thing: object) -> str:
+    """What to list in a state in place of a thing without one."""
+    if thing is None:
+        return "leave it out"
+    if isinstance(thing, int | float):
+        return "a number belongs to the state as a Counter of dynhp"
+    if isinstance(thing, dict):
+        return "give the object itself, not its state_dict(), or copied(thing) of dynhp.loops"
+    if isinstance(thing, list | tuple):
+        return "list its items one by one, or give copied(thing) of dynhp.loops for it"
+    if isinstance(thing, Iterator):
+        return "an iterator cannot be put back: give what it is made of, such as the model"
+    return "give Part(get=..., set=...) or copied(thing) of dynhp.loops for it"

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from dynhp._checks import require_count, require_lengths, require_word
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.records import Round
+from dynhp.errors import SettingsError, shown
+from dynhp.records import History, Round
 from dynhp.selection import Best, Selection
 
-__all__ = ["Cost", "Plan", "plan", "plan_for", "spent"]
+__all__ = ["Cost", "HasAdapter", "HasHistory", "Plan", "adapter_of", "history_of", "plan"]
+__all__ += ["plan_for", "spent"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,10 +118,39 @@ def plan(
     return rounds.cost(epochs, (candidates,))
 
 
+class HasHistory(Protocol):
+    """What holds a history: an adapter, or the loop of ``adapt``."""
+
+    @property
+    def history(self) -> History:
+        """The rounds so far."""
+        ...
+
+
 class HasAdapter(Protocol):
     """What holds an adapter: the loop of ``adapt``."""
 
     adapter: DynamicGridAdapter
+
+
+def adapter_of(run: Any) -> DynamicGridAdapter:
+    """The adapter itself, or that of a loop."""
+    adapter = run if isinstance(run, DynamicGridAdapter) else getattr(run, "adapter", None)
+    if not isinstance(adapter, DynamicGridAdapter):
+        raise SettingsError(
+            f"a DynamicGridAdapter or the loop of adapt(...) is needed, got {shown(run)}"
+        )
+    return adapter
+
+
+def history_of(run: Any) -> Sequence[Round]:
+    """The history itself, or that of an adapter or a loop."""
+    history = getattr(run, "history", run)
+    if isinstance(history, str) or not isinstance(history, Sequence):
+        raise SettingsError(
+            f"a History is needed, got {shown(run)}; give what run(...) returned, or loop.history"
+        )
+    return history
 
 
 def plan_for(adapter: DynamicGridAdapter | HasAdapter, epochs: int | None = None) -> Plan:
@@ -134,8 +165,7 @@ def plan_for(adapter: DynamicGridAdapter | HasAdapter, epochs: int | None = None
     >>> print(plan_for(adapter, 20))
     20 epochs on the main line + 8 overhead = 28: 1.40 runs, 47% of a complete search of 3
     """
-    if not isinstance(adapter, DynamicGridAdapter):
-        adapter = adapter.adapter
+    adapter = adapter_of(adapter)
     epochs = require_count("epochs", adapter.epochs if epochs is None else epochs)
     waves = adapter.proposer.waves(adapter.space, adapter.current)
     rounds = _Rounds(
@@ -159,17 +189,20 @@ def plan_for(adapter: DynamicGridAdapter | HasAdapter, epochs: int | None = None
     return Plan(least=least, most=most)
 
 
-def spent(history: Sequence[Round], *, candidates: int | None = None) -> Cost:
+def spent(history: Sequence[Round] | HasHistory, *, candidates: int | None = None) -> Cost:
     """What a run has cost so far, counted from its records; a try that failed early cost less.
+
+    An adapter or a loop can be given in place of its history.
 
     ``candidates``, the size of the grid, is needed only to compare with a complete search.
 
     >>> spent([]).total
     0
     """
+    rounds = history_of(history)
     return Cost(
-        main_line=sum(round_.epochs for round_ in history),
-        overhead=sum(round_.overhead for round_ in history),
+        main_line=sum(round_.epochs for round_ in rounds),
+        overhead=sum(round_.overhead for round_ in rounds),
         candidates=candidates,
     )
 

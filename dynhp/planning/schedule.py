@@ -11,6 +11,7 @@ from typing import Any
 
 from dynhp._checks import is_whole, require_count, require_trainer
 from dynhp.errors import SettingsError, shown
+from dynhp.planning.budget import HasHistory, history_of
 from dynhp.records import Candidate, History, Round, Try, Value
 from dynhp.rounds.attempt import advance, reseed
 from dynhp.trainer import Trainer
@@ -78,8 +79,10 @@ class Schedule:
             ) from None
 
 
-def schedule_of(history: Sequence[Round]) -> Schedule:
+def schedule_of(history: Sequence[Round] | HasHistory) -> Schedule:
     """The schedule of a run's main line, with what is needed to repeat its randomness.
+
+    An adapter or a loop can be given in place of its history.
 
     >>> from dynhp import fixed
     >>> from dynhp.testing import Quadratic
@@ -89,7 +92,7 @@ def schedule_of(history: Sequence[Round]) -> Schedule:
     return Schedule(
         tuple(
             Segment(epochs=round_.epochs, values=round_.candidate, seed=round_.seed)
-            for round_ in history
+            for round_ in history_of(history)
         )
     )
 
@@ -106,7 +109,8 @@ def replay(schedule: Schedule, trainer: Trainer) -> History:
     """
     if not isinstance(schedule, Schedule):
         raise SettingsError(
-            f"a Schedule is needed, got {shown(schedule)}; read one with Schedule.from_json(text)"
+            f"a Schedule is needed, got {shown(schedule)}; make one with schedule_of(history), or "
+            "read one with Schedule.from_json(text)"
         )
     return follow(schedule.segments, trainer)
 
@@ -151,7 +155,10 @@ def _from_json(text: str) -> Schedule:
     try:
         document = json.loads(text)
     except (TypeError, ValueError) as error:
-        raise SettingsError(f"a schedule must be JSON: {error}") from None
+        raise SettingsError(
+            f"a schedule must be JSON, got {shown(text)} ({error}); give the text that to_json "
+            "wrote, as in Path(file).read_text()"
+        ) from None
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         raise SettingsError(f"not a schedule of dynhp: {shown(str(text)[:80])}")
     if document.get("version") != 1:

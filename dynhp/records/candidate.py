@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+from dynhp.errors import UnknownName, nearest
 
 __all__ = ["Candidate", "Value"]
 
@@ -26,7 +28,18 @@ class Candidate(Mapping[str, Value]):
         self._hash: int | None = None
 
     def __getitem__(self, name: str) -> Value:
-        return self._values[name]
+        try:
+            return self._values[name]
+        except KeyError:
+            raise UnknownName(f"no hyperparameter {name!r}{nearest(name, self._values)}") from None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # Python itself asks for such names, also while a copy is made
+            raise AttributeError(name)
+        raise UnknownName(
+            f"a candidate has no attribute {name!r}; its values are read by name, as in "
+            f"candidate[{next(iter(self), 'name')!r}]"
+        )
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 from dynhp._checks import (
     is_number,
     require_count,
-    require_criterion,
     require_functions,
     require_instance,
     require_lengths,
@@ -20,7 +19,7 @@ from dynhp._checks import (
 )
 from dynhp.advice import kind_of
 from dynhp.criteria import Criterion
-from dynhp.criteria.contract import metrics_of
+from dynhp.criteria.contract import metrics_of, require_criterion
 from dynhp.errors import ContractError, MetricError, SettingsError, advise, nearest, shown
 from dynhp.proposers import Proposer
 from dynhp.records import Candidate, History, Round, Value
@@ -30,7 +29,8 @@ from dynhp.selection import Selection
 from dynhp.spaces import Space
 from dynhp.trainer import ReadsBack, Reseeds, Trainer
 
-__all__ = ["AdapterView", "hint_at_edges", "require_settings", "round_lengths", "starting_point"]
+__all__ = ["AdapterView", "hint_at_edges", "require_settings", "require_total", "round_lengths"]
+__all__ += ["starting_point"]
 
 
 class AdapterView(Protocol):
@@ -131,7 +131,10 @@ def starting_point(
     """
     _require_rates(space, getattr(trainer, "kinds", None) or {})
     if initial is not None:
-        return space, space.candidate(initial)
+        try:
+            return space, space.candidate(initial)
+        except SettingsError as error:
+            raise SettingsError(f"initial: {error}") from None
     in_force = _in_force(space, trainer)
     values = dict(space.start())
     for name, axis in space.items():
@@ -143,14 +146,23 @@ def starting_point(
     for name in space:
         if joined[name] is not space[name]:
             advise(f"{name} starts at {shown(values[name])}, which joins the candidates")
+    if all(len(axis.grid()) == 1 for axis in joined.values()):
+        advise(f"{', '.join(joined)}: with one value there is nothing to choose; list several")
     return joined, joined.candidate(values)
 
 
 def _require_rates(space: Space, kinds: Mapping[str, str]) -> None:
-    """Refuse learning rates below zero, and say what zero means."""
+    """Refuse learning rates that are below zero or no numbers, and say what zero means."""
     for name, axis in space.items():
-        if "learning_rate" not in (kind_of(name), kinds.get(name)) and name != "eta":
+        bound = kind_of(kinds.get(name, ""))
+        if "learning_rate" not in (kind_of(name), bound) and name != "eta":
             continue
+        words = [value for value in axis.grid() if not is_number(value)]
+        if words and bound == "learning_rate":
+            raise SettingsError(
+                f"{name}: a learning rate must be a number, got {shown(words[0])}; list numbers "
+                "alone, such as [0.01, 0.1]"
+            )
         lowest = min((value for value in axis.grid() if is_number(value)), default=1)
         if lowest < 0:
             raise SettingsError(
@@ -193,6 +205,18 @@ def _in_force(space: Space, trainer: Trainer) -> Mapping[str, Value]:
             "use the same names"
         )
     return in_force
+
+
+def require_total(epochs: object, done: int) -> int:
+    """The epochs a main line shall have in all, and a hint where it has them already."""
+    total = require_count("epochs", epochs)
+    if done >= total:
+        advise(
+            f"run({total}) trains until the main line has {total} epochs in all, and it has {done} "
+            "already, so nothing is trained; add them, as in run(adapter.epoch + 10)",
+            about=("run", total, done),
+        )
+    return total
 
 
 def round_lengths(adapter: AdapterView) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -177,8 +177,8 @@ def _axis(name: str, axis: Any) -> Axis:
     if isinstance(axis, Axis) and not isinstance(axis, type):
         return axis
     try:
-        if isinstance(axis, np.ndarray) and axis.ndim == 1:
-            return Ordered(*axis.tolist())
+        if getattr(axis, "ndim", None) == 1:  # an array, or a tensor of any library
+            return Ordered(*_items(axis))
         if isinstance(axis, Sequence) and not isinstance(axis, str | bytes):
             _look_at_values(name, axis)
             return Ordered(*axis)
@@ -186,9 +186,28 @@ def _axis(name: str, axis: Any) -> Axis:
         raise SettingsError(f"{name}: {error}") from None
     raise SettingsError(
         f"{name}: an axis must be Float, Int, Ordered, Categorical or another Axis, a list or a "
-        f"1-d array of values, got {shown(axis)}"
-        + ("; write a list, of numbers where numbers are meant" if isinstance(axis, str) else "")
+        f"1-d array of values, got {shown(axis)}" + _way_out(axis)
     )
+
+
+def _items(array: Any) -> list[Any]:
+    values = array.tolist()
+    # As numpy's own numbers, of which the decimal that was meant is known.
+    return [np.float32(v) for v in values] if str(array.dtype).endswith("float32") else values
+
+
+def _way_out(axis: Any) -> str:
+    if isinstance(axis, str):
+        return "; write a list, of numbers where numbers are meant"
+    if isinstance(axis, Mapping):
+        return "; write Float(low, high) for a range, and a name of its own for each list of values"
+    if isinstance(axis, type):
+        return "; make an object of the class, as in Float(0.001, 0.1)"
+    if getattr(axis, "ndim", 1) > 1:
+        return "; flatten it"
+    if isinstance(axis, Iterable):
+        return "; write list(...) around it, or sorted(...) where it has no order"
+    return "; write a list, such as [0.01, 0.1]"
 
 
 def _look_at_values(name: str, values: Sequence[Any]) -> None:
@@ -197,7 +216,7 @@ def _look_at_values(name: str, values: Sequence[Any]) -> None:
     others = [value for value in values if not isinstance(value, str)]
     if texts and all(map(_is_number_text, texts)) and all(map(is_number, others)):
         raise SettingsError(
-            f"{name}: {shown(texts[0])} is text, not a number; write {texts[0].strip()}, or "
+            f"{shown(texts[0])} is text, not a number; write {texts[0].strip()}, or "
             "Categorical(...) where text is meant"
         )
     if isinstance(values, tuple) and len(values) == 2 and all(map(is_number, values)):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from dynhp._checks import require_count, require_word
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import CheckpointError
+from dynhp.planning.budget import HasAdapter, adapter_of
 from dynhp.records import History
+from dynhp.storage.files import require_path
 from dynhp.storage.folder import CheckpointFolder
 from dynhp.storage.journal import Journal
 from dynhp.storage.ranks import Agrees
@@ -60,6 +61,7 @@ def run_with_checkpoints(
     >>> folder.cleanup()
     """
     epochs = require_count("epochs", epochs)
+    adapter = adapter_of(adapter)
     adapter.epochs = epochs  # set before the run is loaded, so that the plans can be compared
     saving = checkpoints(
         checkpoint, adapter, every=every, keep=keep, resume=resume, on_error=on_checkpoint_error
@@ -100,6 +102,7 @@ def resume(
     True
     >>> folder.cleanup()
     """
+    adapter = adapter_of(adapter)
     saving = checkpoints(
         checkpoint, adapter, every=every, keep=keep, resume="must", on_error=on_checkpoint_error
     )
@@ -115,7 +118,7 @@ def resume(
 @contextmanager
 def checkpoints(
     folder: str | os.PathLike[str],
-    adapter: DynamicGridAdapter,
+    adapter: DynamicGridAdapter | HasAdapter,
     *,
     every: int = 1,
     keep: int = 2,
@@ -129,7 +132,8 @@ def checkpoints(
 
     Args:
         folder: where the run is saved.
-        adapter: what runs; newly made, with the settings of the run that is saved, if one is.
+        adapter: what runs (a loop will do); newly made, with the settings of the run that is
+            saved, if one is.
         every: how many rounds lie between checkpoints.
         keep: how many checkpoints are kept, the newest.
         resume: ``"allow"`` a saved run in the folder, or demand one (``"must"``) or none
@@ -152,12 +156,18 @@ def checkpoints(
     (10, True)
     >>> folder.cleanup()
     """
-    every, keep = require_count("every", every), require_count("keep", keep)
+    every = require_count("every", every)
+    keep = require_count("keep", keep)
     require_word("on_error", on_error, ("stop", "warn"))
     require_word("resume", resume, ("allow", "must", "never"))
+    adapter = adapter_of(adapter)
     before = adapter.executor, adapter.callbacks
     session = Session(
-        CheckpointFolder(Path(folder)), adapter, every=every, keep=keep, on_error=on_error
+        CheckpointFolder(require_path("the folder", folder)),
+        adapter,
+        every=every,
+        keep=keep,
+        on_error=on_error,
     )
     with session.locked(resume):
         session.go_on(resume)

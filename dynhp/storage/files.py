@@ -7,16 +7,16 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
-from dynhp.errors import CheckpointError
+from dynhp.errors import CheckpointError, SettingsError, shown
 
 try:
     import fcntl
 except ImportError:  # pragma: no cover - not on Windows, where nothing is locked
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["locked", "remove", "sync_folder", "write_atomically", "write_texts"]
+__all__ = ["locked", "remove", "require_path", "sync_folder", "write_atomically", "write_texts"]
 
 T = TypeVar("T")
 
@@ -32,6 +32,16 @@ def _let_go() -> None:  # pragma: no cover - of forked processes, which measure 
 
 if hasattr(os, "register_at_fork"):  # pragma: no branch - not on Windows
     os.register_at_fork(after_in_child=_let_go)
+
+
+def require_path(what: str, path: Any) -> Path:
+    """The path, refused where it is none."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise SettingsError(
+            f"{what} must be a path, such as 'runs/first', got {shown(path)}"
+        ) from None
 
 
 @contextmanager

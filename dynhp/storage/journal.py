@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from pathlib import Path
 from typing import Any, Literal
 
 from dynhp._checks import require_word
@@ -14,6 +13,7 @@ from dynhp.records import Event, Round, RoundStarted, Try
 from dynhp.rounds.plain import round_to_plain, try_to_plain
 from dynhp.storage.appended import AppendedFile, LinesLost
 from dynhp.storage.codecs.json_text import json_line
+from dynhp.storage.files import require_path
 from dynhp.storage.journal_reader import HEADER, JournalContent, history_from_journal, read_journal
 
 __all__ = ["Journal", "JournalContent", "history_from_journal", "read_journal"]
@@ -49,7 +49,7 @@ class Journal:
         on_error: Literal["stop", "warn"] = "stop",
     ) -> None:
         require_word("on_error", on_error, ("stop", "warn"))
-        self.path = Path(path)
+        self.path = require_path("Journal: the path", path)
         self._seconds = seconds
         self._on_error = on_error
         self._file = AppendedFile(self.path, what="journal")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from dynhp.errors import CheckpointError, DamagedFile
 from dynhp.records import History, Round, Try
 from dynhp.rounds.plain import round_from_plain, try_from_plain
 from dynhp.storage.codecs.json_text import strict_json
+from dynhp.storage.files import require_path
 
 __all__ = ["HEADER", "JournalContent", "history_from_journal", "read_journal"]
 
@@ -48,7 +48,7 @@ def read_journal(path: str | os.PathLike[str]) -> JournalContent:
     False
     """
     try:
-        *lines, rest = Path(path).read_bytes().split(b"\n")
+        *lines, rest = require_path("the journal", path).read_bytes().split(b"\n")
     except OSError as failure:
         raise CheckpointError(f"the journal cannot be read: {failure}") from failure
     reader = _JournalParser()

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dynhp._checks import require_criterion, require_trainer
+from dynhp._checks import require_trainer
 from dynhp.criteria import Criterion
-from dynhp.criteria.contract import score
+from dynhp.criteria.contract import require_criterion, score
 from dynhp.records import Metrics, Progress, Value
 from dynhp.rounds.read_back import read_metrics
 from dynhp.trainer import ReadsBack, Reseeds, State, Trainer

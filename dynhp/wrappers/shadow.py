@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from dynhp._checks import require_count, require_criterion
+from dynhp._checks import require_count, require_instance
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.criteria import Criterion
-from dynhp.criteria.contract import score
+from dynhp.criteria.contract import require_criterion, score
 from dynhp.errors import AllTriesFailed, ContractError, DynhpError, SettingsError
 from dynhp.planning.budget import Cost, spent
 from dynhp.planning.schedule import Segment, follow
@@ -75,6 +75,7 @@ class Shadow:
     """
 
     def __init__(self, adapter: DynamicGridAdapter, *, criterion: Criterion) -> None:
+        require_instance("Shadow: adapter", adapter, DynamicGridAdapter, "a DynamicGridAdapter")
         require_criterion(criterion)
         self.adapter = adapter
         self.criterion = criterion

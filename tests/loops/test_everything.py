@@ -184,4 +184,4 @@ def test_auto_that_takes_nothing_is_refused() -> None:
 def test_any_other_state_is_left_as_it_is() -> None:
     state = [Counter()]
     assert named_state(state) is state
-    assert named_state("model") == "model"
+    assert named_state(state[0]) == state  # one object is a list of one

@@ -138,7 +138,7 @@ HERE = "tests.rounds.test_saved"
             "'names': ('loss', 'norm'), 'nothing': None, 'window': 3, 'word': 'mean'}",
         ),
         (functools.partial(a_criterion), "functools.partial(<function a_criterion>)"),
-        (str.upper, "?.str.upper"),  # of no module
+        (dict.get, "?.dict.get"),  # of no module
     ],
 )
 def test_settings_are_compared_by_a_text_without_addresses(criterion: Any, text: str) -> None:

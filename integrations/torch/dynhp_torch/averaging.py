@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, shown
 
 __all__ = ["AveragedWeights"]
 
@@ -39,12 +39,13 @@ class AveragedWeights:
 
     def __init__(self, model: nn.Module, *, horizon: float) -> None:
         if not isinstance(model, nn.Module):
-            raise SettingsError(f"AveragedWeights needs a module of torch, got {model!r}")
+            raise SettingsError(f"AveragedWeights needs a module of torch, got {shown(model)}")
         if isinstance(horizon, bool) or not (
             isinstance(horizon, int | float) and 1 <= horizon < math.inf
         ):
             raise SettingsError(
-                f"AveragedWeights: horizon must be a number of steps, 1 or more, got {horizon!r}"
+                f"AveragedWeights: horizon must be a number of steps, 1 or more, got "
+                f"{shown(horizon)}"
             )
         self.model = model
         self.average: Any = AveragedModel(

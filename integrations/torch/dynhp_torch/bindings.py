@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from dynhp.errors import SettingsError, ValueNotInForce, nearest
+from dynhp.errors import SettingsError, ValueNotInForce, nearest, shown
 from dynhp.loops import Binding
 from dynhp.records import Value
 
@@ -42,6 +42,7 @@ class OptimizerParam:
     def set(self, value: Value) -> None:
         """Write the value into the groups; a tensor is filled in place."""
         name, _, place = self.key.partition(".")
+        self._require_number(value)
         for _label, group in groups_of(self.optimizer, self.groups):
             if place:
                 items = list(group[name])
@@ -49,6 +50,15 @@ class OptimizerParam:
                 group[name] = type(group[name])(items)
             else:
                 group[name] = _written(group[name], value)
+
+    def _require_number(self, value: Value) -> None:
+        groups = groups_of(self.optimizer, self.groups)
+        numbers = all(_is_number(setting_of(group, self.key)) for _, group in groups)
+        if numbers and not _is_number(value):  # torch would fail in the middle of a step
+            raise SettingsError(
+                f"{self.key} of {type(self.optimizer).__name__} must be a number, got "
+                f"{shown(value)}; leave it out of the values"
+            )
 
     def get(self) -> Value:
         """The value that all these groups have, or an error that shows how they differ."""
@@ -82,7 +92,7 @@ def optimizer_param(
     (0.3, 0.3)
     """
     if not isinstance(optimizer, Optimizer):
-        raise SettingsError(f"optimizer_param needs an optimiser of torch, got {optimizer!r}")
+        raise SettingsError(f"optimizer_param needs an optimiser of torch, got {shown(optimizer)}")
     chosen = _chosen(groups)
     for _, group in groups_of(optimizer, chosen):
         _require_key(group, key)
@@ -117,7 +127,7 @@ def _chosen(groups: Any) -> tuple[int | str, ...] | None:
     if groups is None:
         return None
     if isinstance(groups, str) or not isinstance(groups, Sequence) or not groups:
-        raise SettingsError(f"groups must be a list of places or names, got {groups!r}")
+        raise SettingsError(f"groups must be a list of places or names, got {shown(groups)}")
     return tuple(groups)
 
 
@@ -133,7 +143,13 @@ def _require_key(group: dict[str, Any], key: Any) -> None:
                 f"optimizer_param: {name} has {len(places)} values; bind {' or '.join(places)}"
             )
     elif place:
-        raise SettingsError(f"optimizer_param: {name} is one value; bind {name!r}, got {key!r}")
+        raise SettingsError(
+            f"optimizer_param: {name} is one value; bind {name!r}, got {shown(key)}"
+        )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _written(current: Any, value: Any) -> Any:

@@ -76,10 +76,9 @@ def adapt(
     things = named_state(state)
     named, bound = bound_space(space, lr, things, bind)
     require_whole(things, bound)
-    listed = isinstance(things, Sequence) and not isinstance(things, str) and len(things)
     return dynhp.adapt(
         epochs,
-        state=(*things, *torch_generators()) if listed else things,
+        state=(*things, *torch_generators()) if things else things,
         space=named,
         adapt_every=adapt_every,
         try_for=try_for,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from torch.optim import Optimizer
 
-from dynhp.errors import Hint, SettingsError
+from dynhp.errors import Hint, SettingsError, shown
 from dynhp.loops import Binding
 from dynhp.records import Value
 from dynhp_torch.bindings import groups_of, optimizer_param, setting_of
@@ -40,7 +40,7 @@ class ScheduledRate:
     def set(self, value: Value) -> None:
         """Scale the schedule so that this is its rate."""
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise SettingsError(f"lr: a learning rate must be a number, got {value!r}")
+            raise SettingsError(f"lr: a learning rate must be a number, got {shown(value)}")
         self._scale.set(value / self._base)
         self._value = value
 
@@ -122,22 +122,46 @@ def setting_binding(optimizer: Optimizer, name: str, state: Any) -> Binding:
 def _below_optimizers(space: Any) -> list[tuple[Optimizer, Mapping[str, Any]]]:
     if not isinstance(space, Mapping):
         return []
+    for key, axes in space.items():
+        if not isinstance(key, str | Optimizer):
+            raise SettingsError(
+                f"space: a key is a name or an optimiser, got {shown(key)}; give a value of a "
+                "module a name, and bind={'name': attribute(module, 'dropout.p')}"
+            )
+        if isinstance(key, str) and isinstance(axes, Mapping):
+            raise SettingsError(
+                f"space: {key!r} must have a list of values, got {shown(axes)}; for settings of an "
+                "optimiser its object is the key, not its name: {optimizer: {'lr': [...]}}"
+            )
     settings = [(key, axes) for key, axes in space.items() if isinstance(key, Optimizer)]
     for optimizer, axes in settings:
         if not isinstance(axes, Mapping) or not axes:
             raise SettingsError(
                 f"space: below {type(optimizer).__name__} stand its settings and their values, as "
-                f"in {{optimizer: {{'lr': [0.01, 0.1]}}}}, got {str(axes)[:80]}"
+                f"in {{optimizer: {{'lr': [0.01, 0.1]}}}}, got {shown(axes)}"
             )
     return settings
+
+
+def _names(state: Any) -> str:
+    """The kinds of things in a state, in a few words."""
+    names = [
+        f"the class {thing.__name__}" if isinstance(thing, type) else type(thing).__name__
+        for thing in _listed(state)
+    ]
+    return shown(", ".join(names)) if names else "nothing"
 
 
 def _only_optimizer(state: Any) -> Optimizer:
     optimizers = [thing for thing in _listed(state) if isinstance(thing, Optimizer)]
     if len(optimizers) != 1:
         raise SettingsError(
-            f"lr= needs one optimiser in the state, got {len(optimizers)}; say which with "
-            "space={optimizer: {'lr': [...]}}"
+            f"lr= needs one optimiser in the state, got {len(optimizers)} among {_names(state)}; "
+            + (
+                "say which with space={optimizer: {'lr': [...]}}"
+                if optimizers
+                else "list the optimiser itself, as in state=[model, optimizer]"
+            )
         )
     return optimizers[0]
 
