@@ -68,6 +68,12 @@ class Epoch(int):
     def __str__(self) -> str:
         return int.__repr__(self)
 
+    # With [] a class looks like a sequence, which torch.tensor(epoch) would take it for.
+    __iter__ = None
+
+    def __len__(self) -> int:
+        raise TypeError("an epoch is a number and has no length; write int(epoch) in its place")
+
     def __reduce__(self) -> tuple[type[int], tuple[int]]:
         return int, (int(self),)  # a copy, such as one in a state, is the number alone
 

@@ -12,8 +12,8 @@ from dynhp._checks import require_count
 from dynhp.errors import LawBroken, SettingsError
 from dynhp.loops.parts import Parts, global_generators
 from dynhp.records import Candidate, Metrics, Value
+from dynhp.selfcheck.contents import shown
 from dynhp.spaces import Space
-from dynhp.testing.contents import shown
 from dynhp.testing.laws.lines import Line, copy_of, error_line, follow, line_difference, metrics_of
 from dynhp.trainer import State, Trainer, require_trainer
 
