@@ -102,7 +102,10 @@ class LawBroken(DynhpError, AssertionError):
 
 
 class Hint(UserWarning):
-    """Advice on a run that goes on: what is probably not what was meant, and the way out."""
+    """Advice on a run that goes on: what is probably not what was meant, and the way out.
+
+    >>> warnings.simplefilter("ignore", Hint)  # no more advice
+    """
 
 
 _given: set[Hashable] = set()  # the hints of this process
