@@ -182,7 +182,7 @@ def test_an_epoch_is_no_sequence() -> None:
     epoch: Any = Epoch(Candidate({"lr": 0.1}), number=12, trying=False)
     with pytest.raises(TypeError, match=r"has no length; write int\(epoch\) in its place"):
         len(epoch)
-    with pytest.raises(TypeError, match="not iterable"):
+    with pytest.raises(LoopError, match="an epoch is one thing: write `for epoch in loop`"):
         iter(epoch)
 
 
