@@ -25,7 +25,8 @@ class Part:
     """One thing that belongs to the state. What ``get`` returned is never changed afterwards.
 
     ``reseed`` is there for generators, and for objects that have such a method of their own;
-    ``name`` is what messages call it.
+    ``name`` is what messages call it, and ``shared`` says that the whole program uses it, such as a
+    global generator.
 
     >>> position = [3]  # in the data; ``state=[model, part]`` makes it part of the state
     >>> part = Part(get=lambda: position[0], set=lambda state: position.__setitem__(0, state))
@@ -37,6 +38,7 @@ class Part:
     set: Callable[[Any], None]
     reseed: Callable[[int], None] | None = None
     name: str | None = None
+    shared: bool = False
 
 
 class Parts:
@@ -170,9 +172,10 @@ def copied(thing: Any) -> Part:
 
 def global_generators() -> tuple[Part, ...]:
     """Python's and numpy's global generators: loops use them, so they belong to the state."""
+    python = Part(get=random.getstate, set=random.setstate, reseed=random.seed)
     return (
-        Part(get=random.getstate, set=random.setstate, reseed=random.seed, name="module random"),
-        replace(_legacy_part(np.random), name="numpy.random"),
+        replace(python, name="module random", shared=True),
+        replace(_legacy_part(np.random), name="numpy.random", shared=True),
     )
 
 

@@ -218,6 +218,7 @@ class RoundTries:
             seed=seed,
             restarted=done == 0,
             checked=0 if self.check is None else self.check.epochs,
+            tolerance=0.0 if self.check is None else self.check.tolerance,
             stretch=tuple(each for each in stretch.measured if each[0] < end - 1),
             seconds=seconds,
         )

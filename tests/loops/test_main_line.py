@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dynhp import attribute, fixed, highest, lowest, phased, smoothed
@@ -299,3 +301,20 @@ def test_only_the_first_round_asks_whether_values_are_read() -> None:
         epoch.report(model.metrics())
 
     run(loop_over(model), body)
+
+
+@pytest.mark.parametrize("leave", [False, True])
+def test_independent_tries_leave_global_generators_as_they_were(leave: bool) -> None:
+    for seed in (1, 2):
+        np.random.seed(seed)
+        random.seed(seed)
+        wanted = np.random.random(), random.random()
+        np.random.seed(seed)
+        random.seed(seed)
+        model = NoisyQuadratic()
+        for epoch in loop_over(model, randomness="independent"):
+            np.random.random()
+            train(model, epoch)
+            if leave and epoch.main:
+                break
+        assert (np.random.random(), random.random()) == wanted
