@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -48,14 +49,19 @@ def require_criterion(criterion: object) -> None:
             f"{rule}{shown(criterion)}; a loss function belongs into training: report what it "
             "gives, as in report(loss=...), and write minimize='loss' or lowest('loss')"
         )
-    if inspect.isfunction(criterion) and criterion.__module__.startswith("dynhp.criteria"):
-        name = criterion.__name__
+    name = getattr(criterion, "__name__", "")
+    if inspect.isfunction(criterion) and criterion is _factory(name):
         raise SettingsError(f"{rule}the function {name} itself; call it, as in {name}('val_loss')")
     if not takes(criterion, 2):
         raise SettingsError(
             f"{rule}{shown(criterion)}, which takes other arguments; series has the metrics after "
             "each epoch of a try, the last ones in series[-1]"
         )
+
+
+def _factory(name: str) -> object:
+    """The function of this name that makes criteria, such as ``lowest``."""
+    return getattr(sys.modules["dynhp.criteria"], name, None)
 
 
 def score(criterion: Criterion, series: Sequence[Metrics], progress: Progress) -> float:

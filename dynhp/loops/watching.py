@@ -30,10 +30,8 @@ def watched(
     return trainer
 
 
-def names_of(things: Any) -> list[str | None]:
+def names_of(things: Sequence[Any]) -> list[str | None]:
     """The names under which the code around dynhp knows these things, None where it has none."""
-    if not isinstance(things, Sequence):
-        return []  # refused elsewhere
     known: dict[int, str] = {}
     for name, thing in in_reach(loop_names()).items():
         known.setdefault(id(thing), name)

@@ -69,7 +69,7 @@ class Plan:
     ...                              adapt_every=5, try_for=1, proposer=Neighbors())
     >>> plan = plan_for(adapter, 20)
     >>> plan.exact, plan.least.total, plan.most.total
-    (False, 24, 28)
+    (False, 25, 29)
     """
 
     least: Cost
@@ -163,7 +163,7 @@ def plan_for(adapter: DynamicGridAdapter | HasAdapter, epochs: int | None = None
     >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.01, 0.1, 1.0]},
     ...                              criterion=lowest("loss"), adapt_every=5, try_for=1)
     >>> print(plan_for(adapter, 20))
-    20 epochs on the main line + 8 overhead = 28: 1.40 runs, 47% of a complete search of 3
+    20 epochs on the main line + 9 overhead = 29: 1.45 runs, 48% of a complete search of 3
     """
     adapter = adapter_of(adapter)
     epochs = require_count("epochs", adapter.epochs if epochs is None else epochs)

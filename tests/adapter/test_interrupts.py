@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import pytest
+
 import dynhp.adapter
 from dynhp import DynamicGridAdapter, Neighbors, lowest
 from dynhp.testing import NoisyQuadratic
@@ -68,3 +70,21 @@ def test_on_any_line() -> None:
         assert without_times(adapter.history) == without_times(undisturbed.history)
         assert bits(adapter.trainer.get_state()) == bits(undisturbed.trainer.get_state())
     assert lines > 100
+
+
+def test_an_interrupt_right_after_a_round_was_recorded() -> None:
+    class Interrupted(list[Any]):
+        def append(self, item: Any) -> None:
+            super().append(item)
+            raise KeyboardInterrupt
+
+    undisturbed, adapter = made(), made()
+    undisturbed.run(EPOCHS)
+    adapter._rounds = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        adapter.run(EPOCHS)
+    assert len(adapter.history) == 1
+    adapter._rounds = list(adapter._rounds)
+    adapter.run(EPOCHS)
+    assert without_times(adapter.history) == without_times(undisturbed.history)
+    assert bits(adapter.trainer.get_state()) == bits(undisturbed.trainer.get_state())

@@ -35,7 +35,7 @@ from tests.support.mistakes import (
     LRS,
     Act,
     LossFunction,
-    Model,
+    MisusedModel,
     adapter_of,
     body,
     explain,
@@ -168,7 +168,7 @@ CRITERIA = rows_of(
 RUNS = rows_of(
     (
         "a history",
-        lambda m: replay(adapter_of(Model()).run(6), m),
+        lambda m: replay(adapter_of(MisusedModel()).run(6), m),
         SettingsError,
         r"schedule_of\(hi",
     ),  # type: ignore[arg-type]
