@@ -34,8 +34,8 @@ from dynhp.storage import Journal, history_from_journal, resume, run_with_checkp
 from tests.support.mistakes import (
     LRS,
     Act,
+    CountedModel,
     LossFunction,
-    Model,
     adapter_of,
     body,
     explain,
@@ -168,7 +168,7 @@ CRITERIA = rows_of(
 RUNS = rows_of(
     (
         "a history",
-        lambda m: replay(adapter_of(Model()).run(6), m),
+        lambda m: replay(adapter_of(CountedModel()).run(6), m),
         SettingsError,
         r"schedule_of\(hi",
     ),  # type: ignore[arg-type]

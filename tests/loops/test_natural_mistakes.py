@@ -34,8 +34,8 @@ from dynhp.testing import Quadratic
 from tests.support.mistakes import (
     LRS,
     Act,
+    CountedModel,
     Hooks,
-    Model,
     adapter_of,
     body,
     explain,
@@ -46,19 +46,19 @@ from tests.support.mistakes import (
 )
 
 
-def pairs(model: Model) -> None:
+def pairs(model: CountedModel) -> None:
     for _epoch, _batch in loop_of(model):
         pass
 
 
-def nested(model: Model) -> None:
+def nested(model: CountedModel) -> None:
     loop = loop_of(model)
     for _ in loop:
         for _ in loop:
             pass
 
 
-def set_value(epoch: Any, model: Model) -> None:
+def set_value(epoch: Any, model: CountedModel) -> None:
     epoch["lr"] = 0.3
 
 
@@ -79,13 +79,13 @@ STATES = rows_of(
     ),
     (
         "None",
-        made(state=[Model(), None]),
+        made(state=[CountedModel(), None]),
         SettingsError,
         r"each object must .*got None; leave it out",
     ),
     (
         "nested",
-        made(state=[[Model()]]),
+        made(state=[[CountedModel()]]),
         SettingsError,
         r"each object .*; list its items one by one",
     ),
@@ -103,7 +103,7 @@ STATES = rows_of(
     ),
     (
         "float",
-        made(state=[Model(), 0.5]),
+        made(state=[CountedModel(), 0.5]),
         SettingsError,
         r"got 0.5; a number .* as a Counter of dyn",
     ),
@@ -124,7 +124,7 @@ STATES = rows_of(
     ("no count", lambda model: Counter(None), SettingsError, r"start with a number, got None"),  # type: ignore[arg-type]
     (
         "binding",
-        made(bind=attribute(Model(), "size")),
+        made(bind=attribute(CountedModel(), "size")),
         SettingsError,
         r"must map names to bindings",
     ),
@@ -136,7 +136,7 @@ STATES = rows_of(
     ),
     (
         "object",
-        made(bind={"lr": Model()}),
+        made(bind={"lr": CountedModel()}),
         SettingsError,
         r"bind: 'lr' must be an object with set\(",
     ),
@@ -279,7 +279,7 @@ def test_the_table_is_long() -> None:
     assert len(TABLE) >= 45
 
 
-def with_checkpoints(model: Model) -> list[Any]:
+def with_checkpoints(model: CountedModel) -> list[Any]:
     loop = loop_of(model)
     with checkpoints("run", loop):
         for epoch in loop:
@@ -287,7 +287,7 @@ def with_checkpoints(model: Model) -> list[Any]:
     return [round_.candidate["lr"] for round_ in loop.history]
 
 
-def left_in_a_try(model: Model) -> list[Any]:
+def left_in_a_try(model: CountedModel) -> list[Any]:
     loop = loop_of(model)
     for epoch in loop:
         usual(epoch, model)
@@ -337,6 +337,6 @@ def test_what_is_natural_works_and_what_is_odd_gets_a_hint(
     monkeypatch.setattr(dynhp.errors, "_given", set())
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
-        assert act(Model()) == answer
+        assert act(CountedModel()) == answer
     texts = [str(each.message) for each in given if each.category is Hint]
     assert hint is None or any(re.search(hint, text) for text in texts)
