@@ -112,6 +112,7 @@ SPACES = rows_of(
 )
 
 CRITERIA = rows_of(
+    ("min", body(usual, criterion=min), ContractError, r"min> raised TypeError: .*in series\[-1\]"),
     (
         "not called",
         made(criterion=lowest),
@@ -200,7 +201,7 @@ RUNS = rows_of(
         "path",
         lambda m: Schedule.from_json("a.json"),
         SettingsError,
-        r"got 'a.json' .*read_text\(\)",
+        r"got 'a.json'; .*read_text\(\)",
     ),
     (
         "trainer",

@@ -63,6 +63,12 @@ def set_value(epoch: Any, model: CountedModel) -> None:
 
 
 STATES = rows_of(
+    (
+        "a word among rates",
+        made(space={"lr": [0.1, "high"]}, bind={"lr": attribute(CountedModel(), "lr")}),
+        SettingsError,
+        r"a learning rate must be a number, got 'high'; list numbers alone",
+    ),
     ("Auto", made(state="Auto"), SettingsError, r'got \'Auto\'; write state=\[.*or state="auto"'),
     (
         "dict",
@@ -273,6 +279,10 @@ def test_a_mistake_is_explained_and_harms_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     explain(act, error, message)
+
+
+def test_what_python_asks_for_is_no_mistake() -> None:
+    assert not hasattr(loop_of(CountedModel()), "_repr_html_")
 
 
 def test_the_table_is_long() -> None:

@@ -18,7 +18,7 @@ class CountedModel(Quadratic):
     """Counts what it trains; it has a size that a value can be bound to."""
 
     trained = 0
-    size = 0.1
+    size = lr = 0.1
 
     def train_k(self, k: int, hyperparameters: Any) -> None:
         self.trained += k
