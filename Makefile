@@ -17,7 +17,7 @@ BENCH_RAY = $(BIN)/python -m pip install --quiet --constraint constraints.txt ra
 # Tests that start, kill and outlive processes, or write many files, come after the quick ones.
 WITH_PROCESSES := tests/executors tests/storage tests/campaign tests/repository
 
-.PHONY: help setup demo test lint types imports pytest test-ray test-oldest format bench-core bench-executors bench-executors-ray bench-linkpred quality mutants torture torture-campaign clean
+.PHONY: help setup demo test lint types imports pytest test-ray test-oldest format bench-core bench-luck bench-executors bench-executors-ray bench-linkpred quality mutants torture torture-campaign clean
 
 help:
 	@echo "make demo            set up and train with adaptation on bundled data"
@@ -25,6 +25,7 @@ help:
 	@echo "make test-ray        the tests of the integration of Ray alone"
 	@echo "make test-oldest     the core's tests with the oldest numpy, on each Python that is here"
 	@echo "make bench-core      overhead, memory, import time and wheel size of the core"
+	@echo "make bench-luck      how often the luck report is wrong, on noise and on real effects"
 	@echo "make bench-executors tries in other processes and on Ray against tries in turn"
 	@echo "make bench-executors-ray  those on Ray alone"
 	@echo "make bench-linkpred  link prediction against an ordinary PyTorch Geometric loop"
@@ -84,6 +85,9 @@ test-oldest:
 format: $(READY)
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
+
+bench-luck: $(READY)
+	$(BIN)/python benchmarks/luck.py
 
 bench-core: $(READY)
 	$(BIN)/python benchmarks/bench_core.py

@@ -58,6 +58,7 @@ def rows() -> list[Row]:
         Row("overhead per try", per_try, "µs", 50, "line through the fastest rounds"),
         Row("overhead per round", per_round, "µs", 200, f"µs of a round by its tries: {seen}"),
         Row("overhead per try from 27 to 81 tries", steepest, "µs", 50),
+        Row("a race of 1000 tries / of 500", _race(1000) / _race(500), "", 5, "8 if it were cubic"),
         Row("overhead per step of a loop", _fastest_step(), "µs", 5, "one bound value, no report"),
         _growth("FullGrid, Best", 1.5),
         _growth("Racing", 1.5, selection=Racing()),
@@ -72,14 +73,20 @@ def _adapter(size: int, **settings: Any) -> DynamicGridAdapter:
         Nothing(),
         {"lr": list(range(1, size + 1))},
         criterion=lowest("loss"),
-        adapt_every=2,
-        try_for=1,
-        **settings,
+        **({"adapt_every": 2, "try_for": 1, "check": "off"} | settings),
     )
 
 
 def _fastest_round(size: int) -> float:
     return min(_round_times(_adapter(size), max(100, 2000 // size)))
+
+
+def _race(size: int) -> float:
+    """A round of ``Racing`` with many candidates, in seconds of this process."""
+    adapter = _adapter(size, selection=Racing(), adapt_every=8, try_for=8)
+    began = time.process_time()
+    adapter.step()
+    return time.process_time() - began
 
 
 def _fastest_step() -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 import operator
-import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
@@ -18,7 +17,7 @@ __all__ = ["distinct_values", "is_number", "is_whole", "plain_int", "plain_value
 __all__ += ["require_callable", "require_count", "require_functions"]
 __all__ += ["require_instance", "require_lengths", "require_mapping", "require_name"]
 __all__ += ["require_number", "require_seed", "require_trainer", "require_whole", "require_word"]
-__all__ += ["pickled_factory", "require_time_limit", "takes"]
+__all__ += ["require_time_limit", "takes"]
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
@@ -27,7 +26,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def is_whole(value: object, *, least: int) -> TypeGuard[int]:
-    """Whether this is a whole number that is large enough."""
+    """Whether this is a whole number of Python's own that is large enough."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
@@ -134,26 +133,34 @@ def require_mapping(what: str, mapping: object, rule: str = "map names to values
         raise SettingsError(f"{what} must {rule}, got {shown(mapping)}")
 
 
-def require_lengths(adapt_every: int, try_for: int) -> None:
-    """Refuse rounds and tries of no length, or tries that are longer than their round."""
-    require_count("adapt_every", adapt_every)
-    require_count("try_for", try_for)
+def require_lengths(adapt_every: int, try_for: int) -> tuple[int, int]:
+    """Both as ints; rounds and tries of no length, or tries longer than a round, are refused."""
+    adapt_every = require_count("adapt_every", adapt_every)
+    try_for = require_count("try_for", try_for)
     if try_for > adapt_every:
         raise SettingsError(
             "try_for must be at most adapt_every, "
             f"got try_for={try_for!r}, adapt_every={adapt_every!r}"
         )
+    return adapt_every, try_for
 
 
 def require_trainer(trainer: object) -> None:
     """Refuse what is not a trainer, and name the methods it lacks."""
     needed = ("get_state", "set_state", "train_k", "metrics")
     missing = [name for name in needed if not callable(getattr(trainer, name, None))]
-    if missing:
+    if any(getattr(trainer, name, None) is None for name in missing):
         raise SettingsError(
             f"a trainer needs get_state, set_state, train_k and metrics; {shown(trainer)} lacks "
             f"{', '.join(missing)}. Wrap functions with trainer_from(...)"
         )
+    for name in (*missing, "hyperparameters", "reseed", "try_batch"):
+        method = getattr(trainer, name, None)
+        if method is not None and not callable(method):
+            raise SettingsError(
+                f"{name} of a trainer must be a method, got {shown(method)}; write "
+                f"def {name}(self, ...), without @property"
+            )
     if isinstance(trainer, type):
         raise SettingsError(f"a trainer, not its class, is needed, got {shown(trainer)}")
 
@@ -165,7 +172,7 @@ def plain_value(what: str, value: Any) -> Value:
         if single:
             value = float(str(np.float32(value)))  # what was meant: 0.1, not 0.10000000149011612
     if isinstance(value, float) and not math.isfinite(value):
-        raise SettingsError(f"{what}: values must be finite, got {value!r}")
+        raise SettingsError(f"{what}: values must be finite, got {shown(value)}")
     if isinstance(value, int) and value.bit_length() > 63:
         raise SettingsError(f"{what}: whole numbers must fit into 64 bits, got {shown(value)}")
     if value is None or isinstance(value, bool | int | float | str):
@@ -211,39 +218,3 @@ def require_time_limit(what: str, value: Any) -> float | None:
         return None
     rule = "be a number of seconds above 0, or None for no limit"
     return require_number(what, value, rule, lambda seconds: 0 < seconds < math.inf)
-
-
-def pickled_factory(
-    executor: str,
-    make_trainer: Any,
-    *,
-    dumps: Callable[[Any], bytes] = pickle.dumps,
-    way_out: str = (
-        "use a function or class of a module, or functools.partial of one, instead of a lambda or "
-        "a closure"
-    ),
-) -> bytes:
-    """Pickle what builds a trainer for the workers of an executor; refuse what cannot be sent.
-
-    Args:
-        executor: the name with which an error message begins.
-        make_trainer: what builds the trainer, such as a class.
-        dumps: pickles it.
-        way_out: the end of the error message where that fails.
-
-    >>> from dynhp.testing import Quadratic
-    >>> pickle.loads(pickled_factory("Mine", Quadratic)).__name__
-    'Quadratic'
-    """
-    if not callable(make_trainer):
-        raise SettingsError(
-            f"{executor}: make_trainer must be a function that builds a fresh trainer, got "
-            f"{shown(make_trainer)}"
-        )
-    try:
-        return dumps(make_trainer)
-    except Exception as error:
-        raise SettingsError(
-            f"{executor}: make_trainer must be picklable, because workers are other processes, got "
-            f"{shown(make_trainer)} ({type(error).__name__}: {error}); {way_out}"
-        ) from error

@@ -19,7 +19,7 @@ from dynhp.rounds.attempt import reseed
 from dynhp.rounds.jobs import UNKNOWN_STATE, close
 from dynhp.rounds.saved import parse_state, state_of
 from dynhp.rounds.start import draw_seed, next_wave, round_tries
-from dynhp.rounds.steps import CarryOutTries, Step, TrainStretch, carry_out
+from dynhp.rounds.steps import CarryOutTries, Step, TrainStretch, carry_out, guard_of, one_at_a_time
 from dynhp.selection import Best, Selection
 from dynhp.spaces import Space, SpaceLike
 from dynhp.trainer import State, Trainer
@@ -49,8 +49,7 @@ class DynamicGridAdapter:
         executor: what carries out the tries; one after the other by default.
         keep: go on from the "winner", its copy, or take only its "value" back to the origin.
         randomness: "common" random numbers for all tries of a round, or "independent" ones.
-        initial: the value in force at the start; by default the trainer's own, which joins the
-            candidates where it is not one, or the middle.
+        initial: the value at the start; the trainer's own (which joins the space) or the middle.
         epochs: the planned epochs, needed where only ``step`` is called.
         seed: of the adapter's own generator.
         callbacks: one function or a list of them, called with each event of the run.
@@ -159,6 +158,7 @@ class DynamicGridAdapter:
         return self._rounds_until(settings.require_total(epochs, self.epoch))
 
     def _rounds_until(self, epochs: int) -> Iterator[Round]:
+        guard_of(self).require_free()  # a round under way keeps its plan
         self.epochs = epochs
         while self.epoch < epochs:
             yield self.step()
@@ -177,6 +177,7 @@ class DynamicGridAdapter:
         return self._rounds[-1]
 
     # fmt: off
+    @one_at_a_time
     def round_steps(self) -> Generator[Step, None, None]:
         """One round of Algorithm 1 as steps for a driver: ``step``, or the loop of ``adapt``."""
         began, index = time.perf_counter(), len(self._rounds)

@@ -102,7 +102,10 @@ class LawBroken(DynhpError, AssertionError):
 
 
 class Hint(UserWarning):
-    """Advice on a run that goes on: what is probably not what was meant, and the way out."""
+    """Advice on a run that goes on: what is probably not what was meant, and the way out.
+
+    >>> warnings.simplefilter("ignore", Hint)  # no more advice
+    """
 
 
 _given: set[Hashable] = set()  # the hints of this process
@@ -154,6 +157,9 @@ def nearest(name: object, known: Iterable[str]) -> str:
     import difflib  # only errors need it
 
     names = sorted(map(str, known))
-    close = difflib.get_close_matches(str(name), names, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ";"
-    return f"{hint} Known: {', '.join(map(repr, names)) or 'none'}"
+    meant = name if isinstance(name, str) else shown(name)
+    close = difflib.get_close_matches(meant[:100], names, n=1)
+    hint = f"; did you mean {shown(close[0], 60)}?" if close else ";"
+    listed = ", ".join(shown(each, 60) for each in names[:10])
+    more = f", ... ({len(names)} in all)" if len(names) > 10 else ""
+    return f"{hint} Known: {listed or 'none'}{more}"

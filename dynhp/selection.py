@@ -97,7 +97,7 @@ class Racing:
 
     def __post_init__(self) -> None:
         require_number("Racing: keep", self.keep, "lie between 0 and 1", lambda keep: 0 < keep < 1)
-        require_count("Racing: every", self.every)
+        object.__setattr__(self, "every", require_count("Racing: every", self.every))
 
     def stages(self, tries: int, epochs: int) -> tuple[Stage, ...]:
         """``every`` epochs each; the last try left over is finished in one stage."""

@@ -21,7 +21,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     digits = load_digits()
-    trainer = SoftmaxRegression(digits.data / 16, digits.target, seed=0)
+    trainer = SoftmaxRegression(digits.data / 16, digits.target, weight_decay=1e-4, seed=0)
     space = {
         "learning_rate": Float(0.001, 1.0, log=True, points=7),
         "weight_decay": Float(1e-6, 1e-2, log=True, points=5),

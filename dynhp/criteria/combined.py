@@ -47,7 +47,7 @@ def smoothed(criterion: Criterion, window: int | None = None) -> Criterion:
     """
     require_criterion(criterion)
     if window is not None:
-        require_count("smoothed: window", window)
+        window = require_count("smoothed: window", window)
     return _Smoothed(criterion, window)
 
 

@@ -67,7 +67,9 @@ def score(criterion: Criterion, series: Sequence[Metrics], progress: Progress) -
     except Exception as failure:
         name = failure.args[0] if isinstance(failure, KeyError) and failure.args else None
         if name is not None and name not in series[-1]:
-            raise MetricError(f"there is no metric {name!r}{nearest(name, series[-1])}") from None
+            raise MetricError(
+                f"there is no metric {shown(name)}{nearest(name, series[-1])}"
+            ) from None
         raise ContractError(
             f"the criterion {shown(criterion)} raised {type(failure).__name__}: "
             f"{str(failure)[:200]}; "
@@ -88,7 +90,8 @@ def metrics_of(criterion: Criterion) -> tuple[str, ...]:
     names: Any = getattr(criterion, "metrics", ())
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise SettingsError(
-            f"the attribute metrics of {criterion!r} must be a sequence of names, got {names!r}"
+            f"the attribute metrics of {shown(criterion)} must be a sequence of names, got "
+            f"{shown(names)}"
         )
     return tuple(names)
 
@@ -98,7 +101,7 @@ def read_metric(metrics: Metrics, name: str) -> float:
     try:
         return metrics[name]
     except KeyError:
-        raise MetricError(f"there is no metric {name!r}{nearest(name, metrics)}") from None
+        raise MetricError(f"there is no metric {shown(name)}{nearest(name, metrics)}") from None
 
 
 def metric_name(metric: object) -> str:

@@ -145,7 +145,10 @@ def adapt(
             f"adapt_every={adapter.adapt_every} is more than the {planned} {unit} of the run, so "
             "values are chosen once, at its start; make adapt_every smaller to choose again"
         )
-    return Loop(adapter, bound, unit=unit, keeper=keeper)
+    # Seeds are drawn for tries and their winners go on with them; who called gets his own back.
+    seeded = adapter.randomness == "independent" and not adapter.dry_run
+    generators = [part for part in parts.parts if part.shared and seeded]
+    return Loop(adapter, bound, unit=unit, keeper=keeper, generators=generators)
 
 
 def _length(epochs: int | None, steps: int | None) -> tuple[Literal["epochs", "steps"], int]:

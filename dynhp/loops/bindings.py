@@ -96,7 +96,7 @@ def require_names(bind: Iterable[str], known: Iterable[str]) -> None:
     known = tuple(known)
     for name in bind:
         if name not in known:
-            raise SettingsError(f"bind: no hyperparameter {name!r}{nearest(name, known)}")
+            raise SettingsError(f"bind: no hyperparameter {shown(name)}{nearest(name, known)}")
 
 
 _BOOSTERS = ("xgboost", "lightgbm", "catboost")
@@ -139,7 +139,8 @@ class Attribute:
                 setattr(owner, name, value)
         except (AttributeError, TypeError) as error:
             raise SettingsError(
-                f"attribute: {self.path!r} cannot be set to {value!r} ({error}); bind to where "
+                f"attribute: {shown(self.path)} cannot be set to {shown(value)} ({error}); bind "
+                "to where "
                 "the value can be changed"
             ) from None
 
@@ -184,6 +185,6 @@ def _follow(owner: Any, name: str, path: str) -> Any:
     except (AttributeError, LookupError):
         names = [each for each in getattr(owner, "__dict__", {}) if not each.startswith("_")]
         raise SettingsError(
-            f"attribute: there is no {name!r} on the way of {path!r} in "
+            f"attribute: there is no {shown(name)} on the way of {shown(path)} in "
             f"{type(owner).__name__}{nearest(name, names)}"
         ) from None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, NoReturn
 
-from dynhp.errors import DynhpError, LoopError, UnknownName, nearest
+from dynhp.errors import DynhpError, LoopError, UnknownName, nearest, shown
 from dynhp.records import Candidate, Metrics, Value
 from dynhp.rounds.read_back import plain_metrics
 
@@ -97,7 +97,7 @@ class Epoch(int):
             value = self._passes.values[name]
         except KeyError:
             known = self._passes.values
-            raise LoopError(f"no hyperparameter {name!r}{nearest(name, known)}") from None
+            raise LoopError(f"no hyperparameter {shown(name)}{nearest(name, known)}") from None
         self._passes.read.add(name)
         return value
 
@@ -114,8 +114,8 @@ class Epoch(int):
         )
 
     def __len__(self) -> NoReturn:
-        # Torch asks for it, because what can be read by [name] looks like a list.
-        raise LoopError("an epoch has no length; where a number is needed write int(epoch)")
+        # With [] a class looks like a sequence, for which torch.tensor(epoch) would take it.
+        raise TypeError("an epoch is a number and has no length; write int(epoch) in its place")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # Python itself asks for such names
@@ -135,9 +135,9 @@ class Epoch(int):
         Every epoch of a try needs it; in a loop over steps, at least one step of each try.
         """
         if self._passes.now is not self:
-            raise LoopError(f"{self!r} is over; report inside the body of its own pass")
+            raise LoopError(f"{shown(self)} is over; report inside the body of its own pass")
         if self.metrics is not None:
-            raise LoopError(f"{self!r} was reported already; report all metrics in one call")
+            raise LoopError(f"{shown(self)} was reported already; report all metrics in one call")
         if others or not isinstance(metrics, Mapping | None):
             raise LoopError(
                 "report() takes names, as in report(val_loss=0.3) or report({'val_loss': 0.3}), "
@@ -152,7 +152,7 @@ class Epoch(int):
         """The metrics of a try's epoch, or an error where the body went on without a report."""
         if self.metrics is None:
             raise LoopError(
-                f"{self!r} was not reported; call epoch.report(...) in every pass through the "
+                f"{shown(self)} was not reported; call epoch.report(...) in every pass through the "
                 "body, also before a continue, or use adapt(steps=...) to report now and then"
             )
         return self.metrics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from dynhp.adapter import DynamicGridAdapter
@@ -13,6 +13,7 @@ from dynhp.loops import bindings
 from dynhp.loops.best import BestEpoch, BestKeeper
 from dynhp.loops.bindings import Binding
 from dynhp.loops.epoch import Epoch, Passes
+from dynhp.loops.parts import Part
 from dynhp.loops.text import loop_text
 from dynhp.records import Candidate, History, Metrics
 from dynhp.rounds.attempt import TryLog, go_to
@@ -50,11 +51,13 @@ class Loop:
         *,
         unit: str = "epochs",
         keeper: BestKeeper | None = None,
+        generators: Sequence[Part] = (),
     ) -> None:
         self.adapter = adapter
         self._bind = bind
         self._unit = unit
         self._keeper = keeper
+        self._generators = generators  # to be left as they were before the loop
         self._run: weakref.ref[Generator[Epoch, None, None]] | None = None
         self._runs, self._first_round = False, True
 
@@ -121,12 +124,15 @@ class Loop:
 
     def _rounds(self) -> Generator[Epoch, None, None]:
         self._runs = True
+        before = [part.get() for part in self._generators]
         try:
             while self._left() > 0:
                 yield from self._round()
                 self._first_round = False
         finally:
             self._runs = False
+            for part, state in zip(self._generators, before, strict=True):
+                part.set(state)
 
     def _left(self) -> int:
         return len(self) - self.adapter.epoch

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import random
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -13,13 +12,12 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dynhp.errors import SettingsError, shown
+from dynhp.loops.copying import copy_back, copy_out, require_content
 from dynhp.loops.text import not_a_list, other_parts, way_out_for
 from dynhp.selfcheck.reading import has_methods, is_estimator
 
 __all__ = ["Part", "Parts", "copied", "global_generators", "part_of", "parts_of"]
 __all__ += ["stateful_part"]
-
-_CONTAINERS = (list, dict, set, deque, np.ndarray)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +25,8 @@ class Part:
     """One thing that belongs to the state. What ``get`` returned is never changed afterwards.
 
     ``reseed`` is there for generators, and for objects that have such a method of their own;
-    ``name`` is what messages call it.
+    ``name`` is what messages call it, and ``shared`` says that the whole program uses it, such as a
+    global generator.
 
     >>> position = [3]  # in the data; ``state=[model, part]`` makes it part of the state
     >>> part = Part(get=lambda: position[0], set=lambda state: position.__setitem__(0, state))
@@ -39,6 +38,7 @@ class Part:
     set: Callable[[Any], None]
     reseed: Callable[[int], None] | None = None
     name: str | None = None
+    shared: bool = False
 
 
 class Parts:
@@ -158,13 +158,8 @@ def copied(thing: Any) -> Part:
     >>> game.step(); game.step(); part.set(state); vars(game)
     {'place': 0, 'path': []}
     """
-    names = hasattr(thing, "__dict__") and not isinstance(thing, type)
-    if not isinstance(thing, _CONTAINERS) and not names:
-        raise SettingsError(
-            f"copied: {type(thing).__name__} stores nothing under names that could be copied; give "
-            "Part(get=..., set=...) for it"
-        )
-    part = Part(get=lambda: _copy(_content(thing), thing), set=lambda state: _refill(thing, state))
+    require_content(thing)
+    part = Part(get=lambda: copy_out(thing), set=lambda state: copy_back(thing, state))
     try:
         part.get()
     except Exception as error:
@@ -175,33 +170,12 @@ def copied(thing: Any) -> Part:
     return part
 
 
-def _content(thing: Any) -> Any:
-    return thing if isinstance(thing, _CONTAINERS) else vars(thing)
-
-
-def _copy(content: Any, thing: Any) -> Any:
-    # What is inside may refer to the thing itself, which is not replaced. A container is its own
-    # content, so there is nothing to keep.
-    return copy.deepcopy(content, None if content is thing else {id(thing): thing})
-
-
-def _refill(thing: Any, state: Any) -> None:
-    content, saved = _content(thing), _copy(state, thing)
-    if isinstance(content, np.ndarray):
-        content[...] = saved
-        return
-    content.clear()
-    if isinstance(content, list | deque):
-        content.extend(saved)
-    else:
-        content.update(saved)
-
-
 def global_generators() -> tuple[Part, ...]:
     """Python's and numpy's global generators: loops use them, so they belong to the state."""
+    python = Part(get=random.getstate, set=random.setstate, reseed=random.seed)
     return (
-        Part(get=random.getstate, set=random.setstate, reseed=random.seed, name="module random"),
-        replace(_legacy_part(np.random), name="numpy.random"),
+        replace(python, name="module random", shared=True),
+        replace(_legacy_part(np.random), name="numpy.random", shared=True),
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from dynhp._checks import plain_value, require_count, require_mapping, require_number, require_seed
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.criteria import Criterion
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, shown
 from dynhp.planning.schedule import Segment, follow
 from dynhp.records import Candidate, History, Value
 from dynhp.spaces import Space, SpaceLike
@@ -68,7 +68,7 @@ def random_search(trainer: Trainer, space: SpaceLike, *, epochs: int, seed: int 
     3
     """
     epochs = require_count("epochs", epochs)
-    require_seed("seed", seed)
+    seed = require_seed("seed", seed)
     space = space if isinstance(space, Space) else Space(space)
     rng = np.random.default_rng(seed)
     return follow((Segment(epochs=1, values=space.draw(rng)) for _ in range(epochs)), trainer)
@@ -86,10 +86,10 @@ def fixed(
     """
     epochs = require_count("epochs", epochs)
     every = epochs if measure_every is None else measure_every
-    require_count("measure_every", every)
+    every = require_count("measure_every", every)
     require_mapping("fixed: values", values)
     if not values:
-        raise SettingsError(f"fixed: at least one value is needed, got {values!r}")
+        raise SettingsError(f"fixed: at least one value is needed, got {shown(values)}")
     lengths = [every] * (epochs // every) + [epochs % every] * bool(epochs % every)
     candidate = Candidate({name: plain_value(name, value) for name, value in values.items()})
     return follow((Segment(epochs=length, values=candidate) for length in lengths), trainer)

@@ -110,8 +110,8 @@ def plan(
     901
     """
     epochs = require_count("epochs", epochs)
-    require_lengths(adapt_every, try_for)
-    require_count("candidates", candidates)
+    adapt_every, try_for = require_lengths(adapt_every, try_for)
+    candidates = require_count("candidates", candidates)
     require_word("check", check, ("first", "every", "off"))
     checked = {"first": 1, "every": epochs, "off": 0}[check]
     rounds = _Rounds(adapt_every, try_for, selection or Best(), restart, checked)

@@ -8,7 +8,7 @@ from typing import Literal, TypedDict
 from dynhp._checks import require_count, require_number, require_whole, require_word
 from dynhp.advice import LEAVE_ALONE, kind_of
 from dynhp.criteria import Criterion, highest, lowest, phased, smallest_gap, smoothed
-from dynhp.errors import LeaveItAlone, SettingsError, nearest
+from dynhp.errors import LeaveItAlone, SettingsError, nearest, shown
 from dynhp.proposers import FullGrid, Neighbors, Proposer
 from dynhp.selection import Best, BestByMargin, Racing, Selection
 from dynhp.spaces import Ordered
@@ -56,8 +56,7 @@ def paper(
     >>> paper(10, 1)["criterion"]
     smoothed(highest('val_auc'), None)
     """
-    require_count("alpha", alpha)
-    require_count("beta", beta)
+    alpha, beta = require_count("alpha", alpha), require_count("beta", beta)
     require_word("criterion", criterion, ("validation", "gap"))
     judge = highest(validation) if criterion == "validation" else smallest_gap(train, validation)
     return Arguments(
@@ -98,7 +97,9 @@ def recommended(
     """
     known = {"learning_rate", *LEAVE_ALONE}
     if not isinstance(kind, str) or kind_of(kind) not in known:
-        raise SettingsError(f"recommended: nothing is known about {kind!r}{nearest(kind, known)}")
+        raise SettingsError(
+            f"recommended: nothing is known about {shown(kind)}{nearest(kind, known)}"
+        )
     settings = _learning_rate if kind_of(kind) == "learning_rate" else _cautious
     if settings is _cautious and not force:
         raise LeaveItAlone(

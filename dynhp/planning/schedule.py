@@ -75,7 +75,7 @@ class Schedule:
         except RecursionError:
             raise SettingsError(
                 "a schedule is a list of segments with values, got JSON that is nested far deeper; "
-                f"give what to_json wrote: {str(text)[:80]!r}"
+                f"give what to_json wrote: {shown(str(text)[:80])}"
             ) from None
 
 
@@ -160,31 +160,31 @@ def _from_json(text: str) -> Schedule:
             "wrote, as in Path(file).read_text()"
         ) from None
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
-        raise SettingsError(f"not a schedule of dynhp: {str(text)[:80]!r}")
+        raise SettingsError(f"not a schedule of dynhp: {shown(str(text)[:80])}")
     if document.get("version") != 1:
         raise SettingsError(
-            f"this dynhp reads schedules of version 1, got {document.get('version')!r}"
+            f"this dynhp reads schedules of version 1, got {shown(document.get('version'))}"
         )
     segments = document.get("segments")
     if not isinstance(segments, list):
-        raise SettingsError(f"a schedule has a list of segments, got {segments!r}")
+        raise SettingsError(f"a schedule has a list of segments, got {shown(segments)}")
     return Schedule(tuple(_segment(index, plain) for index, plain in enumerate(segments)))
 
 
 def _segment(index: int, plain: Any) -> Segment:
     if not isinstance(plain, Mapping) or not {"epochs", "values"} <= plain.keys():
-        raise SettingsError(f"segment {index} needs epochs and values, got {plain!r}")
+        raise SettingsError(f"segment {index} needs epochs and values, got {shown(plain)}")
     require_count(f"segment {index}: epochs", plain["epochs"])
     values = plain["values"]
     if not isinstance(values, Mapping) or not values or not all(map(_is_value, values.values())):
         raise SettingsError(
             f"segment {index}: values must map names to numbers, strings, booleans or null, "
-            f"got {values!r}"
+            f"got {shown(values)}"
         )
     seed = plain.get("seed")
     if seed is not None and not is_whole(seed, least=0):
         raise SettingsError(
-            f"segment {index}: seed must be a whole number of 0 or more, or null, got {seed!r}"
+            f"segment {index}: seed must be a whole number of 0 or more, or null, got {shown(seed)}"
         )
     return Segment(epochs=plain["epochs"], values=Candidate(values), seed=seed)
 

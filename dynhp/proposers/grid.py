@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from dynhp._checks import require_count
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, shown
 from dynhp.proposers.contract import Known, Waves
 from dynhp.records import Candidate
 from dynhp.spaces import Space
@@ -36,7 +36,8 @@ class FullGrid:
         """One wave, the size of the grid."""
         if current not in space.grid():
             raise SettingsError(
-                f"FullGrid: the initial value {dict(current)!r} is not on the grid of {space!r}; "
+                f"FullGrid: the initial value {shown(dict(current))} is not on the grid of "
+                f"{shown(space)}; "
                 "start from a grid value, or use Neighbors or Interpolation"
             )
         return Waves((len(space.grid()),), (len(space.grid()),))
@@ -55,7 +56,7 @@ class Placebo:
     randomness: ClassVar[str] = "independent"  # under common random numbers all copies are one
 
     def __post_init__(self) -> None:
-        require_count("Placebo: k", self.k)
+        object.__setattr__(self, "k", require_count("Placebo: k", self.k))
 
     def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
         """The same candidate again and again."""

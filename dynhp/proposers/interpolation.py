@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dynhp._checks import require_number
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, shown
 from dynhp.proposers.contract import Known, Waves
 from dynhp.proposers.memory import Memory, Replayed
 from dynhp.records import Candidate, Try, Value
@@ -128,7 +128,7 @@ def scaled_axis(space: Space, name: str) -> ScaledAxis:
     if not (isinstance(axis, ScaledAxis) and axis.scaled):
         raise SettingsError(
             f"Interpolation: {name} must be a range or a rising or falling list of numbers, "
-            f"got {axis!r}; use Neighbors or FullGrid for it"
+            f"got {shown(axis)}; use Neighbors or FullGrid for it"
         )
     return axis
 

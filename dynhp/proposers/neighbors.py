@@ -26,7 +26,7 @@ class Neighbors:
     radius: int = 1
 
     def __post_init__(self) -> None:
-        require_count("Neighbors: radius", self.radius)
+        object.__setattr__(self, "radius", require_count("Neighbors: radius", self.radius))
 
     def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
         """One wave around the value in force."""

@@ -12,24 +12,7 @@ from dynhp.records.candidate import Candidate
 from dynhp.records.metrics import Measured, Metrics, fixed_metrics, same_content
 from dynhp.records.text import history_text, round_text, try_text
 
-__all__ = ["Event", "History", "Progress", "Round", "RoundStarted", "Try"]
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far the run is: main-line epochs done, and planned where that is known.
-
-    >>> Progress(epoch=30, planned=40).share
-    0.75
-    """
-
-    epoch: int
-    planned: int | None = None
-
-    @property
-    def share(self) -> float | None:
-        """The part of the planned epochs that is done, or None where no plan is known."""
-        return None if self.planned is None else self.epoch / self.planned
+__all__ = ["Event", "History", "Round", "RoundStarted", "Try"]
 
 
 @cache
@@ -115,6 +98,7 @@ class Round:
         seed: what the main line was reseeded with at the start, None where it was not.
         restarted: whether it went back to the origin after the tries (``keep="value"``).
         checked: the epochs of the self-check; not compared, since a resumed run checks once more.
+        tolerance: how far the repeat of a try was allowed to be off; not compared either.
         seconds: how long it took; not compared.
         stretch: what a loop reported between the kept try and the last epoch, which is ``metrics``.
 
@@ -136,6 +120,7 @@ class Round:
     seed: int | None = None
     restarted: bool = False
     checked: int = field(default=0, compare=False)
+    tolerance: float = field(default=0.0, compare=False)
     seconds: float = field(default=0.0, compare=False)
     stretch: Measured = ()
 

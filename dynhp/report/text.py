@@ -58,11 +58,24 @@ def summary(history: Sequence[Round], *, plan: Plan | None = None) -> str:
         lines.append(f"Cost: {cost}.")
         if plan is not None:
             lines.append(f"Plan: {plan}.")
+    if history:
+        lines.append(_checked(history))
     failed = sum(try_.error is not None for round_ in history for try_ in round_.tries)
     if failed:
         lines.append(f"{failed} tries failed; they trained fewer epochs than planned.")
     lines.append(str(luck_of(history)))
     return "\n".join(lines)
+
+
+def _checked(history: Sequence[Round]) -> str:
+    """Whether tries were shown to leave no trace."""
+    checked = [round_ for round_ in history if round_.checked]
+    if not checked:
+        return "Self-check: none; no try was carried out once more."
+    tolerance = max(round_.tolerance for round_ in checked)
+    how = f"within a tolerance of {tolerance:g}" if tolerance else "to the bit"
+    rounds = "1 round" if len(checked) == 1 else f"{len(checked)} rounds"
+    return f"Self-check: in {rounds} a try, carried out once more, came to the same {how}."
 
 
 def _rows(seen: set[Value], most: int = 12) -> list[tuple[str, set[Value]]]:

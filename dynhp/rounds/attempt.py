@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dynhp.errors import DynhpError, MetricError, SettingsError, nearest
+from dynhp.errors import DynhpError, MetricError, SettingsError, nearest, shown
 from dynhp.records import Candidate, Metrics
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.rounds.read_back import check_in_force, read_metrics, same_value
@@ -131,7 +131,7 @@ def reseed(trainer: object, seed: int) -> None:
     """Seed the trainer's generators, or say what is missing for that."""
     if not isinstance(trainer, Reseeds):
         raise SettingsError(
-            f"independent randomness needs a trainer with reseed(seed), got {trainer!r}; "
+            f"independent randomness needs a trainer with reseed(seed), got {shown(trainer)}; "
             "add that method or use randomness='common'"
         )
     trainer.reseed(seed)
@@ -140,7 +140,7 @@ def reseed(trainer: object, seed: int) -> None:
 def _not_finite(metrics: Metrics, watch: tuple[str, ...], epoch: int) -> str | None:
     for name in watch:
         if name not in metrics:
-            raise MetricError(f"there is no metric {name!r}{nearest(name, metrics)}")
+            raise MetricError(f"there is no metric {shown(name)}{nearest(name, metrics)}")
         if not math.isfinite(metrics[name]):
             return f"{name} is {metrics[name]} after epoch {epoch}"
     return None

@@ -81,7 +81,7 @@ class Executor(Protocol):
     ...             print(job.candidate, outcome.series)
     ...             yield outcome
     >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.5, 3.0]}, criterion=lowest("loss"),
-    ...                              adapt_every=2, try_for=1, executor=Verbose())
+    ...                              adapt_every=2, try_for=1, executor=Verbose(), check="off")
     >>> round_ = adapter.step()
     Candidate(lr=0.5) ({'loss': 0.125},)
     Candidate(lr=3.0) ({'loss': 2.0},)

@@ -61,7 +61,7 @@ def same_value(value: Value, other: Value) -> bool:
         return True
     try:
         if isinstance(value, int) or isinstance(other, int):
-            return bool(abs(value - other) < 1e-9)  # type: ignore[operator]
+            return math.isclose(value, other, rel_tol=0, abs_tol=1e-9)  # type: ignore[arg-type]
         return math.isclose(value, other, rel_tol=2**-23)  # type: ignore[arg-type]
     except TypeError:
         return False
@@ -72,7 +72,8 @@ def check_value(name: str, wanted: Value, in_force: Value, when: str) -> None:
     if same_value(in_force, wanted):
         return
     raise ValueNotInForce(
-        f"{name} should be {wanted!r} but is {shown(in_force)} {when}; something overwrote it (a "
+        f"{name} should be {shown(wanted)} but is {shown(in_force)} {when}; something overwrote "
+        "it (a "
         "scheduler, a restore, a cached copy of the optimiser's groups) or the setter has no "
         "effect. Remove the scheduler, adapt a scale on top of it, or fix the setter"
     )
@@ -82,7 +83,9 @@ def read_metrics(trainer: Trainer) -> Metrics:
     """The trainer's metrics as plain floats, or an error that names the one that is not."""
     metrics = trainer.metrics()
     if not isinstance(metrics, Mapping):
-        raise MetricError(f"metrics() must return a mapping of names to floats, got {metrics!r}")
+        raise MetricError(
+            f"metrics() must return a mapping of names to floats, got {shown(metrics)}"
+        )
     return plain_metrics(metrics)
 
 
@@ -94,7 +97,9 @@ def plain_metrics(metrics: Mapping[str, Any]) -> Metrics:
 def _name(name: object) -> str:
     if isinstance(name, str):
         return name
-    raise MetricError(f"a metric's name must be a string, got {name!r}; rename it in metrics()")
+    raise MetricError(
+        f"a metric's name must be a string, got {shown(name)}; rename it in metrics()"
+    )
 
 
 def _number(name: str, value: Any) -> float:
@@ -110,7 +115,8 @@ def _float(name: str, value: Any) -> float:
             return float(value)
     except (TypeError, ValueError, OverflowError, RuntimeError):  # the last one is torch's
         pass
-    shown = " ".join(repr(value).split())[:80]
+    text = " ".join(shown(value, 80).split())
     raise MetricError(
-        f"metric {name!r} must be a number, got {shown}; give one number, such as the mean of many"
+        f"metric {shown(name)} must be a number, got {text}; give one number, such as the mean "
+        "of many"
     )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynhp._checks import require_count
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, shown
 from dynhp.records import Candidate, History
 from dynhp.rounds.plain import history_from_plain, history_to_plain
 from dynhp.rounds.read_back import same_value
@@ -105,7 +105,7 @@ def parse_state(adapter: AdapterView, state: Mapping[str, Any]) -> SavedState:
     """Read a saved state whole before any of it is used, or say what is wrong with it."""
     if not isinstance(state, Mapping) or state.get("version") != STATE_VERSION:
         raise SettingsError(
-            f"not a state of version {STATE_VERSION} of this adapter, got {str(state)[:80]!r}"
+            f"not a state of version {STATE_VERSION} of this adapter, got {shown(str(state)[:80])}"
         )
     settings = settings_of(adapter, adapter.history)
     # A start that joined the space is the trainer's value, which may be that of another moment.
@@ -144,7 +144,7 @@ def _is_restored(adapter: AdapterView, current: Any) -> bool:
 
 def _list(plain: Any) -> list[Any]:
     if not isinstance(plain, list):
-        raise TypeError(f"history must be a list, got {plain!r}")
+        raise TypeError(f"history must be a list, got {shown(plain)}")
     return plain
 
 
@@ -163,7 +163,7 @@ def _require_whole(space: Space, saved: SavedState) -> None:
         if not 0 <= round_.chosen < len(round_.tries):
             raise ValueError(f"round {index} chose try {round_.chosen} of {len(round_.tries)}")
         if not all(space.admits(try_.candidate) for try_ in round_.tries):
-            raise ValueError(f"round {index} has a candidate that is not in {space!r}")
+            raise ValueError(f"round {index} has a candidate that is not in {shown(space)}")
         start += round_.epochs
     if saved.history and saved.history[-1].candidate != saved.current:
-        raise ValueError(f"the last round chose another value than {saved.current!r}")
+        raise ValueError(f"the last round chose another value than {shown(saved.current)}")

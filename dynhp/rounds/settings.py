@@ -79,15 +79,16 @@ def require_settings(adapter: AdapterView) -> None:
     require_functions("callbacks", adapter.callbacks, "functions of an event")
     require_trainer(adapter.trainer)
     require_criterion(adapter.criterion)
-    require_lengths(adapter.adapt_every, adapter.try_for)
+    lengths = require_lengths(adapter.adapt_every, adapter.try_for)
+    adapter.adapt_every, adapter.try_for = lengths  # as plain ints, also where numpy made them
     if adapter.epochs is not None:
-        require_count("epochs", adapter.epochs)
+        adapter.epochs = require_count("epochs", adapter.epochs)
     require_instance("proposer", adapter.proposer, Proposer, "a Proposer such as FullGrid()")
     require_instance("selection", adapter.selection, Selection, "a Selection such as Best()")
     require_instance("executor", adapter.executor, Executor, "an Executor such as Serial()")
     require_word("keep", adapter.keep, ("winner", "value"))
     require_word("randomness", adapter.randomness, ("common", "independent"))
-    require_seed("seed", adapter.seed)
+    adapter.seed = require_seed("seed", adapter.seed)
     require_word("check", adapter.check, ("first", "every", "off"))
     require_number("tolerance", adapter.tolerance, "be a number from 0 on", _from_0_on)
     require_word("dry_run", adapter.dry_run, (True, False))
@@ -103,13 +104,13 @@ def _require_randomness(adapter: AdapterView) -> None:
     needed = getattr(adapter.proposer, "randomness", adapter.randomness)
     if needed != adapter.randomness:
         raise SettingsError(
-            f"{adapter.proposer!r} makes sense only with randomness={needed!r}, "
-            f"got {adapter.randomness!r}; leave the argument out"
+            f"{shown(adapter.proposer)} makes sense only with randomness={shown(needed)}, "
+            f"got {shown(adapter.randomness)}; leave the argument out"
         )
     if adapter.randomness == "independent" and not isinstance(adapter.trainer, Reseeds):
         raise SettingsError(
             "randomness='independent' needs a trainer with reseed(seed), "
-            f"got {adapter.trainer!r}; add that method or use randomness='common'"
+            f"got {shown(adapter.trainer)}; add that method or use randomness='common'"
         )
 
 
@@ -118,7 +119,7 @@ def _require_metrics(adapter: AdapterView) -> None:
     for name in metrics_of(adapter.criterion):
         # A trainer that measures nothing before it has trained is checked at its first try.
         if known and name not in known:
-            raise MetricError(f"there is no metric {name!r}{nearest(name, known)}")
+            raise MetricError(f"there is no metric {shown(name)}{nearest(name, known)}")
 
 
 def starting_point(
@@ -165,7 +166,8 @@ def _require_rates(space: Space, kinds: Mapping[str, str]) -> None:
         lowest = min((value for value in axis.grid() if is_number(value)), default=1)
         if lowest < 0:
             raise SettingsError(
-                f"{name}: a learning rate must be above 0, got {lowest!r}; a negative one climbs"
+                f"{name}: a learning rate must be above 0, got {shown(lowest)}; a negative one "
+                "climbs"
             )
         if lowest == 0:
             advise(f"{name}: with a learning rate of 0 a try learns nothing; leave the 0 out")
@@ -195,7 +197,7 @@ def _in_force(space: Space, trainer: Trainer) -> Mapping[str, Value]:
         return {}
     in_force: object = trainer.hyperparameters()
     if not isinstance(in_force, Mapping):
-        raise ContractError(f"hyperparameters() must map names to values, got {in_force!r}")
+        raise ContractError(f"hyperparameters() must map names to values, got {shown(in_force)}")
     if in_force and not set(in_force) & set(space):
         raise ContractError(
             f"hyperparameters() names {', '.join(map(repr, in_force))}, but "

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dynhp.criteria.contract import metrics_of, score
-from dynhp.errors import ContractError
+from dynhp.errors import ContractError, shown
 from dynhp.proposers import Known
 from dynhp.records import Candidate, Event, Progress, Round, RoundStarted, Try
 from dynhp.rounds.repeat import self_check
@@ -46,7 +46,7 @@ def next_wave(
     known = Known(space=adapter.space, current=adapter.current, history=rounds, tries=tries)
     wave = list(adapter.proposer.propose(known, rng))
     if not wave and not tries:
-        raise ContractError(f"{adapter.proposer!r} proposed nothing for a new round")
+        raise ContractError(f"{shown(adapter.proposer)} proposed nothing for a new round")
     if not wave and adapter.dry_run and all(each.candidate != adapter.current for each in tries):
         wave = [adapter.current]  # a dry run keeps the value in force, so it needs its try
     common = adapter.randomness == "common"
@@ -56,7 +56,8 @@ def next_wave(
 def _cast(adapter: AdapterView, candidate: Candidate) -> Candidate:
     if not adapter.space.admits(candidate):
         raise ContractError(
-            f"{adapter.proposer!r} proposed {candidate!r}, which is not in {adapter.space!r}"
+            f"{shown(adapter.proposer)} proposed {shown(candidate)}, which is not in "
+            f"{shown(adapter.space)}"
         )
     return adapter.space.cast(candidate)
 

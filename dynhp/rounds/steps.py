@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import weakref
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
+from dynhp.errors import LoopError
 from dynhp.records import Candidate, Metrics
 from dynhp.rounds.attempt import advance, put_in_force
 from dynhp.rounds.jobs import Executor, Job, Outcome
 from dynhp.trainer import State, Trainer
 
-__all__ = ["CarryOutTries", "JobStage", "Step", "TrainStretch", "carry_out"]
+__all__ = ["CarryOutTries", "JobStage", "OneAtATime", "Step", "TrainStretch", "carry_out"]
+__all__ += ["guard_of", "one_at_a_time"]
 
 
 class JobStage(Protocol):
@@ -63,3 +68,77 @@ def carry_out(step: Step, trainer: Trainer, executor: Executor) -> None:
         step.metrics = advance(trainer, step.candidate, step.epochs)
     else:
         put_in_force(trainer, step.candidate)
+
+
+class Turn:
+    """Whose turn it is; held by the one whose it is, so that it ends with it, whatever happens."""
+
+    __slots__ = ("__weakref__",)
+
+
+class OneAtATime:
+    """Gives a turn to one at a time and refuses all others. Not a lock: nobody waits.
+
+    >>> guard = OneAtATime()
+    >>> turn = guard.enter()
+    >>> try:
+    ...     guard.enter()
+    ... except LoopError as error:
+    ...     print(str(error).partition(";")[0])
+    a round of this adapter is under way
+    """
+
+    __slots__ = ("_turns",)
+
+    def __init__(self) -> None:
+        self._turns: dict[str, weakref.ref[Turn]] = {}
+
+    def enter(self) -> Turn:
+        """Give a turn, or refuse it."""
+        self.require_free()
+        turn = Turn()
+        given = weakref.ref(turn)
+        while self._turns.setdefault("now", given) is not given:  # one step for all threads
+            self.require_free()
+        return turn
+
+    def leave(self) -> None:
+        """End the turn."""
+        self._turns.pop("now", None)
+
+    def require_free(self) -> None:
+        """Refuse where somebody has a turn; one whose holder is gone has ended."""
+        before = self._turns.get("now")
+        if before is None:
+            return
+        if before() is not None:
+            raise LoopError(
+                "a round of this adapter is under way; wait until it has ended, and give each "
+                "thread an adapter and a trainer of its own"
+            )
+        self.leave()
+
+    def __reduce__(self) -> tuple[type[OneAtATime], tuple[()]]:
+        return OneAtATime, ()  # a copy belongs to another adapter, which is not under way
+
+
+def guard_of(adapter: object) -> OneAtATime:
+    """The guard of an adapter's rounds."""
+    return vars(adapter).setdefault("_guard", OneAtATime())  # type: ignore[no-any-return]
+
+
+def one_at_a_time(
+    steps: Callable[[Any], Generator[Step, None, None]],
+) -> Callable[[Any], Generator[Step, None, None]]:
+    """Guard the rounds of an adapter: two of them at once would undo each other's work."""
+
+    @functools.wraps(steps)
+    def guarded(adapter: Any) -> Generator[Step, None, None]:
+        guard = guard_of(adapter)
+        turn = guard.enter()  # noqa: F841, held until this ends, also where Ctrl-C comes right here
+        try:
+            yield from steps(adapter)
+        finally:
+            guard.leave()
+
+    return guarded

@@ -29,6 +29,7 @@ class StageRun:
     compared: list[RunningTry]  # the leaders and the value in force, in the order they came
     last: bool  # whether a try that ends here has ended for good
     outcomes_taken: int = 0
+    in_force: RunningTry | None = None  # the first try of the value in force, once it has come
 
     def jobs(self) -> list[Job]:
         """What to train from where; made again each time, so that no state is held for longer."""
@@ -58,9 +59,9 @@ class StageRun:
         check = None if running.record.epochs else self.round_tries.check
         job = None if check is None else self._job(running)
         running.add(outcome, self.round_tries.score)
-        self._rank(running)
+        leads = self._rank(running)
         state = UNKNOWN_STATE if check is None or job is None else check.look_at(job, outcome)
-        if running in self.leaders:
+        if leads:
             if state is not UNKNOWN_STATE:
                 running.state = state
             elif outcome.in_place and self.outcomes_taken == len(self.tries):
@@ -70,7 +71,8 @@ class StageRun:
         if self.last:
             self.round_tries.announce(running.record)
 
-    def _rank(self, running: RunningTry) -> None:
+    def _rank(self, running: RunningTry) -> bool:
+        """Rank the tries with one more; whether that is one of the leaders."""
         # A try that fell behind is never ranked again: its state is gone.
         self.compared.append(running)
         order = self.round_tries.ranking([each.record for each in self.compared])
@@ -85,11 +87,12 @@ class StageRun:
             if id(each) not in now:
                 each.drop_state()
         self.leaders = leaders
-        in_force = (
-            each for each in self.compared if each.record.candidate == self.round_tries.current
-        )
-        first = next(in_force, None)
-        self.compared = [each for each in self.compared if each is first or id(each) in now]
+        if self.in_force is None:  # values are compared once: a race may have a thousand tries
+            new = self.compared if self.outcomes_taken == 1 else [running]
+            its = (each for each in new if each.record.candidate == self.round_tries.current)
+            self.in_force = next(its, None)
+        self.compared = [each for each in self.compared if each is self.in_force or id(each) in now]
+        return id(running) in now
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -215,6 +218,7 @@ class RoundTries:
             seed=seed,
             restarted=done == 0,
             checked=0 if self.check is None else self.check.epochs,
+            tolerance=0.0 if self.check is None else self.check.tolerance,
             stretch=tuple(each for each in stretch.measured if each[0] < end - 1),
             seconds=seconds,
         )

@@ -52,6 +52,11 @@ class Things:
         own = [part for part in _tensors(thing) if id(part) not in self._inside]
         return bool(modules) and not own and all(self.covers(module) for module in modules)
 
+    def shapes(self) -> set[tuple[int, ...]]:
+        """The shapes of all tensors that are in the state."""
+        shapes = (getattr(thing, "shape", None) for thing in self._inside.values())
+        return {tuple(shape) for shape in shapes if shape is not None}
+
     def named(self, key: int) -> str:
         """A thing that is watched, in words."""
         name, thing, _ = self._known[key]
@@ -76,6 +81,7 @@ class Moment:
         self.lengths: dict[str, int] = {}
         self.lists: set[str] = set()
         self.arrays: dict[str, Fingerprint] = {}
+        self.shapes: dict[str, tuple[int, ...]] = {}
         self._suspicious: dict[str, tuple[_Reference, str]] = {}
         self._met: set[int] = set()
         self._room = _LARGEST_LOOK
@@ -110,7 +116,7 @@ class Moment:
         elif _is_array(thing):
             if not things.covers(thing) and thing.nbytes <= min(_LARGEST_ARRAY, self._room):
                 self._room -= thing.nbytes
-                self.arrays[name] = fingerprint(thing)
+                self.arrays[name], self.shapes[name] = fingerprint(thing), tuple(thing.shape)
         elif things.meet(name, thing):
             self._met.add(id(thing))
         elif why := unreadable(thing):

@@ -198,18 +198,19 @@ def _is_book_keeping(part: Any) -> bool:
 
 
 def _of_function(function: FunctionType) -> Iterator[tuple[str, Any, int]]:
-    """The variables that a function of the user's takes from around it."""
+    """The variables that a function takes from around it; of ours, those that it was given."""
     code = function.__code__
-    if is_our_code(code, function.__module__ or "") or is_installed(code.co_filename):
+    if is_installed(code.co_filename):
         return
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         try:
             yield name, cell.cell_contents, 1
         except ValueError:  # a variable that has no value yet
             continue
-    for name in code.co_names:
-        if name in function.__globals__:
-            yield name, function.__globals__[name], 1
+    if not is_our_code(code, function.__module__ or ""):
+        for name in code.co_names:
+            if name in function.__globals__:
+                yield name, function.__globals__[name], 1
 
 
 def _is_open(thing: Any) -> bool:

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-import pickle
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Set
 from enum import Enum
+from pathlib import PurePath
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from dynhp.selfcheck.contents import (
+    UNKNOWN,
+    file_contents,
+    generator_state,
+    numbers,
+    parts_of,
+    unpacked,
+)
 
 __all__ = ["Bits", "Kind", "Walk"]
 
@@ -47,6 +57,8 @@ class Walk:
 
     def visit(self, value: Any, place: str) -> None:
         """Note what is at this place; what is inside it is visited later."""
+        if isinstance(value, PurePath):
+            value = str(value)
         if value is None or isinstance(value, bool | int | float | str | bytes | bytearray | Enum):
             self._note_plain(value, place)
         elif isinstance(value, _NAMED):
@@ -67,10 +79,12 @@ class Walk:
             plain = all(isinstance(item, _PLAIN_KEY) for item in value)
             items = ((each, f"{place}[{each}]") for each in sorted(map(repr, value)) if plain)
             self._open(value, place, items, size=len(value))
-        elif (array := _array(value)) is not None:
+        elif (array := numbers(value)) is not None:
             self._note_array(array, place)
+        elif (drawn_from := generator_state(value)) is not UNKNOWN:
+            self._open(value, place, [(drawn_from, f"{place}.state")])
         else:
-            self._open(value, place, ((part, place + name) for name, part in _stored(value)))
+            self._open(value, place, ((part, place + name) for part, name in _stored(value)))
 
     def _open(
         self, value: Any, place: str, inside: Iterable[tuple[Any, str]], size: int | None = None
@@ -81,9 +95,17 @@ class Walk:
     def _note_plain(self, value: Any, place: str) -> None:
         if isinstance(value, float) and (value != value or value == 0):
             value = Kind(value)  # nan equals nan, and 0.0 is not -0.0
+        elif (
+            isinstance(value, str)
+            and os.sep in value
+            and (content := file_contents(value)) is not UNKNOWN
+        ):
+            self.ahead.append((content, f"file({place})"))  # it may have another name each time
+            return
         elif isinstance(value, str | bytes | bytearray) and len(value) > _LONG:
-            if (content := _unpickled(value)) is not None:
-                self.ahead.append((content, f"unpickled({place})"))
+            packed = UNKNOWN if isinstance(value, str) else unpacked(bytes(value))
+            if packed is not UNKNOWN:  # equal states may be packed into different bytes
+                self.ahead.append((packed, f"unpacked({place})"))
                 return
             raw = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
             value = Bits(f"{_kind(value)}[{len(value)}]", _digest(raw))
@@ -106,45 +128,14 @@ def _items(mapping: Mapping[Any, Any], place: str) -> Iterator[tuple[Any, str]]:
         yield item, f"{place}[{key!r}]" if plain else f"{place}.values()[{number}]"
 
 
-def _array(value: Any) -> np.ndarray[Any, Any] | None:
-    """The value as a numpy array where it is a number, an array or a tensor of any framework."""
-    if isinstance(value, complex | np.generic | np.ndarray):
-        return np.asarray(value)
-    try:
-        if hasattr(value, "detach"):
-            tensor = value.detach().cpu()
-            try:
-                return np.asarray(tensor.numpy())
-            except TypeError:  # numpy has no bfloat16; as float32 each of its numbers stays itself
-                return np.asarray(tensor.float().numpy())
-        return np.asarray(value) if hasattr(value, "__array__") else None
-    except Exception:  # a tensor without a numpy form (sparse, on a meta device): by its pickle
-        return None
-
-
-def _stored(value: Any) -> Iterator[tuple[str, Any]]:
+def _stored(value: Any) -> Iterator[tuple[Any, str]]:
     """What pickle would store of an object, with names; nothing where it cannot."""
-    try:
-        parts = value.__reduce_ex__(4)
-    except Exception:
-        return
-    if isinstance(parts, str):
-        return
-    for number, part in enumerate(parts[1:], start=1):
+    parts = parts_of(value)
+    for number, part in enumerate(parts[1:] if isinstance(parts, tuple) else (), start=1):
         if number == 2 and isinstance(part, dict):
-            yield from ((f".{name}", item) for name, item in part.items())
+            yield from ((item, f".{name}") for name, item in part.items())
         elif part is not None:
-            yield f".reduced[{number}]", list(part) if isinstance(part, Iterator) else part
-
-
-def _unpickled(value: Any) -> Any:
-    """What bytes of pickle mean: equal states may be pickled to different bytes."""
-    if isinstance(value, str) or value[:1] != b"\x80" or value[-1:] != b".":
-        return None
-    try:
-        return pickle.loads(value)  # the trainer's own, made in this run
-    except Exception:
-        return None
+            yield part, f".reduced[{number}]"
 
 
 def _digest(raw: Any) -> bytes:

@@ -68,20 +68,23 @@ class Watch:
 
     def left_behind(self) -> list[str]:
         """What has a state of its own that the tries changed and nobody put back."""
-        return [f"{self._things.named(key)} {how}" for key, how in self._accused().items()]
+        return [
+            *(f"{self._things.named(key)} {how}" for key, how in self._accused().items()),
+            *self._arrays(copies=True),
+        ]
 
     def suspects(self) -> list[str]:
         """What may be the cause of a repeat that differed, the likeliest first."""
         end = self._now()
-        counters = self._counters(end)
-        strong = [*self.left_behind(), *counters.values(), *end.suspicious(self._first)]
-        weak = [
-            *(self._grew(end, name) for name in self._grown(end)),
+        likely = [
+            *self.left_behind(),
+            *self._counters(end),
+            *end.suspicious(self._first),
             *self._arrays(),
-            *self._values(),
-            *self._unlisted(end),
+            *(self._grew(end, name) for name in self._grown(end)),
         ]
-        return strong[:_MOST_SUSPECTS] or [*weak[:_MOST_SUSPECTS], _GENERAL]
+        others = [*self._values(), *self._unlisted(end)][:_MOST_SUSPECTS]
+        return likely[:_MOST_SUSPECTS] or [*others, _GENERAL]
 
     def hints(self) -> list[str]:
         """What else the tries changed, though the repeat was equal."""
@@ -89,7 +92,7 @@ class Watch:
         lists = [name for name in self._grown(end) if name in end.lists]
         guard = "; what belongs to the main line alone stands under `if epoch.main:`"
         return [
-            *self._counters(end).values(),
+            *self._counters(end),
             *(f"{self._grew(end, name)}{guard}" for name in lists),
             *(f"{best}{guard}" for best in self._bests(end)),
             *self._arrays(),
@@ -115,9 +118,8 @@ class Watch:
                     accused[key] = "changed in the tries and was not put back"
         return accused
 
-    def _counters(self, end: Moment) -> dict[str, str]:
+    def _counters(self, end: Moment) -> Iterator[str]:
         """Numbers that went on by the same amount in the first try and in its repeat."""
-        counters = {}
         for name, value in end.values.items():
             before: list[Any] = [
                 each.values.get(name) for each in (self._start, self._first, self._origin)
@@ -127,13 +129,12 @@ class Watch:
                 continue
             values = f"{name}: {first!r} after the first try and {value!r} after its repeat"
             if start is None and value - origin in (first, first + 1):  # from 1 on, or from 0 on
-                counters[name] = f"{values}, so it counts tries too; use epoch.number"
+                yield f"{values}, so it counts tries too; use epoch.number"
             elif _are_numbers(start) and start != origin and _went_on(start, first, origin, value):
-                counters[name] = (
+                yield (
                     f"{values}; where it decides something make it a Counter and list it in the "
                     "state"
                 )
-        return counters
 
     def _values(self) -> Iterator[str]:
         """Plain values that were not put back."""
@@ -166,9 +167,19 @@ class Watch:
                 values = f"{_short(self._first.values[name])} and then {_short(end.values[name])}"
                 yield f"{name} changed in the tries: {values}"
 
-    def _arrays(self) -> Iterator[str]:
+    def _arrays(self, *, copies: bool = False) -> Iterator[str]:
+        """Arrays that were not put back: several with the shapes of weights are a copy of them."""
+        groups: dict[str, list[str]] = {}
         for name in self._not_put_back(lambda moment: moment.arrays, Fingerprint.difference):
-            yield f"{name}: an array that changed in the tries and was not put back"
+            owner = name.rpartition("[")[0] if name.endswith("]") else name
+            groups.setdefault(owner, []).append(name)
+        weights, shapes = self._things.shapes(), self._now().shapes
+        for owner, names in groups.items():
+            copied = len(names) > 1 and all(shapes[name] in weights for name in names)
+            number = f"{len(names)} arrays" if len(names) > 1 else "an array"
+            if copied == copies:
+                kind = f"{number} with the shapes of weights" if copied else number
+                yield f"{owner}: {kind} changed in the tries and not put back"
 
     def _not_put_back(
         self, noted: Callable[[Moment], Mapping[str, Any]], differ: Callable[[Any, Any], Any]

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dynhp._checks import is_number, require_bounds, require_whole
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, shown
 from dynhp.records import Value
 from dynhp.spaces.axis import position_of, rounded, value_at
 
@@ -47,10 +47,12 @@ class Float:
 
     def __init__(self, low: float, high: float, *, log: bool = False, points: int = 9) -> None:
         require_bounds("Float", low, high, log=log)
-        require_whole("Float: points", points, least=2, most=MOST_POINTS)
+        points = require_whole("Float: points", points, least=2, most=MOST_POINTS)
         _fill(self, float(low), float(high), log, points)
         if any(self._index(value) != i for i, value in enumerate(self.grid())):
-            raise SettingsError(f"Float: {low!r} and {high!r} are too close for {points} points")
+            raise SettingsError(
+                f"Float: {shown(low)} and {shown(high)} are too close for {points} points"
+            )
 
     def __repr__(self) -> str:
         return f"Float({_text(self)})"
@@ -145,13 +147,17 @@ class Int:
     ) -> None:
         for bound in (low, high):
             if not isinstance(bound, int | np.integer) or isinstance(bound, bool):
-                raise SettingsError(f"Int: bounds must be whole numbers, got {bound!r}; use Float")
+                raise SettingsError(
+                    f"Int: bounds must be whole numbers, got {shown(bound)}; use Float"
+                )
         require_bounds("Int", low, high, log=log)
         every = int(high) - int(low) + 1
         points = points if points is not None else min(9, every) if log else every
-        require_whole("Int: points", points, least=2, most=MOST_POINTS)
+        points = require_whole("Int: points", points, least=2, most=MOST_POINTS)
         if points > every:
-            raise SettingsError(f"Int: {points} points do not fit between {low!r} and {high!r}")
+            raise SettingsError(
+                f"Int: {points} points do not fit between {shown(low)} and {shown(high)}"
+            )
         _fill(self, int(low), int(high), log, points)
 
     def __repr__(self) -> str:

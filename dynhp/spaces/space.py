@@ -70,7 +70,8 @@ class Space(Mapping[str, Axis]):
             size = math.prod(len(axis.grid()) for axis in self.values())
             if size > MOST_CANDIDATES:
                 raise SettingsError(
-                    f"the grid of {self!r} has {size} candidates, more than {MOST_CANDIDATES}; "
+                    f"the grid of {shown(self)} has {size} candidates, more than "
+                    f"{MOST_CANDIDATES}; "
                     "thin out its axes, or use OneAxis, Neighbors or Interpolation"
                 )
             values = itertools.product(*(axis.grid() for axis in self.values()))
@@ -138,14 +139,18 @@ class Space(Mapping[str, Axis]):
         require_mapping("values", values, "be a mapping from names to values")
         for name in values:
             if name not in self._axes:
-                raise SettingsError(f"unknown hyperparameter {name!r}{nearest(name, self._axes)}")
+                raise SettingsError(
+                    f"unknown hyperparameter {shown(name)}{nearest(name, self._axes)}"
+                )
         for name, axis in self.items():
             if name not in values:
-                raise SettingsError(f"no value for hyperparameter {name!r}; it lies in {axis!r}")
+                raise SettingsError(
+                    f"no value for hyperparameter {shown(name)}; it lies in {shown(axis)}"
+                )
         plain = {name: plain_value(name, values[name]) for name in self}
         for name, axis in self.items():
             if not axis.admits(plain[name]):
-                raise SettingsError(f"{name} must lie in {axis!r}, got {values[name]!r}")
+                raise SettingsError(f"{name} must lie in {shown(axis)}, got {shown(values[name])}")
         return self.cast(plain)
 
     def cast(self, candidate: Mapping[str, Value]) -> Candidate:

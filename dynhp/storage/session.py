@@ -6,13 +6,15 @@ import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from operator import index
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import CheckpointError, CodecError, DamagedFile, SettingsError
 from dynhp.loops.best import BestEpoch
+from dynhp.loops.epoch import Epoch
 from dynhp.records import Event, History, RoundStarted
-from dynhp.storage.codecs import register_dataclass
+from dynhp.storage.codecs import register_codec, register_dataclass
 from dynhp.storage.codecs.json_text import strict_json
 from dynhp.storage.folder import CheckpointFolder, SavedRun
 from dynhp.storage.history_file import HistoryFile
@@ -28,11 +30,14 @@ OnError: TypeAlias = Literal["stop", "warn"]
 WhetherToResume: TypeAlias = Literal["allow", "must", "never"]
 """Go on with the run in the folder if there is one, only if there is one, or only if not."""
 
+
 # The names are on disk: never change them.
 register_dataclass(TryRequest, name="dynhp.asked")
 register_dataclass(FinishedTry, name="dynhp.done")
 register_dataclass(KeptState, name="dynhp.kept")
 register_dataclass(BestEpoch, name="dynhp.best_epoch")
+# A sampler with set_epoch(epoch) keeps the loop's epoch; the number is all that matters of it.
+register_codec(Epoch, name="dynhp.epoch", to_plain=int, from_plain=index)
 
 
 @runtime_checkable

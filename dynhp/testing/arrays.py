@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dynhp.testing.contents import shown
+from dynhp.selfcheck.contents import shown
 
 __all__ = ["Spare", "array_difference", "aspect_difference"]
 

@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dynhp.testing.arrays import Spare, array_difference, aspect_difference
-from dynhp.testing.contents import (
+from dynhp.selfcheck.contents import (
     UNKNOWN,
     closure_of,
     file_contents,
@@ -24,6 +23,7 @@ from dynhp.testing.contents import (
     shown,
     unpacked,
 )
+from dynhp.testing.arrays import Spare, array_difference, aspect_difference
 
 __all__ = ["Spare", "difference", "difference_beyond"]
 

@@ -15,6 +15,7 @@ from dynhp.errors import AllTriesFailed, ContractError, DynhpError, SettingsErro
 from dynhp.planning.budget import Cost, spent
 from dynhp.planning.schedule import Segment, follow
 from dynhp.records import Event, History, Progress, Round, Try
+from dynhp.rounds.attempt import put_in_force
 from dynhp.rounds.settings import round_lengths
 from dynhp.trainer import State
 
@@ -71,7 +72,7 @@ class Shadow:
     ...                              adapt_every=5, try_for=1, initial={"lr": 0.1})
     >>> delivery = Shadow(adapter, criterion=lowest("loss")).run(10)
     >>> delivery.delivered, delivery.cost.runs
-    ('adapted', 2.4)
+    ('adapted', 2.5)
     """
 
     def __init__(self, adapter: DynamicGridAdapter, *, criterion: Criterion) -> None:
@@ -117,6 +118,7 @@ class Shadow:
         )
         if adapted_error or not better:
             self.adapter.trainer.set_state(state)
+            put_in_force(self.adapter.trainer, shadow[-1].candidate)
         cost = spent(adapted)
         overhead = cost.total + unfinished if adapted_error else cost.overhead + shadow_epochs
         return Delivery(

@@ -104,12 +104,12 @@ def test_metrics_that_differ_though_the_states_agree() -> None:
 
 
 def test_states_that_differ_though_the_metrics_agree() -> None:
-    class Quiet(Leaky):
+    class LeaksUnheard(Leaky):
         def leak(self) -> None:
             self.velocity = self.velocity + 1e-9 * next(TICKS)
 
     with pytest.raises(NotRepeatable, match=r"the same: the state differs in state\['velocity'\]"):
-        adapter_of(Quiet(), try_for=1).run(8)
+        adapter_of(LeaksUnheard(), try_for=1).run(8)
 
 
 def test_a_repeat_that_fails_did_not_come_to_the_same() -> None:
@@ -230,7 +230,7 @@ def test_a_race_repeats_only_its_first_stage() -> None:
     assert adapter.step().checked == Racing().stages(3, 4)[0].epochs == 1
 
 
-class Ignores(NoisyQuadratic):
+class IgnoresItsRate(NoisyQuadratic):
     """Stores the value in its state and reads it back, but trains without it."""
 
     def __init__(self) -> None:
@@ -253,7 +253,7 @@ class Ignores(NoisyQuadratic):
 
 
 def test_a_value_that_training_ignores_is_an_error() -> None:
-    trainer = Ignores()
+    trainer = IgnoresItsRate()
     with pytest.raises(ValueNotUsed) as caught:
         adapter_of(trainer, initial={"lr": 0.01}).run(8)
     assert "all 3 tries of round 0" in str(caught.value)
@@ -264,7 +264,7 @@ def test_a_value_that_training_ignores_is_an_error() -> None:
 
 
 def test_one_try_that_differs_is_enough() -> None:
-    class Partly(Ignores):
+    class Partly(IgnoresItsRate):
         def train_k(self, k: int, hyperparameters: Any) -> None:
             self.lr = hyperparameters["lr"]
             NoisyQuadratic.train_k(self, k, {"lr": 0.2 if self.lr == 0.2 else 0.1})

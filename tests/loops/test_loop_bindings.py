@@ -64,3 +64,38 @@ def test_a_value_overwritten_in_the_body_stops_the_run_at_the_origin(line: bool)
     with pytest.raises(ValueNotInForce, match=r"p should be 0\.\d but is 0\.9 after the epoch"):
         run(loop, body)
     assert (seen(model), layer.p) == (origin, 0.1)
+
+
+@pytest.mark.parametrize("overwritten", [2, 10])  # in the tries, on the main line
+def test_a_value_overwritten_in_a_step_that_is_not_reported_stops_the_run_too(
+    overwritten: int,
+) -> None:
+    model, layer = NoisyQuadratic(), Layer()
+    bind = {"p": attribute(layer, "p")}
+    steps = {"epochs": None, "steps": 24, "adapt_every": 12, "try_for": 4}
+    loop = loop_over(model, space={"p": [0.1, 0.2]}, bind=bind, **steps)
+
+    def body(step: Epoch) -> None:
+        if step % 4 == 1:
+            step.report(loss=layer.p)
+        elif step == overwritten:
+            layer.p = 0.9  # nothing is reported after it in this try, or in this round
+
+    with pytest.raises(ValueNotInForce, match=r"p should be 0\.1 but is 0\.9 after the epoch"):
+        run(loop, body)
+    assert (layer.p, loop.history.epochs) == (0.1, 0)
+
+
+def test_a_round_that_restarts_trains_with_the_value_it_chose() -> None:
+    layer = Layer()
+    loop = loop_over(
+        NoisyQuadratic(),
+        space={"p": [0.1, 0.2, 0.3]},
+        bind={"p": attribute(layer, "p")},
+        keep="value",
+        randomness="independent",
+    )
+    for epoch in loop:
+        assert layer.p == epoch["p"]
+        epoch.report(loss=abs(layer.p - 0.2))
+    assert layer.p == 0.2

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dynhp import attribute, fixed, highest, lowest, phased, smoothed
@@ -36,8 +38,10 @@ def test_all_that_was_measured_on_the_main_line_is_kept(settings: dict[str, Any]
         train(model, epoch)
         if epoch.main:
             line[int(epoch)] = epoch.metrics
+    assert [number for number, _ in loop.history.measured] == list(range(9))
     measured = dict(loop.history.measured)
-    assert list(measured) == list(range(9))
+    between = [0, 1] if settings else [1]  # the last epoch is kept as ``metrics``
+    assert [number for number, _ in loop.history[0].stretch] == between
     assert line.items() <= measured.items()
     if settings:  # the tries are trained again
         assert line == measured
@@ -96,6 +100,22 @@ def test_the_best_epoch_of_the_main_line_is_kept() -> None:
     assert seen(model) != best
     loop.restore_best()
     assert seen(model) == best
+
+
+def test_of_equals_the_first_is_best_and_progress_is_what_is_done() -> None:
+    model = NoisyQuadratic()
+    asked: set[tuple[int, int | None, int]] = set()
+
+    def judge(series: Any, progress: Any) -> float:
+        asked.add((progress.epoch, progress.planned, len(series)))
+        return 1.0
+
+    loop = loop_over(model, keep_best=judge)
+    for epoch in loop:
+        train(model, epoch)
+    assert loop.best is not None
+    assert loop.best.epoch == 0
+    assert asked == {(number, 9, 1) for number in range(1, 10)}
 
 
 def test_the_best_epoch_can_be_the_one_in_which_the_loop_was_left() -> None:
@@ -281,3 +301,20 @@ def test_only_the_first_round_asks_whether_values_are_read() -> None:
         epoch.report(model.metrics())
 
     run(loop_over(model), body)
+
+
+@pytest.mark.parametrize("leave", [False, True])
+def test_independent_tries_leave_global_generators_as_they_were(leave: bool) -> None:
+    for seed in (1, 2):
+        np.random.seed(seed)
+        random.seed(seed)
+        wanted = np.random.random(), random.random()
+        np.random.seed(seed)
+        random.seed(seed)
+        model = NoisyQuadratic()
+        for epoch in loop_over(model, randomness="independent"):
+            np.random.random()
+            train(model, epoch)
+            if leave and epoch.main:
+                break
+        assert (np.random.random(), random.random()) == wanted

@@ -170,7 +170,6 @@ BODIES = rows_of(
         LoopError,
         r"are chosen for it and read, as in epoch\['lr'\]; .*initi",
     ),
-    ("len", body(lambda e, m: len(e)), LoopError, r"no length; .*write int\(epoch\)"),
     ("values.lr", body(lambda e, m: e.values.lr), UnknownName, r"'lr'; .*as in candidate\['lr'\]"),
     ("values['LR']", body(lambda e, m: e.values["LR"]), UnknownName, r"^no hyperparameter 'LR'; K"),
     (

@@ -7,12 +7,14 @@ import json
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dynhp import Racing, adapt, plan_for, spent
 from dynhp.errors import LoopError, SettingsError
 from dynhp.loops import Epoch, Loop
 from dynhp.records import Candidate
+from dynhp.storage.codecs import decode, encode
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 from tests.support.loops import loop_over, replayed, run, seen
 
@@ -171,6 +173,17 @@ def test_an_epoch_is_a_number() -> None:
     for copied in (copy.deepcopy(epoch), copy.copy(epoch), pickle.loads(pickle.dumps(epoch))):
         assert (type(copied), copied) == (int, 12)
     assert (type(epoch.number), epoch.main, epoch.trying) == (int, True, False)
+    assert (np.array([epoch]).tolist(), np.arange(20)[epoch], bool(epoch)) == ([12], 12, True)
+    stored = decode(encode({"epoch": epoch}))["epoch"]  # a sampler's set_epoch keeps it
+    assert (type(stored), stored) == (int, 12)
+
+
+def test_an_epoch_is_no_sequence() -> None:
+    epoch: Any = Epoch(Candidate({"lr": 0.1}), number=12, trying=False)
+    with pytest.raises(TypeError, match=r"has no length; write int\(epoch\) in its place"):
+        len(epoch)
+    with pytest.raises(LoopError, match="an epoch is one thing: write `for epoch in loop`"):
+        iter(epoch)
 
 
 def test_print_of_a_loop_is_a_short_table() -> None:

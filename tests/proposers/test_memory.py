@@ -90,7 +90,7 @@ def test_another_history_in_the_same_list_is_another_history(kind: str) -> None:
     settled, unsettled = (2.0, 1.0, 1.0), (0.0, 1.0, 1.0)
     history = [a_round(space, index, unsettled) for index in range(4)]
     proposed(proposer, space, history)
-    for rounds in (4, 6):
+    for rounds in (4, 6, 2, 0):
         history[:] = [a_round(space, index, settled) for index in range(rounds)]
         assert proposed(proposer, space, history) == proposed(KINDS[kind](), space, history)
 
@@ -116,6 +116,26 @@ def test_few_rounds_of_a_long_history_are_looked_at(kind: str, size: int) -> Non
         proposed(proposer, space, history)
         assert history.looks <= 5 * 3
     assert proposed(proposer, space, history) == proposed(KINDS[kind](), space, list(history))
+
+
+def test_the_rounds_of_one_axis_can_be_cut_into_pieces() -> None:
+    pieces: list[Any] = []
+
+    class LooksBack:
+        def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
+            pieces.append((known.history[-2:], list(known.history)))
+            return [known.current]
+
+        def waves(self, space: Space, current: Candidate) -> Any:
+            return None
+
+    space = SPACES[2]
+    history = [a_round(space, index, (2.0, 1.0, 1.0)) for index in range(7)]
+    proposed(OneAxis(LooksBack()), space, history)
+    ((last, whole),) = pieces
+    assert [round_.index for round_ in whole] == [1, 3, 5]
+    assert last == whole[-2:]
+    assert all(set(round_.candidate) == {"y"} for round_ in whole)
 
 
 @pytest.mark.parametrize("kind", KINDS)

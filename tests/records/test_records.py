@@ -242,7 +242,9 @@ def test_a_round_goes_through_json_without_loss(round_: Round) -> None:
     for record, written in ((round_, plain), (round_.tries[0], plain["tries"][0])):
         # Older files do not have these, so what is empty is not written.
         later = {
-            name for name in ("checked", "reported", "stretch") if not getattr(record, name, 1)
+            name
+            for name in ("checked", "reported", "stretch", "tolerance")
+            if not getattr(record, name, 1)
         }
         assert set(written) == {field.name for field in fields(record)} - later
     assert same(round_from_plain(strict(plain)), round_)

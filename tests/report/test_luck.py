@@ -92,12 +92,12 @@ CELLS = [
 @pytest.mark.parametrize("effect", [0.0, bench.EFFECT], ids=["noise", "effect"])
 def test_at_most_5_of_100_are_wrong(cell: Any, effect: float) -> None:
     """Forty runs of a few set-ups; ``benchmarks/luck.py`` counts many more."""
-    assert bench.count(bench.Cell(*cell, effect, 40, 0)).wrong <= 0.05
+    assert bench.count(bench.LuckCell(*cell, effect, 40, 0)).wrong <= 0.05
 
 
 def test_many_values_are_no_trouble() -> None:
     for effect in (0.0, bench.EFFECT):
-        cell = bench.Cell(300, 9, "Best", "independent", "FullGrid", effect, 1, 0)
+        cell = bench.LuckCell(300, 9, "Best", "independent", "FullGrid", effect, 1, 0)
         assert bench.count(cell).wrong == 0
 
 

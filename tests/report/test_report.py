@@ -179,3 +179,18 @@ def test_names_outside_the_picture_are_left_out() -> None:
 def _metric_points(history: History) -> int:
     page = html_report(history, title="points")
     return len(re.findall(r'<polyline points="([^"]*)"', page)[1].split())
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, "Self-check: in 1 round a try, carried out once more, came to the same to the bit."),
+        ({"check": "every"}, "Self-check: in 4 rounds a try, carried out once more, came"),
+        ({"tolerance": 1e-6}, "came to the same within a tolerance of 1e-06."),
+        ({"check": "off"}, "Self-check: none; no try was carried out once more."),
+    ],
+)
+def test_the_summary_tells_how_the_run_was_checked(settings: Any, words: str) -> None:
+    _, history = a_run(**settings)
+    assert words in summary(history)
+    assert words in html_report(history, title="checked")

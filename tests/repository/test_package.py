@@ -63,7 +63,9 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def is_error(thing: Any) -> bool:
-    return isinstance(thing, type) and issubclass(thing, BaseException)
+    """Whether it is an error; a hint is a warning, which is none."""
+    raised = isinstance(thing, type) and issubclass(thing, BaseException)
+    return raised and not issubclass(thing, Warning)
 
 
 def test_all_is_exactly_what_is_public() -> None:
@@ -185,6 +187,9 @@ def test_the_type_marker_is_there() -> None:
 
 
 SCHEDULE = """
+import warnings
+from dynhp.errors import Hint
+warnings.simplefilter("ignore", Hint)
 from dynhp import DynamicGridAdapter, Neighbors, lowest, schedule_of
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 adapter = DynamicGridAdapter(

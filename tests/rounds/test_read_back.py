@@ -98,7 +98,7 @@ def test_a_name_that_stops_being_read_back_is_noticed(left: Any) -> None:
 
 
 def test_a_name_that_was_never_read_back_is_not_missed() -> None:
-    class OneOfTwo(Quadratic):
+    class ReadsOneName(Quadratic):
         def hyperparameters(self) -> dict[str, Any]:
             return {"lr": self.lr}
 
@@ -109,7 +109,7 @@ def test_a_name_that_was_never_read_back_is_not_missed() -> None:
             super().train_k(k, {"lr": self.lr + hyperparameters["wd"]})
 
     adapter = DynamicGridAdapter(
-        OneOfTwo(),
+        ReadsOneName(),
         {"lr": [0.1, 0.5], "wd": [0.0, 0.01]},
         criterion=lowest("loss"),
         adapt_every=4,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -12,8 +13,9 @@ import pytest
 from dynhp import DynamicGridAdapter, Interpolation, Racing, lowest, plan_for
 from dynhp.errors import AllTriesFailed, ContractError
 from dynhp.proposers import Waves
-from dynhp.records import Candidate
+from dynhp.records import Candidate, Try
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
+from dynhp.rounds.running_try import RunningTry
 from dynhp.rounds.steps import CarryOutTries
 from dynhp.selection import Stage, by_score
 from tests.support.reference import Diary
@@ -341,3 +343,32 @@ def test_work_starts_at_the_origin_only_once() -> None:
     ]
     steps.close()
     assert trainer.diary == ()
+
+
+@pytest.mark.parametrize("tries", [50, 100, 200])
+@pytest.mark.parametrize("in_force", [True, False])
+def test_the_work_of_a_race_besides_training_is_not_cubic(
+    monkeypatch: pytest.MonkeyPatch, tries: int, in_force: bool
+) -> None:
+    """Counted, not timed: how often tries and values are compared, and how many are ranked."""
+    counts: Counter[str] = Counter()
+
+    def counted(self: object, other: object) -> bool:
+        counts[type(self).__name__] += 1
+        return same(self, other) if isinstance(self, Candidate) else self is other
+
+    def ranked(records: Sequence[Try]) -> Sequence[int]:
+        counts["ranked"] += len(records)
+        return by_score(records)
+
+    trainer = Diary({place: float(place) for place in range(tries)})
+    adapter = adapter_of(trainer, selection=Racing(), initial={"x": 0 if in_force else tries - 1})
+    same = Candidate.__eq__
+    monkeypatch.setattr(RunningTry, "__eq__", counted)
+    monkeypatch.setattr(Candidate, "__eq__", counted)
+    monkeypatch.setattr(Racing, "ranking", lambda *_: ranked)
+    (round_,) = adapter.run(4)
+    assert round_.candidate == {"x": 0}
+    assert counts["RunningTry"] <= 2 * tries  # none for each pair of them
+    assert counts["Candidate"] <= 10 * tries
+    assert counts["ranked"] <= tries**2

@@ -7,6 +7,7 @@ import enum
 import pickle
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,12 @@ Point = namedtuple("Point", "x y")
 NAN = float("nan")
 
 
-class Colour(enum.Enum):
+class Paint(enum.Enum):
     RED = 1
     BLUE = 2
 
 
-class Slotted:
+class WithSlot:
     __slots__ = ("a",)
 
     def __init__(self, a: Any) -> None:
@@ -39,30 +40,30 @@ class Weights:
     epoch: int = 0
 
 
-class Unpicklable:
+class NeverPickled:
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError("no")
 
 
-class Named:
+class KnownByName:
     def __reduce__(self) -> str:
         return "NAMED"
 
 
-class Tensor:
+class ForeignTensor:
     """As frameworks have it: a way to numpy of its own."""
 
     def __init__(self, values: Any, *, numpy: bool = True) -> None:
         self.values, self.has_numpy = np.asarray(values), numpy
 
-    def detach(self) -> Tensor:
+    def detach(self) -> ForeignTensor:
         return self
 
-    def cpu(self) -> Tensor:
+    def cpu(self) -> ForeignTensor:
         return self
 
-    def float(self) -> Tensor:
-        return Tensor(self.values)
+    def float(self) -> ForeignTensor:
+        return ForeignTensor(self.values)
 
     def numpy(self) -> Any:
         if not self.has_numpy:
@@ -70,7 +71,7 @@ class Tensor:
         return self.values
 
 
-class Sparse(Tensor):
+class Sparse(ForeignTensor):
     def cpu(self) -> Any:
         raise RuntimeError("sparse tensors have no numpy form")
 
@@ -103,14 +104,19 @@ SOUND: dict[str, Any] = {
     "arrays": lambda: [np.zeros((2, 3)), np.arange(3)[::-1], np.array(["a", None], object)],
     "one number": lambda: np.float32(0.1),
     "mappings": lambda: {"a": 1, 2: {"b": NAN}, (1, 2): 3},
-    "keys by identity": lambda: {object(): 1, Slotted(1): 2},
+    "keys by identity": lambda: {object(): 1, WithSlot(1): 2},
     "sequences": lambda: [(1, 2), deque([3]), Point(1, 2), OrderedDict(a=1), range(3)],
-    "sets": lambda: [{"alpha", "beta", "gamma"}, frozenset({1, 2}), {Slotted(1)}],
-    "objects": lambda: [Weights(), Slotted(3), Colour.RED, defaultdict(lambda: 1, a=2)],
+    "sets": lambda: [{"alpha", "beta", "gamma"}, frozenset({1, 2}), {WithSlot(1)}],
+    "objects": lambda: [Weights(), WithSlot(3), Paint.RED, defaultdict(lambda: 1, a=2)],
     "generators": lambda: np.random.default_rng(3),
     "functions": lambda: [len, copy.deepcopy, Weights, np],
-    "unpicklable": lambda: [Unpicklable(), Named()],
-    "tensors": lambda: [Tensor([1.0]), Tensor([1.0], numpy=False), Sparse([1.0]), LikeArray([2])],
+    "unpicklable": lambda: [NeverPickled(), KnownByName()],
+    "tensors": lambda: [
+        ForeignTensor([1.0]),
+        ForeignTensor([1.0], numpy=False),
+        Sparse([1.0]),
+        LikeArray([2]),
+    ],
     "pickled": lambda: pickle.dumps({"w": np.ones(30), "names": ["a" * 40, "b" * 40]}),
     "nearly pickled": lambda: b"\x80" + b"x" * 100 + b".",
     "shared": lambda: [[1, 2]] * 2,
@@ -147,21 +153,31 @@ def test_what_is_made_the_same_way_is_the_same(make: Any, tolerance: float) -> N
         (np.zeros(3), np.zeros(3, "f4"), "state (float64[3] and float32[3])"),
         (np.zeros(3), -np.zeros(3), "state (float64[3])"),
         (Weights(), Weights(epoch=1), "state.epoch (0 and 1)"),
-        (Slotted(1), Slotted(2), "state.reduced[2][1]['a'] (1 and 2)"),
-        (Colour.RED, Colour.BLUE, "state (<Colour.RED: 1> and <Colour.BLUE: 2>)"),
+        (WithSlot(1), WithSlot(2), "state.reduced[2][1]['a'] (1 and 2)"),
+        (Paint.RED, Paint.BLUE, "state (<Paint.RED: 1> and <Paint.BLUE: 2>)"),
         (len, max, "state (len and max)"),
-        (Tensor([1.0]), Tensor([2.0]), "state (float64[1])"),
+        (ForeignTensor([1.0]), ForeignTensor([2.0]), "state (float64[1])"),
         ({object(): 1}, {object(): 2}, "state.values()[0] (1 and 2)"),
         ([[1], [1]], [[1]] * 2, "state[1] (list[1] and thing 1 again) and 1 place more"),
         (
             pickle.dumps(["a" * 70, 1]),
             pickle.dumps(["a" * 70, 2]),
-            "unpickled(state)[1] (1 and 2)",
+            "unpacked(state)[0][1] (1 and 2)",
         ),
     ],
 )
 def test_a_difference_in_words(here: Any, there: Any, words: str) -> None:
     assert fingerprint(here).difference(fingerprint(there)) == words
+
+
+def test_a_file_is_what_it_holds(tmp_path: Path) -> None:
+    for name, text in {"one": "a", "two": "a", "three": "b"}.items():
+        (tmp_path / name).write_text(text)
+    one, two, three = (fingerprint(tmp_path / name) for name in ("one", "two", "three"))
+    assert one.difference(two) is None
+    assert one.difference(three) == "file(state) (b'a' and b'b')"
+    assert fingerprint(str(tmp_path / "one")).difference(two) is None
+    assert fingerprint(str(tmp_path / "none")).difference(one) is not None
 
 
 def test_several_differences_are_counted() -> None:

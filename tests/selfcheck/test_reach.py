@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import random
 import sys
 import types
 from collections import deque
@@ -17,6 +18,7 @@ import pytest
 from dynhp import Counter, trainer_from
 from dynhp.selfcheck import reach
 from dynhp.selfcheck.reach import attributes, in_reach, loop_names, trainer_names
+from dynhp.selfcheck.watch import trainer_watch
 from dynhp.testing import Quadratic
 
 OF_THE_MODULE = np.random.default_rng(0)
@@ -239,14 +241,18 @@ def test_numbers_inside_objects_of_libraries_are_their_own_affair(
 
 
 def test_locks_files_and_optimisers_are_not_looked_into() -> None:
-    class Optimizer:
+    class WithParameterGroups:
         def __init__(self) -> None:
             self.param_groups: list[Any] = []
             self.state = object()
 
     import threading
 
-    names = {"timer": threading.Timer(1.0, print), "optimizer": Optimizer(), "system": sys}
+    names = {
+        "timer": threading.Timer(1.0, print),
+        "optimizer": WithParameterGroups(),
+        "system": sys,
+    }
     assert set(in_reach(names)) == {"timer", "optimizer"}
 
 
@@ -283,3 +289,17 @@ def test_a_trainer_leads_to_what_its_functions_use() -> None:
         metrics=dict,
     )
     assert in_reach(trainer_names(made))["trainer"] is trainer
+
+
+def test_a_trainer_is_watched_by_its_attributes() -> None:
+    class TrainerWithGenerator:
+        def __init__(self) -> None:
+            self.rng = random.Random(0)
+
+    trainer = TrainerWithGenerator()
+    watch = trainer_watch(trainer)
+    trainer.rng.random()
+    watch.first_try_ended()
+    watch.back_at_origin()
+    trainer.rng.random()
+    assert watch.left_behind() == ["trainer.rng (Random) changed in the tries and was not put back"]

@@ -116,6 +116,10 @@ def test_a_journal_that_cannot_be_written(tmp_path: Path) -> None:
         position = later.position()
     assert position is not None
     assert (position["bytes"], position["waiting"].count(b"\n")) == (0, 1 + 1 + 4 + 1)
+    resumed = Journal(tmp_path / "resumed")  # in another process, where the folder is there
+    resumed.rewind(position)
+    resumed(RoundStarted(index=1, start=4, epochs=4))
+    assert history_from_journal(tmp_path / "resumed") == adapter.history
     nowhere.parent.mkdir()
     history = adapter.run(8)
     assert history_from_journal(nowhere) == history

@@ -184,7 +184,7 @@ def test_a_state_that_cannot_be_saved_any_more_is_a_warning(
     assert resume(folder, on_a_curve(**texts)) == history
 
 
-class TurningUnstorable(NoisyQuadratic):
+class LaterUnstorable(NoisyQuadratic):
     """A trainer whose state cannot be stored once it has trained."""
 
     def get_state(self) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class TurningUnstorable(NoisyQuadratic):
 def test_a_state_that_turns_out_to_be_unstorable(tmp_path: Path) -> None:
     def run(on_error: Any) -> Any:
         adapter = DynamicGridAdapter(
-            TurningUnstorable(),
+            LaterUnstorable(),
             {"lr": [0.1, 0.2]},
             criterion=lowest("loss"),
             adapt_every=2,

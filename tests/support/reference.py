@@ -251,6 +251,7 @@ def without_times(rounds: Sequence[Round]) -> list[dict[str, Any]]:
     plain = [round_to_plain(round_) for round_ in rounds]
     for round_ in plain:
         round_.pop("checked", None)  # a resumed run checks once more
+        round_.pop("tolerance", None)
         for part in (round_, *round_["tries"]):
             del part["seconds"]
     return plain

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
-from dynhp._checks import pickled_factory, require_time_limit, require_whole
+from dynhp._checks import require_time_limit, require_whole
 from dynhp.errors import ContractError, SettingsError
+from dynhp.executors.factory import pickled_factory
 from dynhp.rounds.jobs import Job, Outcome
 from dynhp.trainer import State, Trainer
 

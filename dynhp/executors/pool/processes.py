@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dynhp._checks import pickled_factory, require_time_limit, require_whole
+from dynhp._checks import require_time_limit, require_whole
+from dynhp.executors.factory import pickled_factory
 from dynhp.executors.pool.base import FixedSetting, PooledExecutor, name_of
 from dynhp.rounds.jobs import Job, Outcome
 from dynhp.trainer import State, Trainer

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from dynhp.errors import DynhpError, LawBroken, SettingsError, nearest
+from dynhp.selfcheck.contents import shown
 from dynhp.spaces import SpaceLike
-from dynhp.testing.contents import shown
 from dynhp.testing.laws import composition, force, isolation, order, purity, restore
 from dynhp.testing.laws.lines import error_line
 from dynhp.testing.laws.probe import (

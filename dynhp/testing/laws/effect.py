@@ -9,8 +9,8 @@ from numbers import Number
 from typing import Any
 
 from dynhp.records import Candidate, Value
+from dynhp.selfcheck.contents import shown
 from dynhp.testing.arrays import Spare
-from dynhp.testing.contents import shown
 from dynhp.testing.difference import difference_beyond
 from dynhp.testing.laws.lines import Line, follow
 from dynhp.testing.laws.probe import Subject, broken, values_of

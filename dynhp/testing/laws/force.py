@@ -5,7 +5,7 @@ from __future__ import annotations
 from dynhp.errors import ValueNotInForce
 from dynhp.records import Candidate
 from dynhp.rounds.read_back import check_in_force
-from dynhp.testing.contents import shown
+from dynhp.selfcheck.contents import shown
 from dynhp.testing.difference import difference
 from dynhp.testing.laws.effect import LAW as LAW
 from dynhp.testing.laws.effect import check_effect

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dynhp.records import Candidate
 from dynhp.testing.difference import difference
-from dynhp.testing.laws.lines import can_be_copied, copy_of, follow, line_difference
+from dynhp.testing.laws.lines import (
+    can_be_copied,
+    copy_of,
+    float_arrays,
+    follow,
+    line_difference,
+)
 from dynhp.testing.laws.probe import Subject, refuse
 from dynhp.trainer import State
 
@@ -18,10 +24,24 @@ def check(subject: Subject) -> tuple[str, ...]:
     candidates = subject.candidates(LAW)
     if not can_be_copied(subject.plain(LAW).states[0]):
         return ("not judged: the state can be neither deep-copied nor pickled",)
+    _trainers_are_apart(subject, candidates[0])
     _handed_out(subject, candidates[-1])
     for candidate in candidates:
         _handed_in(subject, candidate)
     return ()
+
+
+def _trainers_are_apart(subject: Subject, candidate: Candidate) -> None:
+    first = subject.fresh()
+    before = float_arrays(copy_of(first.get_state()))
+    subject.fresh().train_k(1, candidate)
+    refuse(
+        LAW,
+        difference(before, float_arrays(first.get_state())),
+        "training one trainer changed another one that make() had built",
+        "they share a model, or arrays that belong to the class or to a default argument",
+        "build the model and all arrays anew in __init__ or in make",
+    )
 
 
 def _handed_out(subject: Subject, candidate: Candidate) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dynhp.records import Candidate, Metrics
-from dynhp.testing.contents import shown
+from dynhp.selfcheck.contents import numbers, shown
 from dynhp.testing.difference import difference
 from dynhp.trainer import State, Trainer
 
@@ -68,6 +68,27 @@ def different(
     pairs = zip(series, others, names, strict=True)
     places = [difference(state, other), *(difference(x, y, name) for x, y, name in pairs)]
     return "; ".join([place for place in places if place is not None][:2]) or None
+
+
+def float_arrays(state: Any) -> dict[str, Any]:
+    """The arrays of floats in a state, by their paths; those of generators hold whole numbers."""
+    arrays: dict[str, Any] = {}
+    met: set[int] = set()
+    rest = [("", state)]
+    while rest:
+        path, value = rest.pop()
+        items: Iterable[tuple[Any, Any]] = ()
+        if isinstance(value, Mapping):
+            items = value.items()
+        elif isinstance(value, list | tuple):
+            items = enumerate(value)
+        if id(value) not in met:
+            rest += [(f"{path}[{shown(key)}]", item) for key, item in items]
+            met.add(id(value))
+        array = numbers(value)
+        if array is not None and array.dtype.kind == "f" and array.size > 1:
+            arrays[path] = array
+    return arrays
 
 
 def copy_of(state: State) -> State:

@@ -61,7 +61,7 @@ def _the_winner_goes_on(subject: Subject, origin: State, candidates: Sequence[Ca
     for candidate, other in zip(candidates, [*candidates[1:], candidates[0]], strict=True):
         expected = subject.line(1, candidate)
         trainer.set_state(origin)
-        trainer.train_k(1, other)
+        follow(trainer, other, 1)
         trainer.set_state(copy_of(expected.early))
         line = follow(trainer, candidate, subject.epochs)
         refuse(
@@ -112,23 +112,28 @@ def _in_one_pass(subject: Subject, origin: State, candidates: Sequence[Candidate
     trainer = subject.fresh()
     assert isinstance(trainer, TriesBatches)
     # Longer ones first, so that what a short one leaves out cannot have been there before.
-    for k, batch in ((length, candidates), (1, candidates[::-1]), (length - 1, candidates[:2])):
+    batches = ((length, candidates), (1, candidates[::-1]), (length - 1, candidates[:2]))
+    results = []
+    for k, batch in batches:
         given = copy_of(origin)
         answers = trainer.try_batch(given, batch, k)
         _is_complete(answers, batch, k)
-        for candidate, (series, state) in zip(batch, answers, strict=True):
-            refuse(
-                LAW,
-                difference(alone[candidate][k - 1], (list(map(dict, series)), state), "result"),
-                f"the try of {values_of(candidate)} over {k} epochs came out differently in "
-                "try_batch than alone",
-                "the batched computation shares random numbers among the tries, or rounds "
-                "differently",
-                "leave try_batch out where that cannot be avoided",
-            )
+        results += [
+            (candidate, k, answer) for candidate, answer in zip(batch, answers, strict=True)
+        ]
         place = difference(origin, given, "origin")
         way_out = "copy the origin in try_batch"
         refuse(LAW, place, "try_batch wrote into its origin", "tries train in place", way_out)
+    for candidate, k, (series, state) in results:  # after all batches: none may write into these
+        refuse(
+            LAW,
+            difference(alone[candidate][k - 1], (list(map(dict, series)), state), "result"),
+            f"the try of {values_of(candidate)} over {k} epochs came out differently in try_batch "
+            "than alone",
+            "the batched computation shares random numbers or arrays among the tries, or rounds "
+            "differently",
+            "give each try its own copies; leave try_batch out where it must round differently",
+        )
 
 
 def _is_complete(answers: Any, batch: Sequence[Candidate], k: int) -> None:

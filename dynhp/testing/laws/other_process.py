@@ -91,7 +91,8 @@ def carry_out(message: bytes) -> bytes:
         line = error_line(error)
         reason = f"make or the state cannot be unpickled there ({line}); move them to a module"
         return pickle.dumps((reason, []))
-    lines = [_line(subject, state, candidate) for state, candidate in starts]
+    # From the last to the first: what is kept in the process then comes from another start.
+    lines = [_line(subject, state, candidate) for state, candidate in reversed(starts)][::-1]
     try:
         return pickle.dumps(("", lines))
     except Exception as error:

@@ -12,8 +12,8 @@ from dynhp._checks import require_count
 from dynhp.errors import LawBroken, SettingsError
 from dynhp.loops.parts import Parts, global_generators
 from dynhp.records import Candidate, Metrics, Value
+from dynhp.selfcheck.contents import shown
 from dynhp.spaces import Space
-from dynhp.testing.contents import shown
 from dynhp.testing.laws.lines import Line, copy_of, error_line, follow, line_difference, metrics_of
 from dynhp.trainer import State, Trainer, require_trainer
 
@@ -218,6 +218,6 @@ def require_subject(make: Any, space: Any, *, epochs: Any, another_process: bool
             f"make must be a function that builds a fresh trainer, got {shown(make)}; "
             "write lambda: MyTrainer(...)"
         )
-    require_count("epochs", epochs)
+    epochs = require_count("epochs", epochs)
     space = space if isinstance(space, Space) else Space(space)
     return Subject(make=make, space=space, epochs=epochs, another_process=another_process)

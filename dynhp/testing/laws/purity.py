@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dynhp.records import Candidate
-from dynhp.testing.contents import shown
+from dynhp.selfcheck.contents import shown
 from dynhp.testing.difference import difference
 from dynhp.testing.laws.lines import Line, line_difference, metrics_of, seen_now
 from dynhp.testing.laws.probe import SEE_RESTORE, Subject, broken, refuse, values_of

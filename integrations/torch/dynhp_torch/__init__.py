@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 try:
-    import torch  # noqa: F401
+    import torch
 except ModuleNotFoundError as missing:
     raise ImportError("dynhp_torch needs PyTorch: pip install 'dynhp[torch]'") from missing
 
@@ -36,3 +36,5 @@ __all__ = [
 # From now on, states that hold tensors can be saved, and sent to other processes.
 codecs.register()
 transfer.register()
+# torch.save({"epoch": epoch, ...}) stores an epoch as a call of int, which torch.load lets through.
+torch.serialization.add_safe_globals([int])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -86,3 +87,14 @@ def adapt(
         read=read_state,
         **options,
     )
+
+
+def _with_options() -> inspect.Signature:
+    """The signature as ``help`` shows it: the options by their names, as in the core."""
+    core, here = inspect.signature(dynhp.adapt), inspect.signature(adapt)
+    own = [each for each in here.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    options = [core.parameters[name] for name in LoopOptions.__annotations__]
+    return here.replace(parameters=[*own, *options])
+
+
+vars(adapt)["__signature__"] = _with_options()

@@ -14,9 +14,9 @@ from torch import nn
 from torch.nn.functional import mse_loss
 from torch.utils.data import DataLoader, TensorDataset
 
-from dynhp import lowest
+from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import NotRepeatable
-from dynhp_torch import adapt
+from dynhp_torch import adapt, torch_trainer
 
 INPUTS = torch.linspace(-1, 1, 64).reshape(32, 2)
 TARGETS = INPUTS.sum(1, keepdim=True).sin()
@@ -103,6 +103,27 @@ def without_the_averaged_copy() -> None:
         step(model, optimizer, epoch["rate"])
         for mean, own in zip(ema.parameters(), model.parameters(), strict=True):
             mean.data.lerp_(own.data, 0.1)  # as many loops do it, unseen by torch
+        epoch.report(loss=measure(model))
+
+
+class AveragedByHand:
+    """Averaged weights as many scripts keep them."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.weights = {name: each.clone() for name, each in model.state_dict().items()}
+
+    def update(self, model: nn.Module) -> None:
+        for name, each in model.state_dict().items():
+            self.weights[name] = 0.9 * self.weights[name] + 0.1 * each
+
+
+def without_the_averaged_tensors() -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    ema = AveragedByHand(model)
+    for epoch in adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS):
+        step(model, optimizer, epoch["rate"])
+        ema.update(model)
         epoch.report(loss=measure(model))
 
 
@@ -210,6 +231,7 @@ FORGOTTEN = {
     without_numpys_generator: r"generator \(Generator\) changed",
     without_pythons_generator: r"generator \(Random\) changed",
     without_the_averaged_copy: r"ema \(Sequential\) changed",
+    without_the_averaged_tensors: r"ema.weights: 4 arrays with the shapes of weights changed",
     without_the_counter: r"steps: 2 after the first try and 8 after its repeat.*Counter",
     without_the_number_of_the_pass: r"number: 1 after the first try and 7 .*use epoch.number",
     without_the_scaler: r"scaler \(GradScaler\) changed",
@@ -224,3 +246,23 @@ FORGOTTEN = {
 def test_what_is_forgotten_is_named_in_the_first_round(loop: Callable[[], None]) -> None:
     with pytest.raises(NotRepeatable, match=FORGOTTEN[loop]):
         loop()
+
+
+def test_what_the_functions_of_a_trainer_use_is_in_reach() -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=100)
+
+    def train_epoch(candidate: Any) -> None:
+        step(model, optimizer, candidate["rate"])
+        scheduler.step()
+
+    trainer = torch_trainer(
+        train_epoch=train_epoch,
+        evaluate=lambda: {"loss": measure(model)},
+        state=[model, optimizer],
+        reads=["rate"],
+    )
+    adapter = DynamicGridAdapter(trainer, SPACE, **SETTINGS)
+    with pytest.raises(NotRepeatable, match=r"scheduler \(StepLR\) changed in the tries"):
+        adapter.run(9)

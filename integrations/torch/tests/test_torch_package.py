@@ -1,28 +1,35 @@
-"""The package as a whole: the same words as the core, a helpful import, a README that runs."""
+"""The package as a whole: a helpful import, and an example for every name."""
 
 from __future__ import annotations
 
 import doctest
 import inspect
-import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
 
 import dynhp
 import dynhp_torch
+from dynhp.loops import LoopOptions
 
-README = Path(__file__).parent.parent / "README.md"
 
-
-def test_adapt_has_the_signature_of_the_core() -> None:
+def test_adapt_takes_what_adapt_of_the_core_takes() -> None:
     torch_side, core = (inspect.signature(module.adapt) for module in (dynhp_torch, dynhp))
-    assert list(torch_side.parameters) == list(core.parameters)
-    for name, parameter in torch_side.parameters.items():
-        assert parameter.kind is core.parameters[name].kind
-        if name != "as_part":
-            assert parameter.default == core.parameters[name].default
-            assert parameter.annotation == core.parameters[name].annotation
+    assert set(torch_side.parameters) == set(core.parameters) - {"read"} | {"lr"}
+    for name in set(torch_side.parameters) - {"as_part", "lr", "space"}:
+        assert torch_side.parameters[name] == core.parameters[name]
+
+
+def test_the_options_of_adapt_are_said_once_with_their_types() -> None:
+    core = get_type_hints(dynhp.adapt)
+    options = get_type_hints(LoopOptions)
+    assert options == {name: core[name] for name in options}
+    wrong: dict[str, Any] = {"minimise": "loss"}
+    with pytest.raises(TypeError, match="minimise"):
+        dynhp_torch.adapt(3, state=[], space={"lr": [1]}, adapt_every=1, try_for=1, **wrong)
 
 
 def test_without_torch_the_import_says_what_to_install() -> None:
@@ -35,14 +42,6 @@ def test_without_torch_the_import_says_what_to_install() -> None:
     )
     assert done.returncode == 1
     assert "ImportError: dynhp_torch needs PyTorch: pip install 'dynhp[torch]'" in done.stderr
-
-
-def test_every_block_of_the_readme_runs() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
-    assert len(blocks) >= 3
-    scope: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, str(README), "exec"), scope)
 
 
 def test_every_public_name_has_an_example() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.support.zoo import forgets, shares, values
+from tests.support.zoo import forgets, keeps, shares, values
 
 BROKEN_ZOO: dict[str, tuple[Callable[[], Any], str]] = {
     "set_state returns early at the same epoch": (forgets.SameEpochReturnsEarly, "order"),
@@ -42,10 +42,13 @@ BROKEN_ZOO: dict[str, tuple[Callable[[], Any], str]] = {
     "restores the epoch wrongly": (forgets.EpochOffByOne, "restore"),
     "counts its patience outside": (forgets.Patience, "restore"),
     "averages its weights outside": (forgets.AverageOutside, "restore"),
-    "stores all states in one file": (forgets.OneFile, "restore"),
-    "keeps states by epoch": (forgets.KeepsStateByEpoch, "order"),
-    "keeps gradients by epoch": (forgets.GradientByEpoch, "order"),
-    "keeps states by id": (forgets.StateById, "order"),
+    "stores all states in one file": (keeps.OneFile, "restore"),
+    "keeps states by epoch": (keeps.KeepsStateByEpoch, "order"),
+    "keeps gradients by epoch": (keeps.GradientByEpoch, "order"),
+    "keeps gradients by epoch in its module": (keeps.GradientInModule, "restore"),
+    "prefers its own snapshots": (keeps.OwnSnapshot, "order"),
+    "knows the object it handed out": (keeps.LastHandedOut, "order"),
+    "keeps states by id": (keeps.StateById, "order"),
     "stores the value and ignores it": (values.Stored, "force"),
     "stores the value in other units and ignores it": (values.StoredInOtherUnits, "force"),
     "stores the value in groups and ignores it": (values.StoredInGroups, "force"),
@@ -72,6 +75,7 @@ BROKEN_ZOO: dict[str, tuple[Callable[[], Any], str]] = {
     "hands out its generator": (shares.LiveGenerator, "isolation"),
     "hands out live arrays in slots": (shares.LiveSlots, "isolation"),
     "hands out a live deque": (shares.LiveDeque, "isolation"),
+    "shares its weights with others": (shares.SharedWeights, "isolation"),
     "hands out a shallow copy": (shares.ShallowCopy, "isolation"),
     "trains what it was handed": (shares.TakesAsItIs, "isolation"),
     "takes entries out of what it was handed": (shares.Pops, "isolation"),
@@ -87,7 +91,7 @@ BROKEN_ZOO: dict[str, tuple[Callable[[], Any], str]] = {
     "measures nothing": (shares.MeasuresNothing, "purity"),
     "measures a whole number": (shares.MeasuresInt, "purity"),
     "measures a text later": (shares.measuring({"loss": "0.5"}), "purity"),
-    "measures float32 later": (shares.measuring({"loss": 1}), "purity"),
+    "measures a whole number later": (shares.measuring({"loss": 1}), "purity"),
     "keeps metrics over set_state": (shares.CachesMetrics, "restore"),
     "keeps metrics by epoch": (shares.CachesMetricsByEpoch, "order"),
     "ignores k": (shares.AlwaysOneEpoch, "composition"),
@@ -103,6 +107,7 @@ BROKEN_ZOO: dict[str, tuple[Callable[[], Any], str]] = {
     "batches of two epochs at most": (shares.BatchOfTwo, "order"),
     "batches of three epochs at most": (shares.BatchOfThree, "order"),
     "batches that write into the origin": (shares.BatchWrites, "order"),
+    "batches that share an array": (shares.BatchShares, "order"),
     "batches that lose a try": (shares.BatchLosesLast, "order"),
     "batches that sort their tries": (shares.BatchSorts, "order"),
 }

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import os
 import random
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -326,60 +323,6 @@ class AverageOutside(Sgd):
 
     def metrics(self) -> Any:
         return {"loss": float(np.mean((X @ (self.w * 0 + self.average) - Y) ** 2))}
-
-
-class OneFile(Sgd):
-    """Its state is the name of a file, and always the same one."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.file = Path(tempfile.mkdtemp()) / "state.npz"
-
-    def get_state(self) -> Any:
-        np.savez(self.file, state=np.array([super().get_state()], dtype=object))
-        return str(self.file)
-
-    def set_state(self, state: Any) -> None:
-        super().set_state(np.load(state, allow_pickle=True)["state"][0])
-
-
-class KeepsStateByEpoch(Sgd):
-    """What get_state gave for an epoch is kept and given again."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept: dict[int, Any] = {}
-
-    def get_state(self) -> Any:
-        return self.kept.setdefault(self.epoch, super().get_state())
-
-
-class GradientByEpoch(Sgd):
-    """Gradients are kept by epoch, though other weights have others."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.full = functools.lru_cache(lambda epoch: self.gradient(np.arange(12)))
-
-    def train_epoch(self, lr: float) -> None:
-        self.update(lr, self.full(self.epoch))
-        self.epoch += 1
-
-
-class StateById(Sgd):
-    """States are taken apart once for each object, and then trained in place."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept: dict[int, Any] = {}
-
-    def set_state(self, state: Any) -> None:
-        super().set_state(state)
-        self.w = self.kept.setdefault(id(state), (self.w, state))[0]
-
-    def update(self, lr: float, gradient: Any) -> None:
-        self.v = 0.8 * self.v - lr * gradient
-        self.w += self.v
 
 
 class GoesOn(Sgd):

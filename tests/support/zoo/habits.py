@@ -218,6 +218,19 @@ class LogsOutside(Sgd):
         self.log.append(self.loss())
 
 
+class MeasuresWithValue(Sgd):
+    """Its metric depends on the value in force, which is not in the state."""
+
+    lr = 0.05
+
+    def train_epoch(self, lr: float) -> None:
+        super().train_epoch(lr)
+        self.lr = lr
+
+    def metrics(self) -> Any:
+        return {"loss": self.loss() + self.lr * float(np.sum(self.w**2))}
+
+
 class Modes(Sgd):
     """Measuring leaves it in another mode, which is in its state; the next epoch puts it back."""
 
@@ -295,6 +308,7 @@ HABITS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
                 PureCache,
                 LogsOutside,
                 Modes,
+                MeasuresWithValue,
                 Single,
                 Linear,
                 TriesInOnePass,

@@ -69,6 +69,16 @@ class LiveDeque(Sgd):
         self.last.append(self.loss())
 
 
+class SharedWeights(InPlace):
+    """Its weights belong to the class until a state is set."""
+
+    shared = np.zeros(3)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = self.shared
+
+
 class ShallowCopy(InPlace):
     def get_state(self) -> Any:
         return copy.copy(self.__dict__)
@@ -295,6 +305,21 @@ class BatchWrites(TriesInOnePass):
     def try_batch(self, origin: Any, candidates: Any, k: int) -> Any:
         answers = super().try_batch(origin, candidates, k)
         origin["w"] += 1.0
+        return answers
+
+
+class BatchShares(TriesInOnePass):
+    """All its answers hold the same array."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shared = np.zeros(3)
+
+    def try_batch(self, origin: Any, candidates: Any, k: int) -> Any:
+        answers = super().try_batch(origin, candidates, k)
+        for _, state in answers:
+            self.shared[:] = state["w"]
+            state["w"] = self.shared if k == 1 else state["w"]
         return answers
 
 

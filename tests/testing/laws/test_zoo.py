@@ -17,6 +17,7 @@ from tests.support.zoo.habits import HABITS
 from tests.support.zoo.states import STATES
 
 OTHER_PROCESS = {
+    "keeps gradients by epoch in its module",
     "looks at the clock rarely",
     "takes the hash of a text",
     "takes the number of its process",

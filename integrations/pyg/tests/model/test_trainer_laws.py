@@ -256,15 +256,17 @@ def test_order(kind: str) -> None:
 
 
 def test_null(kind: str) -> None:
-    """One candidate, equal to the fixed value: the plain run, to the last bit."""
+    """All ratios are tried and the one in force is kept: the plain run, to the last bit."""
     plain, adapted = make(kind), make(kind)
     plain.train_k(12, HIGH)
     adapter = DynamicGridAdapter(
         adapted,
-        {"edge_message_ratio": [0.7]},
+        {"edge_message_ratio": [0.3, 0.7, 0.9]},
         criterion=highest("val_auc"),
         adapt_every=5,
         try_for=2,
+        initial=HIGH,
+        dry_run=True,
     )
     adapter.run(12)
     assert_same(adapted.get_state(), plain.get_state())

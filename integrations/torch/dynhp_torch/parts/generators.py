@@ -52,7 +52,7 @@ def torch_generators() -> tuple[Part, ...]:
     if torch.backends.mps.is_available():
         mps = torch.mps
         parts.append(Part(get=mps.get_rng_state, set=mps.set_rng_state, reseed=mps.manual_seed))
-    return tuple(parts)
+    return tuple(replace(part, shared=True) for part in parts)
 
 
 def _cuda_states() -> list[torch.Tensor]:

@@ -9,6 +9,7 @@ import lzma
 import pickle
 import random
 import sys
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -76,7 +77,7 @@ def unpacked(packed: bytes) -> Any:
     if not packed:
         return UNKNOWN
     compressed = (gzip.decompress, bz2.decompress, lzma.decompress, zlib.decompress)
-    for unpack in (*compressed, _pickles, _torch_file, _numpy_file):
+    for unpack in (*compressed, _pickles, _torch_file, _zip_file, _numpy_file):
         try:
             return unpack(packed)
         except Exception:
@@ -97,9 +98,14 @@ def _torch_file(packed: bytes) -> Any:
     return sys.modules["torch"].load(io.BytesIO(packed), weights_only=False)
 
 
+def _zip_file(packed: bytes) -> Any:
+    """The files in a zip file, as numpy's npz is one; its times do not count."""
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
 def _numpy_file(packed: bytes) -> Any:
-    loaded = np.load(io.BytesIO(packed))
-    return loaded if isinstance(loaded, np.ndarray) else dict(loaded)
+    return np.load(io.BytesIO(packed))
 
 
 def file_contents(name: str | Path) -> Any:

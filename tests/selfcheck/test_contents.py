@@ -10,6 +10,7 @@ import pickle
 import random
 import sys
 import weakref
+import zipfile
 from collections import UserDict, deque
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,8 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dynhp.selfcheck.contents import UNKNOWN, shown, unpacked
 from dynhp.testing import Quadratic, difference
-from dynhp.testing.contents import UNKNOWN, shown, unpacked
 from dynhp.testing.difference import difference_beyond
 from tests.support.zoo.states import Annotated, Optimizer, Parameter
 
@@ -39,6 +40,14 @@ def twins(value: Any, *, one_object: bool) -> bytes:
 def npz(**arrays: Any) -> bytes:
     stream = io.BytesIO()
     np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def zipped(year: int = 2000, **files: bytes) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(name, (year, 1, 1, 0, 0, 0)), content)
     return stream.getvalue()
 
 
@@ -115,6 +124,7 @@ EQUAL = [
     (bytearray(twins([1], one_object=True)), bytearray(twins([1], one_object=False))),
     (gzip.compress(b"a", mtime=1), gzip.compress(b"a", mtime=2)),
     (npz(a=np.ones(2)), npz(a=np.ones(2))),
+    (zipped(a=b"1"), zipped(a=b"1", year=2020)),
     (adder(1.0), adder(1.0)),
     (default(1.0), default(1.0)),
     (owner(Quadratic()), owner(SimpleNamespace(train_k=1))),
@@ -152,7 +162,7 @@ DIFFERENT = [
         bz2.compress(pickle.dumps({"w": 2.0})),
         "unpacked(unpacked(state))[0]['w']: 1.0 and 2.0",
     ),
-    (npz(a=np.ones(2)), npz(a=np.zeros(2)), "unpacked(state)['a'][0]: 1.0 and 0.0 (2 of 2"),
+    (npz(a=np.ones(2)), npz(a=np.zeros(2)), "unpacked(unpacked(state)['a.npy'])[0]: 1.0"),
     (npy(np.ones(2)), npy(np.zeros(2)), "unpacked(state)[0]: 1.0 and 0.0 (2 of 2 elements)"),
     (b"plain", pickle.dumps(1), "state: b'plain' and b'"),
     (memoryview(b"ab"), memoryview(b"ac"), "state: b'ab' and b'ac'"),

@@ -1,0 +1,47 @@
+"""What builds a trainer in another process: it must be picklable, and is pickled once."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+from dynhp.errors import SettingsError, shown
+
+__all__ = ["pickled_factory"]
+
+
+def pickled_factory(
+    executor: str,
+    make_trainer: Any,
+    *,
+    dumps: Callable[[Any], bytes] = pickle.dumps,
+    way_out: str = (
+        "use a function or class of a module, or functools.partial of one, instead of a lambda or "
+        "a closure"
+    ),
+) -> bytes:
+    """Pickle what builds a trainer for the workers of an executor; refuse what cannot be sent.
+
+    Args:
+        executor: the name with which an error message begins.
+        make_trainer: what builds the trainer, such as a class.
+        dumps: pickles it.
+        way_out: the end of the error message where that fails.
+
+    >>> from dynhp.testing import Quadratic
+    >>> pickle.loads(pickled_factory("Mine", Quadratic)).__name__
+    'Quadratic'
+    """
+    if not callable(make_trainer):
+        raise SettingsError(
+            f"{executor}: make_trainer must be a function that builds a fresh trainer, got "
+            f"{shown(make_trainer)}"
+        )
+    try:
+        return dumps(make_trainer)
+    except Exception as error:
+        raise SettingsError(
+            f"{executor}: make_trainer must be picklable, because workers are other processes, got "
+            f"{shown(make_trainer)} ({type(error).__name__}: {error}); {way_out}"
+        ) from error

@@ -1,0 +1,24 @@
+"""How far a run is, which criteria may look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Progress"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the run is: main-line epochs done, and planned where that is known.
+
+    >>> Progress(epoch=30, planned=40).share
+    0.75
+    """
+
+    epoch: int
+    planned: int | None = None
+
+    @property
+    def share(self) -> float | None:
+        """The part of the planned epochs that is done, or None where no plan is known."""
+        return None if self.planned is None else self.epoch / self.planned
