@@ -156,7 +156,7 @@ def _from_json(text: str) -> Schedule:
         document = json.loads(text)
     except (TypeError, ValueError) as error:
         raise SettingsError(
-            f"a schedule must be JSON, got {shown(text)} ({error}); give the text that to_json "
+            f"a schedule must be JSON: {error}, got {shown(text)}; give the text that to_json "
             "wrote, as in Path(file).read_text()"
         ) from None
     if not isinstance(document, dict) or document.get("format") != _FORMAT:

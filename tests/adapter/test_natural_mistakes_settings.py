@@ -34,8 +34,8 @@ from dynhp.storage import Journal, history_from_journal, resume, run_with_checkp
 from tests.support.mistakes import (
     LRS,
     Act,
+    CountedModel,
     LossFunction,
-    MisusedModel,
     adapter_of,
     body,
     explain,
@@ -112,6 +112,7 @@ SPACES = rows_of(
 )
 
 CRITERIA = rows_of(
+    ("min", body(usual, criterion=min), ContractError, r"min> raised TypeError: .*in series\[-1\]"),
     (
         "not called",
         made(criterion=lowest),
@@ -168,7 +169,7 @@ CRITERIA = rows_of(
 RUNS = rows_of(
     (
         "a history",
-        lambda m: replay(adapter_of(MisusedModel()).run(6), m),
+        lambda m: replay(adapter_of(CountedModel()).run(6), m),
         SettingsError,
         r"schedule_of\(hi",
     ),  # type: ignore[arg-type]
@@ -200,7 +201,7 @@ RUNS = rows_of(
         "path",
         lambda m: Schedule.from_json("a.json"),
         SettingsError,
-        r"got 'a.json' .*read_text\(\)",
+        r"got 'a.json'; .*read_text\(\)",
     ),
     (
         "trainer",

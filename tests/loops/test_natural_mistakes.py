@@ -34,8 +34,8 @@ from dynhp.testing import Quadratic
 from tests.support.mistakes import (
     LRS,
     Act,
+    CountedModel,
     Hooks,
-    MisusedModel,
     adapter_of,
     body,
     explain,
@@ -46,23 +46,29 @@ from tests.support.mistakes import (
 )
 
 
-def pairs(model: MisusedModel) -> None:
+def pairs(model: CountedModel) -> None:
     for _epoch, _batch in loop_of(model):
         pass
 
 
-def nested(model: MisusedModel) -> None:
+def nested(model: CountedModel) -> None:
     loop = loop_of(model)
     for _ in loop:
         for _ in loop:
             pass
 
 
-def set_value(epoch: Any, model: MisusedModel) -> None:
+def set_value(epoch: Any, model: CountedModel) -> None:
     epoch["lr"] = 0.3
 
 
 STATES = rows_of(
+    (
+        "a word among rates",
+        made(space={"lr": [0.1, "high"]}, bind={"lr": attribute(CountedModel(), "lr")}),
+        SettingsError,
+        r"a learning rate must be a number, got 'high'; list numbers alone",
+    ),
     ("Auto", made(state="Auto"), SettingsError, r'got \'Auto\'; write state=\[.*or state="auto"'),
     (
         "dict",
@@ -79,13 +85,13 @@ STATES = rows_of(
     ),
     (
         "None",
-        made(state=[MisusedModel(), None]),
+        made(state=[CountedModel(), None]),
         SettingsError,
         r"each object must .*got None; leave it out",
     ),
     (
         "nested",
-        made(state=[[MisusedModel()]]),
+        made(state=[[CountedModel()]]),
         SettingsError,
         r"each object .*; list its items one by one",
     ),
@@ -103,7 +109,7 @@ STATES = rows_of(
     ),
     (
         "float",
-        made(state=[MisusedModel(), 0.5]),
+        made(state=[CountedModel(), 0.5]),
         SettingsError,
         r"got 0.5; a number .* as a Counter of dyn",
     ),
@@ -124,7 +130,7 @@ STATES = rows_of(
     ("no count", lambda model: Counter(None), SettingsError, r"start with a number, got None"),  # type: ignore[arg-type]
     (
         "binding",
-        made(bind=attribute(MisusedModel(), "size")),
+        made(bind=attribute(CountedModel(), "size")),
         SettingsError,
         r"must map names to bindings",
     ),
@@ -136,7 +142,7 @@ STATES = rows_of(
     ),
     (
         "object",
-        made(bind={"lr": MisusedModel()}),
+        made(bind={"lr": CountedModel()}),
         SettingsError,
         r"bind: 'lr' must be an object with set\(",
     ),
@@ -274,11 +280,15 @@ def test_a_mistake_is_explained_and_harms_nothing(
     explain(act, error, message)
 
 
+def test_what_python_asks_for_is_no_mistake() -> None:
+    assert not hasattr(loop_of(CountedModel()), "_repr_html_")
+
+
 def test_the_table_is_long() -> None:
     assert len(TABLE) >= 45
 
 
-def with_checkpoints(model: MisusedModel) -> list[Any]:
+def with_checkpoints(model: CountedModel) -> list[Any]:
     loop = loop_of(model)
     with checkpoints("run", loop):
         for epoch in loop:
@@ -286,7 +296,7 @@ def with_checkpoints(model: MisusedModel) -> list[Any]:
     return [round_.candidate["lr"] for round_ in loop.history]
 
 
-def left_in_a_try(model: MisusedModel) -> list[Any]:
+def left_in_a_try(model: CountedModel) -> list[Any]:
     loop = loop_of(model)
     for epoch in loop:
         usual(epoch, model)
@@ -336,6 +346,6 @@ def test_what_is_natural_works_and_what_is_odd_gets_a_hint(
     monkeypatch.setattr(dynhp.errors, "_given", set())
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
-        assert act(MisusedModel()) == answer
+        assert act(CountedModel()) == answer
     texts = [str(each.message) for each in given if each.category is Hint]
     assert hint is None or any(re.search(hint, text) for text in texts)

@@ -14,11 +14,11 @@ from dynhp.testing import Quadratic
 LRS = [0.01, 0.1, 0.5]
 
 
-class MisusedModel(Quadratic):
+class CountedModel(Quadratic):
     """Counts what it trains; it has a size that a value can be bound to."""
 
     trained = 0
-    size = 0.1
+    size = lr = 0.1
 
     def train_k(self, k: int, hyperparameters: Any) -> None:
         self.trained += k
@@ -36,7 +36,7 @@ class Hooks:
     def on_round_end(self, round_: Any) -> None: ...
 
 
-def loop_of(model: MisusedModel, **changes: Any) -> Any:
+def loop_of(model: CountedModel, **changes: Any) -> Any:
     given: dict[str, Any] = {
         "epochs": 6,
         "state": [model],
@@ -54,7 +54,7 @@ def adapter_of(model: Any, **changes: Any) -> Any:
     return DynamicGridAdapter(model, **(given | {"adapt_every": 3, "try_for": 1} | changes))
 
 
-Act: TypeAlias = Callable[[MisusedModel], object]
+Act: TypeAlias = Callable[[CountedModel], object]
 
 
 def made(**changes: Any) -> Act:
@@ -62,10 +62,10 @@ def made(**changes: Any) -> Act:
     return lambda model: loop_of(model, **changes)
 
 
-def body(step: Callable[[Any, MisusedModel], object], **changes: Any) -> Act:
+def body(step: Callable[[Any, CountedModel], object], **changes: Any) -> Act:
     """The mistake is in the body of the loop."""
 
-    def run(model: MisusedModel) -> list[Any]:
+    def run(model: CountedModel) -> list[Any]:
         loop = loop_of(model, **changes)
         for epoch in loop:
             step(epoch, model)
@@ -74,12 +74,12 @@ def body(step: Callable[[Any, MisusedModel], object], **changes: Any) -> Act:
     return run
 
 
-def trained(epoch: Any, model: MisusedModel) -> float:
+def trained(epoch: Any, model: CountedModel) -> float:
     model.train_k(1, epoch.values)
     return model.metrics()["loss"]
 
 
-def usual(epoch: Any, model: MisusedModel) -> None:
+def usual(epoch: Any, model: CountedModel) -> None:
     epoch.report(loss=trained(epoch, model))
 
 
@@ -89,7 +89,7 @@ def rows_of(*rows: tuple[str, Act, Any, str | None]) -> list[Any]:
 
 def explain(act: Act, error: type[Exception], message: str) -> None:
     """The mistake gets this error of ours, a short one, and the model is as it was."""
-    model = MisusedModel()
+    model = CountedModel()
     before = model.get_state()
     with pytest.raises(error, match=f"(?s){message}") as caught:
         act(model)

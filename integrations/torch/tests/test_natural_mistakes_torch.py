@@ -300,7 +300,6 @@ BODIES = rows_of(
     ("tensor", body(lambda e, s: e.report(s.step())), LoopError, r"takes names.*got tensor\("),
     ("item", body(lambda e, s: e.report(loss=s.step().item)), MetricError, r"built-in method item"),
     ("many", body(many), MetricError, r"'loss' must be a number, got tensor.*mean of many"),
-    ("as a tensor", body(lambda e, s: torch.tensor(e)), LoopError, r"write int\(epoch\)"),
     (
         "by hand",
         body(by_hand),
@@ -355,6 +354,14 @@ def test_what_is_natural_works(
         assert act(Setup()) == answer
     texts = [str(each.message) for each in given if each.category is Hint]
     assert hint is None or any(hint in text for text in texts)
+
+
+def test_an_epoch_is_no_tensor() -> None:
+    setup = Setup()
+    before = setup.seen()
+    with pytest.raises(TypeError, match=r"has no length; write int\(epoch\) in its place"):
+        body(lambda epoch, setup: torch.tensor(epoch))(setup)
+    assert setup.seen() == before
 
 
 def test_an_epoch_in_a_file_of_torch_is_a_number() -> None:
