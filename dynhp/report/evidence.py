@@ -77,9 +77,8 @@ def _on_average(rounds: list[Scores]) -> float | None:
     if not squares:
         return 1.0
     effects, variances, comparisons = _effects(counts, sums)
+    # At least 1, because each value is in two rounds and each round has two values.
     freedom = int(counts.sum()) - len(rounds) - comparisons
-    if freedom < 1:
-        return None
     noise = (squares - float(sums @ effects)) / freedom
     if noise <= 1e-12 * squares:  # the same differences in every round: nothing random in them
         return 0.0

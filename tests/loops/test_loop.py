@@ -229,6 +229,11 @@ def test_a_metric_the_criterion_needs_is_missing() -> None:
         run(loop_over(NoisyQuadratic()), lambda epoch: epoch.report(los=1.0))
 
 
+def test_names_of_pythons_own_are_asked_of_a_loop_in_vain() -> None:
+    with pytest.raises(AttributeError, match=r"^__wrapped__$"):
+        _ = loop_over(NoisyQuadratic()).__wrapped__
+
+
 def test_a_loop_runs_once() -> None:
     model = NoisyQuadratic()
     loop = loop_over(model)

@@ -139,3 +139,8 @@ def test_a_state_of_other_parts_is_refused(state: Any, got: str) -> None:
     parts = Parts([part_of(np.random.default_rng(0))])
     with pytest.raises(SettingsError, match=f"has 1 parts, got {got}; give adapt the same state="):
         parts.set_state(state)
+
+
+def test_a_state_that_is_no_list_is_refused() -> None:
+    with pytest.raises(SettingsError, match="state must be a list"):
+        parts_of({1, 2}, part_of)  # type: ignore[arg-type]

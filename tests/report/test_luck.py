@@ -16,7 +16,7 @@ from dynhp import Best, DynamicGridAdapter, Placebo, Racing, lowest, random_sear
 from dynhp.records import Candidate, History, Round, Try
 from dynhp.records.noise import comparable_scores
 from dynhp.report import luck_of
-from dynhp.report.evidence import chance_of, t_tail
+from dynhp.report.evidence import _again, chance_of, t_tail
 from dynhp.report.luck import Luck
 from dynhp.testing import NoisyQuadratic, Quadratic
 
@@ -241,3 +241,9 @@ def test_half_of_a_t_distribution_is_above_zero(t: float, freedom: int) -> None:
 )
 def test_the_tail_is_that_of_the_tables(freedom: int, quantile: float) -> None:
     assert t_tail(quantile, freedom) == pytest.approx(0.01, rel=1e-3)
+
+
+def test_rounds_that_have_no_two_values_in_common_say_nothing_about_order() -> None:
+    first, second = [("a", 1.0), ("b", 2.0)], [("b", 1.0), ("c", 2.0)]
+    assert _again([first, second]) is None
+    assert _again([first, second, second]) == _again([second, second])

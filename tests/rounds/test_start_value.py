@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -26,7 +26,7 @@ from dynhp import (
 from dynhp import errors as errors_module
 from dynhp.errors import Hint, SettingsError
 from dynhp.records import Candidate
-from dynhp.testing import Quadratic
+from dynhp.testing import NoisyQuadratic, Quadratic
 
 
 class Reads(Quadratic):
@@ -276,3 +276,12 @@ def test_numbers_written_as_text_are_refused(axis: Any, message: str) -> None:
 
 def test_words_are_no_numbers() -> None:
     Space({"x": ["nan", "mean"], "y": ["1", "auto"], "z": Categorical("1", "2")})
+
+
+def test_a_value_bound_to_a_learning_rate_is_a_number_whatever_its_name() -> None:
+    class Bound(NoisyQuadratic):
+        kinds: ClassVar = {"speed": "learning_rate"}
+
+    settings: Any = {"adapt_every": 2, "try_for": 1}
+    with pytest.raises(SettingsError, match="speed: a learning rate must be a number, got 'high'"):
+        DynamicGridAdapter(Bound(), {"speed": [0.1, "high"]}, minimize="loss", **settings)

@@ -366,21 +366,18 @@ def test_a_stretch_that_fails_is_paid_for(settings: Any, stretch: int) -> None:
     assert delivery.cost.total == trainer.trained
 
 
-def test_the_values_of_a_shadow_that_is_delivered_are_in_force() -> None:
-    class RemembersRate(Quadratic):
-        rate = 0.5
+def test_a_stretch_that_fails_after_the_check_is_paid_for_once() -> None:
+    class FailsLater(NoisyQuadratic):
+        trained = 0
 
-        def hyperparameters(self) -> Any:
-            return {"lr": self.rate}
-
-        def train_k(self, k: int, hyperparameters: Any) -> None:
-            self.rate = hyperparameters["lr"]
+        def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+            self.trained += k
+            if k == 3 and self.steps > 6:
+                raise RuntimeError("cannot train on")
             super().train_k(k, hyperparameters)
 
-    trainer = RemembersRate()
-    adapter = DynamicGridAdapter(
-        trainer, {"lr": [0.1, 0.5]}, criterion=highest("loss"), adapt_every=2, try_for=1
-    )
-    assert Shadow(adapter, criterion=lowest("loss")).run(6).delivered == "shadow"
-    assert adapter.current == {"lr": 0.1}
-    assert trainer.rate == 0.5
+    trainer = FailsLater()
+    delivery = cost_of(trainer)
+    assert delivery.adapted_error == "RuntimeError: cannot train on"
+    assert len(delivery.adapted) == 1
+    assert delivery.cost.total == trainer.trained

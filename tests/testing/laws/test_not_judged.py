@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import sys
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +14,7 @@ from dynhp.errors import LawBroken
 from dynhp.records import Value
 from dynhp.testing import NoisyQuadratic, check_trainer, difference, trainer_checks, verdicts
 from dynhp.testing.laws.lines import copy_of
+from dynhp.testing.laws.probe import generators_put_back
 from dynhp.testing.toys.doubles import BROKEN, SPACE
 
 
@@ -103,3 +106,29 @@ class WritesIntoEqualToAll(NoisyQuadratic):
 def test_isolation_is_judged_by_behaviour_where_looking_does_not_help() -> None:
     with pytest.raises(LawBroken, match=r"isolation: training wrote into .* metrics\(\)"):
         dict(trainer_checks(WritesIntoEqualToAll, SPACE))["isolation"]()
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_global_generators_are_left_as_they_were(
+    known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class FakeTorch:
+        state = 5
+
+        def get_rng_state(self) -> int:
+            return self.state
+
+        def set_rng_state(self, state: int) -> None:
+            self.state = state
+
+    fake = FakeTorch()
+    if known:
+        monkeypatch.setitem(sys.modules, "torch", fake)  # type: ignore[arg-type]
+    else:
+        monkeypatch.delitem(sys.modules, "torch", raising=False)
+    wanted = random.getstate()
+    with generators_put_back():
+        random.random()
+        fake.state = 6
+    assert random.getstate() == wanted
+    assert fake.state == (5 if known else 6)
