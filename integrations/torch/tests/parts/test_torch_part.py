@@ -37,7 +37,7 @@ def test_a_state_with_something_missing_is_refused() -> None:
     with pytest.raises(SettingsError, match="state must be a list"):
         adapt(
             2,
-            state=model,
+            state={"model": model},
             space={"lr": [1.0]},
             criterion=lowest("loss"),  # type: ignore[arg-type]
             adapt_every=1,
