@@ -192,7 +192,7 @@ class DynamicGridAdapter:
                 for stage in tries.stages(wave, self.selection.stages(len(wave), beta)):
                     yield CarryOutTries(stage, at)          # lines 3, 4: train each q of Q for beta
                     at = UNKNOWN_STATE
-            if repeat := tries.repeat():                                 # the promise, proved
+            for repeat in tries.repeats():                               # the promise, proved
                 self.trainer.set_state(origin)
                 repeat.check.watch.back_at_origin()
                 yield CarryOutTries(repeat, origin)

@@ -45,7 +45,10 @@ class Trainer(Protocol):
         ...
 
     def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
-        """Train for ``k`` epochs with these values in force; refuse names it does not know."""
+        """Train for ``k`` epochs with these values in force; refuse names it does not know.
+
+        With ``k`` 0 the values are put in force and nothing is trained.
+        """
         ...
 
     def metrics(self) -> Metrics:

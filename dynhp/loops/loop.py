@@ -8,13 +8,13 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.errors import LoopError, UnknownName
+from dynhp.errors import LoopError, UnknownName, advise
 from dynhp.loops import bindings
 from dynhp.loops.best import BestEpoch, BestKeeper
 from dynhp.loops.bindings import Binding
 from dynhp.loops.epoch import Epoch, Passes
 from dynhp.loops.parts import Part
-from dynhp.loops.text import loop_text
+from dynhp.loops.text import left_in_a_try, loop_text
 from dynhp.records import Candidate, History, Metrics
 from dynhp.rounds.attempt import TryLog, go_to
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
@@ -149,7 +149,9 @@ class Loop:
                     done = alpha - work.epochs
                     yield from self._stretch(work, start=self.adapter.epoch + done)
         except GeneratorExit:
-            if isinstance(work, TrainStretch) and done + work.epochs:
+            if isinstance(work, CarryOutTries):
+                advise(left_in_a_try(self._unit, self.adapter.epoch))
+            elif work is not None and done + work.epochs:
                 next(steps, None)  # the main line ends here: record it as it is
             raise
         finally:

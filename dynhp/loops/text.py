@@ -9,7 +9,7 @@ from dynhp.errors import shown
 from dynhp.planning.budget import plan_for
 from dynhp.records.text import text_table
 
-__all__ = ["loop_text", "not_a_list", "other_parts", "way_out_for"]
+__all__ = ["left_in_a_try", "loop_text", "not_a_list", "other_parts", "way_out_for"]
 
 
 def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
@@ -42,6 +42,14 @@ def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
 def _shown(values: tuple[object, ...]) -> str:
     texts = [str(value) for value in values]
     return ", ".join(texts if len(texts) <= 8 else [*texts[:4], "...", *texts[-3:]])[:200]
+
+
+def left_in_a_try(unit: str, epoch: int) -> str:
+    """What the author of a loop must know who left it in a try."""
+    return (
+        f"the loop was left in a try, so the state is back where the round began, after {epoch} "
+        f"{unit} of the main line. What stops early belongs under `if epoch.main:`"
+    )
 
 
 def not_a_list(state: object) -> str:

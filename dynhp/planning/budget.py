@@ -11,6 +11,7 @@ from dynhp._checks import require_count, require_lengths, require_word
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import SettingsError, shown
 from dynhp.records import History, Round
+from dynhp.rounds.repeat import REPEATS
 from dynhp.selection import Best, Selection
 
 __all__ = ["Cost", "HasAdapter", "HasHistory", "Plan", "adapter_of", "history_of", "plan"]
@@ -107,7 +108,7 @@ def plan(
         check: in which rounds one try is carried out once more, to prove that it can be.
 
     >>> plan(epochs=500, adapt_every=10, try_for=1, candidates=9).total
-    901
+    902
     """
     epochs = require_count("epochs", epochs)
     adapt_every, try_for = require_lengths(adapt_every, try_for)
@@ -214,7 +215,7 @@ class _Rounds(NamedTuple):
     try_for: int
     selection: Selection
     restart: bool
-    checked: int  # so many rounds, from the first on, carry out one try once more
+    checked: int  # so many rounds, from the first on, carry out one try again
 
     def cost(self, epochs: int, waves: tuple[int, ...]) -> Cost:
         whole, rest = divmod(epochs, self.adapt_every)
@@ -235,5 +236,5 @@ class _Rounds(NamedTuple):
         return tried if self.restart else tried - beta
 
     def _repeat(self, beta: int, waves: tuple[int, ...]) -> int:
-        """The first try's first stage, which is what is carried out once more."""
-        return self.selection.stages(waves[0], beta)[0].epochs
+        """The first try's first stage, which is what is carried out again."""
+        return REPEATS * self.selection.stages(waves[0], beta)[0].epochs

@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dynhp.errors import DynhpError, MetricError, SettingsError, nearest, shown
+from dynhp.errors import ContractError, DynhpError, MetricError, SettingsError, nearest, shown
 from dynhp.records import Candidate, Metrics
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.rounds.read_back import check_in_force, read_metrics, same_value
+from dynhp.selfcheck.fingerprint import fingerprint
 from dynhp.trainer import Reseeds, State, Trainer
 
 __all__ = ["TryLog", "advance", "attempt", "go_to", "put_in_force", "reseed"]
@@ -119,12 +120,23 @@ def put_in_force(trainer: Trainer, candidate: Candidate) -> None:
     read_back = getattr(trainer, "hyperparameters", None)
     if read_back is None:
         return
-    in_force = read_back()
-    if any(
-        name in in_force and not same_value(in_force[name], candidate[name]) for name in candidate
-    ):
+    before = Candidate(read_back())
+    if all(same_value(before[name], candidate[name]) for name in candidate if name in before):
+        return
+    rule = f"train_k(0, ...) must put {dict(candidate)} in force and train nothing"
+    state = fingerprint(trainer.get_state())
+    try:
         trainer.train_k(0, candidate)
-        check_in_force(trainer, candidate)
+    except Exception as failure:
+        raise ContractError(
+            f"{rule}, but raised {type(failure).__name__}: {str(failure)[:200]}; return where k is "
+            "0, after the values are set"
+        ) from failure
+    now = fingerprint(trainer.get_state())
+    shared = Candidate({name: before.get(name, candidate[name]) for name in candidate})
+    if not state.differs_only_by(now, shared, candidate):
+        raise ContractError(f"{rule}, but it changed {state.difference(now)}; train k epochs")
+    check_in_force(trainer, candidate)
 
 
 def reseed(trainer: object, seed: int) -> None:

@@ -10,14 +10,19 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from dynhp.errors import Hint, NotRepeatable, ValueNotUsed
-from dynhp.records import Metrics
+from dynhp.records import Candidate, Metrics
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.rounds.settings import AdapterView
 from dynhp.selfcheck.fingerprint import Fingerprint, fingerprint
 from dynhp.selfcheck.watch import trainer_watch
 from dynhp.trainer import State
 
-__all__ = ["Reference", "RepeatRun", "SelfCheck", "Watcher", "self_check"]
+__all__ = ["REPEATS", "Reference", "RepeatRun", "SelfCheck", "Watcher", "self_check"]
+
+REPEATS = 2
+"""How often a try is carried out again. After n tries a single repeat misses what comes again after
+n of them, such as a flag that every try turns over; with one more, only what comes again after each
+try is left, and that harms nothing."""
 
 _WAYS_OUT = (
     "Add what is missing to the state. Training that cannot be repeated to the bit declares "
@@ -75,7 +80,7 @@ class SelfCheck:
     gives_hints: bool  # to the author of a loop; a trainer may count what it likes
     reference: Reference | None = None
     alike: bool | None = None  # None: no two values to compare yet
-    epochs: int = 0  # of the repeat
+    epochs: int = 0  # of the repeats
 
     def look_at(self, job: Job, outcome: Outcome) -> State:
         """Look at a try that has ended; its state is given back where it had to be taken out."""
@@ -106,7 +111,8 @@ class SelfCheck:
     def require_used(self, tried: int) -> None:
         """Refuse a round in which all tries came to exactly the same with different values."""
         message = None
-        if self.alike and self.reference is not None:
+        # Later it may be that training has come to its end, where no value matters any more.
+        if self.alike and self.reference is not None and self.round == 0:
             message = (
                 f"all {tried} tries of round {self.round} came to exactly the same, in metrics and "
                 f"state, although their values of {', '.join(self.reference.job.candidate)} "
@@ -120,7 +126,7 @@ class SelfCheck:
     def compare(self, outcome: Outcome) -> None:
         """Compare the repeat with the first time."""
         assert self.reference is not None
-        self.epochs = outcome.epochs
+        self.epochs += outcome.epochs
         metrics = outcome.error or self._difference(outcome, self.tolerance)
         state = self.reference.state.differences(self._fingerprint(outcome.keep()))
         message = None
@@ -150,8 +156,9 @@ class SelfCheck:
         return _difference(self.reference.series, outcome.series, watched, tolerance)
 
     def _message(self, reference: Reference, metrics: str | None, state: list[str]) -> str:
-        values = ", ".join(f"{name}={value!r}" for name, value in reference.job.candidate.items())
+        values = shown_values(reference.job.candidate)
         parts = list(dict.fromkeys(self._part(place) for place in state))
+        metrics = metrics and metrics[:300]
         if state and metrics:
             what = f"{metrics}, and the state differs in {_listed(parts)}"
         elif state:
@@ -225,4 +232,11 @@ def _difference(
 
 def _listed(names: Sequence[str], most: int = 3) -> str:
     rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+    listed = ", ".join(name if len(name) <= 200 else f"{name[:197]}..." for name in names[:most])
+    return listed + (f" and {rest} more" if rest > 0 else "")
+
+
+def shown_values(candidate: Candidate) -> str:
+    """The values of a try in a message."""
+    text = ", ".join(f"{name}={value!r}" for name, value in candidate.items())
+    return text if len(text) <= 200 else f"{text[:197]}..."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from dynhp._checks import (
@@ -200,11 +200,14 @@ def _in_force(space: Space, trainer: Trainer) -> Mapping[str, Value]:
         raise ContractError(f"hyperparameters() must map names to values, got {shown(in_force)}")
     if in_force and not set(in_force) & set(space):
         raise ContractError(
-            f"hyperparameters() names {', '.join(map(repr, in_force))}, but "
-            f"{', '.join(map(repr, space))} is adapted, so nothing could be read back; "
-            "use the same names"
+            f"hyperparameters() names {_named(in_force)}, but {_named(space)} is adapted, so "
+            "nothing could be read back; use the same names"
         )
     return in_force
+
+
+def _named(names: Iterable[object]) -> str:
+    return ", ".join(map(repr, names))[:200]
 
 
 def require_total(epochs: object, done: int) -> int:

@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from dynhp.errors import AllTriesFailed, ContractError
 from dynhp.records import Candidate, Metrics, Round, RoundStarted, Try
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
-from dynhp.rounds.repeat import RepeatRun, SelfCheck
+from dynhp.rounds.repeat import REPEATS, RepeatRun, SelfCheck
 from dynhp.rounds.running_try import RunningTry
 from dynhp.rounds.steps import TrainStretch
 from dynhp.selection import Ranking, Stage, reason
 from dynhp.trainer import State
 
 __all__ = ["RoundTries", "StageRun"]
+
+_MOST_LINES = 20  # of an error that lists the tries
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -162,14 +164,13 @@ class RoundTries:
         for running in self.tries:
             running.take_state()  # the jobs to come will use the trainer
 
-    def repeat(self) -> RepeatRun | None:
-        """The repeat of one try, where this round is checked and one has succeeded."""
-        check = self.check
-        if check is None or check.reference is None:
-            return None
-        check.require_used(len(self.tries))
+    def repeats(self) -> list[RepeatRun]:
+        """The repeats of one try, where this round is checked and one has succeeded."""
+        if self.check is None or self.check.reference is None:
+            return []
+        self.check.require_used(len(self.tries))
         self._take_states()
-        return RepeatRun(check)
+        return [RepeatRun(self.check)] * REPEATS
 
     def winner(self, *, in_force: bool = False) -> Try:
         """The try that is kept, or an error that lists each candidate with what went wrong.
@@ -181,11 +182,13 @@ class RoundTries:
             self.best = next((each for each in its if each.record.error is None), None)
         if self.best is not None:
             return self.best.record
-        lines = (
-            f"  {dict(try_.candidate)}: "
-            f"{(try_.error or 'overtaken by one that failed later').splitlines()[0]}"
-            for try_ in self.records
-        )
+        lines = [
+            f"  {dict(try_.candidate)}: "[:100]
+            + (try_.error or "overtaken by one that failed later").splitlines()[0][:200]
+            for try_ in self.records[:_MOST_LINES]
+        ]
+        if len(self.records) > _MOST_LINES:
+            lines.append(f"  and {len(self.records) - _MOST_LINES} more")
         raise AllTriesFailed(
             f"all tries of round {self.started.index} failed; the trainer is back at the round's "
             "start. Widen the space or fix the trainer:\n" + "\n".join(lines)

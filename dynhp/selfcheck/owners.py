@@ -10,6 +10,8 @@ __all__ += ["is_users_module"]
 
 _INSTALLED = ("site-packages", "dist-packages")
 
+_INTEGRATIONS = ("dynhp_torch", "dynhp_pyg", "dynhp_ray")  # other names are their user's
+
 
 def is_installed(filename: str | None) -> bool:
     """Whether a file belongs to an installed library."""
@@ -46,6 +48,6 @@ def is_our_code(code: CodeType, module: str) -> bool:
 
 def _is_ours(module: str, *, but_toys: bool = False) -> bool:
     root, dot, rest = module.partition(".")
-    if root == "dynhp" or (dot and root.startswith("dynhp_")):
+    if root == "dynhp" or (dot and root in _INTEGRATIONS):
         return not (but_toys and rest.startswith(("testing", "loops.counter", "averaging")))
     return False

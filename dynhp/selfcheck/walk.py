@@ -7,7 +7,8 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Set
 from enum import Enum
-from pathlib import PurePath
+from itertools import islice
+from pathlib import Path, PurePath
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -15,7 +16,6 @@ import numpy as np
 
 from dynhp.selfcheck.contents import (
     UNKNOWN,
-    file_contents,
     generator_state,
     numbers,
     parts_of,
@@ -26,6 +26,7 @@ __all__ = ["Bits", "Kind", "Walk"]
 
 _LONG = 64  # characters or bytes of which a digest is kept instead
 _NAMED = (type, FunctionType, BuiltinFunctionType, ModuleType)
+_MOST_FILES, _MOST_BYTES = 1000, 2**28  # of a folder; a larger one is compared by its name
 _PLAIN_KEY = (str, int, float, bytes, type(None), Enum)
 
 
@@ -72,6 +73,8 @@ class Walk:
     def _visit_new(self, value: Any, place: str) -> None:
         if isinstance(value, Mapping):
             self._open(value, place, _items(value, place), size=len(value))
+        elif (row := _row(value)) is not None:
+            self._note_array(row, place)
         elif isinstance(value, list | tuple | deque):
             items = ((item, f"{place}[{number}]") for number, item in enumerate(value))
             self._open(value, place, items, size=len(value))
@@ -93,14 +96,10 @@ class Walk:
         self.ahead += reversed(list(inside))
 
     def _note_plain(self, value: Any, place: str) -> None:
-        if isinstance(value, float) and (value != value or value == 0):
+        if isinstance(value, float) and not self._tolerance and (value != value or value == 0):
             value = Kind(value)  # nan equals nan, and 0.0 is not -0.0
-        elif (
-            isinstance(value, str)
-            and os.sep in value
-            and (content := file_contents(value)) is not UNKNOWN
-        ):
-            self.ahead.append((content, f"file({place})"))  # it may have another name each time
+        elif isinstance(value, str) and os.sep in value and (files := _files(value)) is not None:
+            self.ahead.append((files, f"file({place})"))  # it may have another name each time
             return
         elif isinstance(value, str | bytes | bytearray) and len(value) > _LONG:
             packed = UNKNOWN if isinstance(value, str) else unpacked(bytes(value))
@@ -120,6 +119,30 @@ class Walk:
         else:
             number = array.item() if array.size == 1 and array.dtype.kind in "iuf" else None
             self.places[place] = Bits(kind, _digest(np.ascontiguousarray(array)), number)
+
+
+def _row(value: Any) -> np.ndarray[Any, Any] | None:
+    """A long list of floats as an array, since a place for each of them would take too long."""
+    if type(value) in (list, tuple) and len(value) > _LONG and set(map(type, value)) == {float}:
+        return np.asarray(value)
+    return None
+
+
+def _files(name: str) -> dict[str, str] | None:
+    """Digests of the file of this name, or of all files in a folder, None where there is none."""
+    try:
+        path = Path(name)
+        if path.is_file():
+            return {path.suffix: _digest(path.read_bytes()).hex()}
+        if path.is_absolute() and path.is_dir():
+            files = list(islice((each for each in path.rglob("*") if each.is_file()), _MOST_FILES))
+            size = sum(each.stat().st_size for each in files)
+            if len(files) < _MOST_FILES and size < _MOST_BYTES:
+                read = {str(each.relative_to(path)): each.read_bytes() for each in files}
+                return {inside: _digest(content).hex() for inside, content in read.items()}
+    except (OSError, ValueError):  # too long for a name, not readable
+        pass
+    return None
 
 
 def _items(mapping: Mapping[Any, Any], place: str) -> Iterator[tuple[Any, str]]:

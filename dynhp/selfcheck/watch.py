@@ -65,6 +65,7 @@ class Watch:
     def back_at_origin(self) -> None:
         """All tries have ended, and the trainer is where it was when the round began."""
         self._origin = self._look()
+        self._end = None  # another repeat follows
 
     def left_behind(self) -> list[str]:
         """What has a state of its own that the tries changed and nobody put back."""

@@ -16,6 +16,7 @@ from dynhp.planning.budget import Cost, spent
 from dynhp.planning.schedule import Segment, follow
 from dynhp.records import Event, History, Progress, Round, Try
 from dynhp.rounds.attempt import put_in_force
+from dynhp.rounds.repeat import REPEATS
 from dynhp.rounds.settings import round_lengths
 from dynhp.trainer import State
 
@@ -164,7 +165,7 @@ class Shadow:
         adapter = self.adapter
         alpha, beta = round_lengths(adapter)
         if adapter.check_is_due:
-            begun += adapter.selection.stages(len(tries), beta)[0].epochs
+            begun += REPEATS * adapter.selection.stages(len(tries), beta)[0].epochs
         independent = adapter.keep == "value" and adapter.randomness == "independent"
         return begun + (alpha if independent or adapter.dry_run else alpha - beta)
 

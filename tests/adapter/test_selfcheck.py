@@ -205,8 +205,8 @@ def test_a_run_that_goes_on_in_another_process_is_checked_again() -> None:
     again.trainer.set_state(first.trainer.get_state())
     again.load_state_dict(first.state_dict())
     assert again.check_is_due
-    assert plan_for(again, 12).most.overhead == spent(first.history).overhead + 6 + 2
-    assert [round_.checked for round_ in again.run(12)] == [2, 0, 2]
+    assert plan_for(again, 12).most.overhead == spent(first.history).overhead + 6 + 2 + 2
+    assert [round_.checked for round_ in again.run(12)] == [4, 0, 4]
 
 
 def test_the_first_try_that_does_not_fail_is_repeated() -> None:
@@ -215,7 +215,7 @@ def test_the_first_try_that_does_not_fail_is_repeated() -> None:
     adapter = adapter_of(trainer)
     round_ = adapter.step()
     assert round_.tries[0].error is not None
-    assert round_.checked == 2
+    assert round_.checked == 4
 
 
 def test_no_try_no_repeat() -> None:
@@ -227,7 +227,7 @@ def test_no_try_no_repeat() -> None:
 
 def test_a_race_repeats_only_its_first_stage() -> None:
     adapter = adapter_of(NoisyQuadratic(), selection=Racing(), try_for=4)
-    assert adapter.step().checked == Racing().stages(3, 4)[0].epochs == 1
+    assert adapter.step().checked == 2 * Racing().stages(3, 4)[0].epochs == 2
 
 
 class IgnoresItsRate(NoisyQuadratic):

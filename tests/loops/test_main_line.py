@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dynhp import attribute, fixed, highest, lowest, phased, smoothed
-from dynhp.errors import LoopError, SettingsError
+from dynhp.errors import Hint, LoopError, SettingsError
 from dynhp.loops import Epoch
 from dynhp.storage import Journal, checkpoints, history_from_journal
 from dynhp.testing.toys.quadratic import NoisyQuadratic
@@ -318,3 +318,15 @@ def test_independent_tries_leave_global_generators_as_they_were(leave: bool) -> 
             if leave and epoch.main:
                 break
         assert (np.random.random(), random.random()) == wanted
+
+
+def test_leaving_in_a_try_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dynhp.errors._given", set())
+
+    def leave() -> None:
+        for epoch in loop_over(NoisyQuadratic()):
+            assert epoch.trying
+            break
+
+    with pytest.warns(Hint, match="left in a try, so the state is back where the round began"):
+        leave()

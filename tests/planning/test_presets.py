@@ -66,7 +66,7 @@ def test_paper_reads_the_validation_metric_it_is_given() -> None:
 def test_paper_goes_into_the_adapter_as_it_is() -> None:
     space = {"ratio": [0.1 * i for i in range(1, 10)]}
     adapter = DynamicGridAdapter(flat_trainer("val_auc"), space, **paper(10, 1))
-    assert plan_for(adapter, 500).most.total == 1.8 * 500 + 1  # the check
+    assert plan_for(adapter, 500).most.total == 1.8 * 500 + 2  # the check
 
 
 @pytest.mark.parametrize(
@@ -117,6 +117,7 @@ def test_recommended_costs_1_7_runs_however_long_they_are(epochs: int) -> None:
         try_for=arguments["try_for"],
         candidates=5,
         selection=arguments["selection"],
+        check="off",
     )
     assert cost.runs == pytest.approx(1.7, abs=0.05)
 

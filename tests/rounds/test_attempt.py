@@ -11,9 +11,10 @@ import pytest
 from dynhp import DynamicGridAdapter, Serial, lowest, trainer_from
 from dynhp.errors import ContractError, MetricError, SettingsError, ValueNotInForce
 from dynhp.records import Candidate
-from dynhp.rounds.attempt import attempt, reseed
+from dynhp.rounds.attempt import attempt, put_in_force, reseed
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job
 from dynhp.rounds.read_back import check_in_force, check_value, plain_metrics, read_metrics
+from dynhp.testing import NoisyQuadratic
 from tests.support.reference import Diary, Toy, bits
 
 
@@ -309,3 +310,54 @@ def test_a_metric_is_called_by_a_string(name: Any) -> None:
 @pytest.mark.parametrize("value", [float("nan"), -float("nan"), np.float32("nan")])
 def test_there_is_one_nan(value: Any) -> None:
     assert plain_metrics({"loss": value})["loss"] is math.nan
+
+
+class AtZero(NoisyQuadratic):
+    """Says which rate it has, and does something at k = 0."""
+
+    rate = 0.01
+
+    def hyperparameters(self) -> Any:
+        return {"lr": self.rate}
+
+    def train_k(self, k: int, hyperparameters: Any) -> None:
+        self.rate = hyperparameters["lr"]
+        self.at_zero(k)
+        super().train_k(k, {"lr": self.rate})
+
+    def at_zero(self, k: int) -> None:
+        pass
+
+
+class TrainsAtZero(AtZero):
+    def at_zero(self, k: int) -> None:
+        if not k:
+            super(AtZero, self).train_k(1, {"lr": self.rate})
+
+
+class RaisesAtZero(AtZero):
+    def at_zero(self, k: int) -> None:
+        _ = 1 / k
+
+
+def test_values_are_put_in_force_without_training() -> None:
+    trainer = AtZero()
+    before = bits(trainer.get_state())
+    put_in_force(trainer, Candidate({"lr": 0.2}))
+    assert trainer.rate == 0.2
+    assert bits(trainer.get_state()) == before
+
+
+@pytest.mark.parametrize(
+    ("trainer", "message"),
+    [
+        (
+            TrainsAtZero(),
+            r"must put {'lr': 0.2} in force and train nothing, but it changed st",
+        ),
+        (RaisesAtZero(), "but raised ZeroDivisionError: division by zero; return where k is 0"),
+    ],
+)
+def test_a_trainer_that_cannot_do_nothing_is_stopped(trainer: AtZero, message: str) -> None:
+    with pytest.raises(ContractError, match=message):
+        put_in_force(trainer, Candidate({"lr": 0.2}))

@@ -175,9 +175,33 @@ def test_a_file_is_what_it_holds(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     one, two, three = (fingerprint(tmp_path / name) for name in ("one", "two", "three"))
     assert one.difference(two) is None
-    assert one.difference(three) == "file(state) (b'a' and b'b')"
+    assert str(one.difference(three)).startswith("file(state)[''] ('")
     assert fingerprint(str(tmp_path / "one")).difference(two) is None
     assert fingerprint(str(tmp_path / "none")).difference(one) is not None
+
+
+def test_a_folder_is_what_its_files_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder, text in {"one": "a", "two": "a", "three": "b"}.items():
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "weights").write_text(text)
+    states = [str(tmp_path / folder) for folder in ("one", "two", "three")]
+    one, two, three = map(fingerprint, states)
+    assert one.difference(two) is None
+    assert one.difference(three) is not None
+    monkeypatch.setattr("dynhp.selfcheck.walk._MOST_FILES", 1)
+    assert fingerprint(states[0]).difference(fingerprint(states[1])) is not None  # by its name
+
+
+def test_a_name_that_no_file_can_have_is_a_text() -> None:
+    assert fingerprint("/" + "a" * 5000).difference(fingerprint("/" + "a" * 5000)) is None
+    assert fingerprint("/" + chr(0)).difference(fingerprint("/" + chr(0))) is None
+
+
+def test_a_long_list_of_numbers_is_one_place() -> None:
+    numbers = [float(number) for number in range(1000)]
+    assert len(fingerprint({"curve": numbers}).places) == 2
+    other = [*numbers[:-1], 0.5]
+    assert fingerprint(numbers).difference(fingerprint(other)) == "state (float64[1000])"
 
 
 def test_several_differences_are_counted() -> None:
@@ -189,6 +213,9 @@ def test_several_differences_are_counted() -> None:
     ("here", "there", "tolerance", "same"),
     [
         (1.0, 1.0 + 1e-9, 1e-6, True),
+        (0.0, 1e-12, 1e-6, True),
+        (0.0, -0.0, 1e-6, True),
+        (NAN, NAN, 1e-6, True),
         (1.0, 1.1, 1e-6, False),
         (1, 2, 1e-6, False),
         (np.ones(3), np.ones(3) + 1e-9, 1e-6, True),

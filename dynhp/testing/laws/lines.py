@@ -79,11 +79,12 @@ def float_arrays(state: Any) -> dict[str, Any]:
         path, value = rest.pop()
         items: Iterable[tuple[Any, Any]] = ()
         if isinstance(value, Mapping):
-            items = value.items()
+            # Keys by their place: they may be hashed by identity, and others may be long.
+            items = enumerate(value.values())
         elif isinstance(value, list | tuple):
             items = enumerate(value)
         if id(value) not in met:
-            rest += [(f"{path}[{shown(key)}]", item) for key, item in items]
+            rest += [(f"{path}[{key}]", item) for key, item in items]
             met.add(id(value))
         array = numbers(value)
         if array is not None and array.dtype.kind == "f" and array.size > 1:
