@@ -12,11 +12,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dynhp.errors import SettingsError, shown
-from dynhp.loops.copying import copy_back, copy_out, require_content
+from dynhp.loops.copying import copy_back, copy_out, others, require_content, taken_care_of
 from dynhp.loops.text import not_a_list, other_parts, way_out_for
 from dynhp.selfcheck.reading import has_methods, is_estimator
 
-__all__ = ["Part", "Parts", "copied", "global_generators", "part_of", "parts_of"]
+__all__ = ["CopyOf", "Part", "Parts", "copied", "global_generators", "part_of", "parts_of"]
 __all__ += ["stateful_part"]
 
 
@@ -39,6 +39,13 @@ class Part:
     reseed: Callable[[int], None] | None = None
     name: str | None = None
     shared: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyOf(Part):
+    """A part that copies all that is stored in this thing."""
+
+    thing: Any
 
 
 class Parts:
@@ -147,7 +154,8 @@ def stateful_part(thing: Any) -> Part:
 def copied(thing: Any) -> Part:
     """Make a part of any object by copying all that is stored in it, both ways.
 
-    The object itself stays the same one, and so do the references among what is inside it. Lists,
+    The object itself stays the same one, and so do the references among what is inside it, and
+    those to objects that the state lists elsewhere (the model, a shared generator). Lists,
     dictionaries, sets and arrays are refilled in place.
 
     >>> class Game:
@@ -159,7 +167,16 @@ def copied(thing: Any) -> Part:
     {'place': 0, 'path': []}
     """
     require_content(thing)
-    part = Part(get=lambda: copy_out(thing), set=lambda state: copy_back(thing, state))
+    return _copy_of(thing, ())
+
+
+def _copy_of(thing: Any, kept: Sequence[Any], name: str | None = None) -> CopyOf:
+    part = CopyOf(
+        get=lambda: copy_out(thing, kept),
+        set=lambda state: copy_back(thing, state, kept),
+        name=name,
+        thing=thing,
+    )
     try:
         part.get()
     except Exception as error:
@@ -194,7 +211,17 @@ def parts_of(
             raise SettingsError(f"state: each object once, got {shown(thing)} twice")
     parts = [part(thing) for thing in things]
     named = zip_longest(parts, names[: len(parts)])
-    return tuple(replace(made, name=made.name or name) for made, name in named)
+    parts = [replace(made, name=made.name or name) for made, name in named]
+    taken = [
+        taken_care_of(thing, (thing.get, thing.set) if isinstance(thing, Part) else ())
+        for thing in (*things, *global_generators())
+    ]
+    return tuple(
+        _copy_of(made.thing, others(made.thing, taken[:place], taken[place + 1 :]), made.name)
+        if isinstance(made, CopyOf)
+        else made
+        for place, made in enumerate(parts)
+    )
 
 
 def _numpy_part(generator: np.random.Generator) -> Part:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dynhp.loops.parts import Parts
+from dynhp.loops.parts import CopyOf, Parts
 from dynhp.selfcheck.moment import kind_of
 from dynhp.selfcheck.reach import in_reach, loop_names
 from dynhp.selfcheck.watch import Watch
@@ -35,7 +35,8 @@ def names_of(things: Sequence[Any]) -> list[str | None]:
     known: dict[int, str] = {}
     for name, thing in in_reach(loop_names()).items():
         known.setdefault(id(thing), name)
-    names = [known.get(id(thing)) for thing in things]
+    objects = [thing.thing if isinstance(thing, CopyOf) else thing for thing in things]
+    names = [known.get(id(thing)) for thing in objects]
     return [
-        name and f"{name} ({kind_of(thing)})" for name, thing in zip(names, things, strict=True)
+        name and f"{name} ({kind_of(thing)})" for name, thing in zip(names, objects, strict=True)
     ]

@@ -6,7 +6,7 @@ import io
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import FunctionType, MethodType
+from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from dynhp.selfcheck.fingerprint import Fingerprint, fingerprint
 from dynhp.selfcheck.reach import attributes, is_module
 
 __all__ = ["Moment", "Things", "ids_inside", "kind_of", "of_module", "unreadable"]
+__all__ += ["used_by"]
 
 _LARGEST_ARRAY = 16 * 2**20  # bytes
 _LARGEST_LOOK = 64 * 2**20  # of all arrays together
@@ -143,7 +144,7 @@ def ids_inside(things: Iterable[Any]) -> dict[int, Any]:
     inside: dict[int, Any] = {}
     for thing in things:
         functions = [part for part in attributes(thing).values() if callable(part)]
-        for part in [thing, *(used for function in functions for used in _used(function))]:
+        for part in [thing, *(used for function in functions for used in used_by(function))]:
             inside[id(part)] = part
             if is_module(part):
                 inside |= {id(each): each for each in of_module(part)}
@@ -157,9 +158,9 @@ def kind_of(thing: Any) -> str:
     return type(thing).__name__
 
 
-def _used(function: Any) -> Iterator[Any]:
+def used_by(function: Any) -> Iterator[Any]:
     """What a function takes from around it, such as the object of a ``Part``'s ``get``."""
-    if isinstance(function, MethodType):
+    if isinstance(function, MethodType | BuiltinMethodType):
         yield function.__self__
     elif isinstance(function, FunctionType):
         for cell in function.__closure__ or ():

@@ -237,11 +237,44 @@ def with_the_state_by_itself() -> None:
         epoch.report(loss=measure(model))
 
 
+class Average:
+    """The usual average of a model's weights, which knows the model itself."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+        self.shadow = {name: each.detach().clone() for name, each in model.named_parameters()}
+
+    def update(self) -> None:
+        for name, each in self.model.named_parameters():
+            self.shadow[name] = 0.9 * self.shadow[name] + 0.1 * each.detach()
+
+
+def with_a_copied_average_that_knows_the_model() -> None:
+    ends = []
+    for dry in (False, True):
+        model = model_with_noise()
+        optimizer = torch.optim.SGD(model.parameters(), lr=RATES[0])
+        average = Average(model)
+        epochs: Any = range(4)
+        if dry:
+            state = [model, optimizer, copied(average)]
+            epochs = adapt(4, state=state, dry_run=True, **rates(optimizer))
+        for epoch in epochs:
+            train(model, optimizer, [(INPUTS, TARGETS)])
+            average.update()
+            if dry:
+                epoch.report(loss=measure(model))
+        assert average.model is model
+        ends.append((average.shadow, model.state_dict()))
+    for one, other in zip(*ends, strict=True):
+        assert all(torch.equal(one[name], other[name]) for name in one)
+
+
 LOOPS = [
     *(with_no_workers, with_two_workers, with_a_compiled_model, with_a_compiled_model_in_the_state),
     *(with_bfloat16_and_accumulation, with_copies_that_each_epoch_makes_anew),
     *(with_all_kinds_of_parts, with_the_best_copy_of_the_main_line, in_a_method, with_everything),
-    with_the_state_by_itself,
+    *(with_the_state_by_itself, with_a_copied_average_that_knows_the_model),
 ]
 
 
