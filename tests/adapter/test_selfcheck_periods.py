@@ -21,7 +21,9 @@ def test_what_comes_again_is_found_unless_it_comes_again_with_every_try(
     class Takes(NoisyQuadratic):
         """Shards of data in turn; whose turn it is, is not in the state."""
 
-        turn = 0
+        def __init__(self) -> None:
+            super().__init__()
+            self.turn = 0
 
         def train_k(self, k: int, hyperparameters: Any) -> None:
             for _ in range(k):
