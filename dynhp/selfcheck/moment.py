@@ -21,6 +21,9 @@ _LARGEST_ARRAY = 16 * 2**20  # bytes
 _LARGEST_LOOK = 64 * 2**20  # of all arrays together
 _ARRAYS = ("torch", "jax", "jaxlib", "cupy")  # whose tensors and arrays have bytes to compare
 
+_PLAIN = (type(None), int, float, complex, str, bytes, tuple)
+_ITERATOR = "an iterator kept across epochs"
+
 
 class Things:
     """The things whose state is watched, each held so that it stays the thing it is."""
@@ -29,7 +32,7 @@ class Things:
         self, read: Callable[[Any], Callable[[], Any] | None], inside: Mapping[int, Any]
     ) -> None:
         self._read = read
-        self._inside = dict(inside)
+        self._inside, self._listed = dict(inside), set(inside)
         self._known: dict[int, tuple[str, Any, Callable[[], Any]]] = {}
 
     def meet(self, name: str, thing: Any) -> bool:
@@ -42,6 +45,10 @@ class Things:
         if is_module(thing):
             self._inside |= {id(part): part for part in of_module(thing) if part is not thing}
         return True
+
+    def in_state(self, thing: Any) -> bool:
+        """Whether this very thing is in the state; numbers and texts are no things."""
+        return id(thing) in self._listed and not isinstance(thing, _PLAIN)
 
     def covers(self, thing: Any) -> bool:
         """Whether this is in the state, or a wrapper around modules that all are."""
@@ -84,6 +91,10 @@ class Moment:
         self.arrays: dict[str, Fingerprint] = {}
         self.shapes: dict[str, tuple[int, ...]] = {}
         self._suspicious: dict[str, tuple[_Reference, str]] = {}
+        self._names = set(reached)
+        self._listed = {
+            name: _is_array(thing) for name, thing in reached.items() if things.in_state(thing)
+        }
         self._met: set[int] = set()
         self._room = _LARGEST_LOOK
         for name, thing in reached.items():
@@ -104,6 +115,23 @@ class Moment:
         for name, (reference, text) in self._suspicious.items():
             if name in earlier._suspicious and earlier._suspicious[name][0].same(reference):
                 yield text
+
+    def made_anew(self, earlier: Moment) -> Iterator[str]:
+        """Iterators in variables that held another iterator then."""
+        for name, (reference, text) in self._suspicious.items():
+            before, _ = earlier._suspicious.get(name, (reference, text))
+            if _ITERATOR in text and not before.same(reference):
+                yield text
+
+    def rebound(self, earlier: Moment) -> Iterator[str]:
+        """Names that meant a thing of the state then and mean something else now."""
+        for name, array in earlier._listed.items():
+            if name in self._names and name not in self._listed:
+                way = f" ({name}[...] = ...)" if array else ""
+                yield (
+                    f"{name} is another object now than the one in the state; change that one in "
+                    f"place{way}, or keep it in an object that is listed"
+                )
 
     def _note(self, name: str, thing: Any, things: Things) -> None:
         if isinstance(thing, np.number | np.bool_) and not np.iscomplexobj(thing):
@@ -204,8 +232,7 @@ def unreadable(thing: Any) -> str | None:
         return "an open file, whose place is not put back"
     if "__next__" in methods:
         return (
-            "an iterator kept across epochs, whose place in the data cannot be put back; make it "
-            "anew in each epoch"
+            f"{_ITERATOR}, whose place in the data cannot be put back; make it anew in each epoch"
         )
     if {"step", "reset"} <= methods:
         return "an environment that is not in the state; list it there"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dynhp.selfcheck.fingerprint import Fingerprint
@@ -17,8 +17,8 @@ __all__ = ["Watch", "trainer_watch"]
 _MOST_SUSPECTS = 6
 _LONGEST_TEXT = 40
 _GENERAL = (
-    "generators of a library that dynhp does not know (torch in the plain adapt, jax, cupy, inside "
-    "a booster), files read or written on the way, the time, threads"
+    "nothing that changed; it may be a generator of a library that dynhp does not know (torch in "
+    "the plain adapt, jax, cupy, inside a booster), a file, the time, or threads"
 )
 
 
@@ -79,13 +79,15 @@ class Watch:
         end = self._now()
         likely = [
             *self.left_behind(),
+            *end.rebound(self._start),
             *self._counters(end),
             *end.suspicious(self._first),
+            *end.made_anew(self._start),
             *self._arrays(),
             *(self._grew(end, name) for name in self._grown(end)),
         ]
         others = [*self._values(), *self._unlisted(end)][:_MOST_SUSPECTS]
-        return likely[:_MOST_SUSPECTS] or [*others, _GENERAL]
+        return likely[:_MOST_SUSPECTS] or others or [_GENERAL]
 
     def hints(self) -> list[str]:
         """What else the tries changed, though the repeat was equal."""
@@ -119,8 +121,11 @@ class Watch:
                     accused[key] = "changed in the tries and was not put back"
         return accused
 
-    def _counters(self, end: Moment) -> Iterator[str]:
+    def _counters(self, end: Moment) -> list[str]:
         """Numbers that went on by the same amount in the first try and in its repeat."""
+        return _one_of_each(self._counted(end))
+
+    def _counted(self, end: Moment) -> Iterator[tuple[str, str]]:
         for name, value in end.values.items():
             before: list[Any] = [
                 each.values.get(name) for each in (self._start, self._first, self._origin)
@@ -130,22 +135,21 @@ class Watch:
                 continue
             values = f"{name}: {first!r} after the first try and {value!r} after its repeat"
             if start is None and value - origin in (first, first + 1):  # from 1 on, or from 0 on
-                yield f"{values}, so it counts tries too; use epoch.number"
+                yield name, f"{values}, so it counts tries too; use epoch.number"
             elif _are_numbers(start) and start != origin and _went_on(start, first, origin, value):
-                yield (
-                    f"{values}; where it decides something make it a Counter and list it in the "
-                    "state"
-                )
+                advice = "where it decides something make it a Counter and list it in the state"
+                yield name, f"{values}; {advice}"
 
-    def _values(self) -> Iterator[str]:
+    def _values(self) -> list[str]:
         """Plain values that were not put back."""
+        return _one_of_each(self._changed())
+
+    def _changed(self) -> Iterator[tuple[str, str]]:
         for name, value in self._origin.values.items():
             start = self._start.values.get(name, value)
             if repr(start) != repr(value):
-                yield (
-                    f"{name}: {_short(start)} when the first try began and {_short(value)} when "
-                    "its repeat began"
-                )
+                began = f"{_short(start)} when the first try began and {_short(value)} when"
+                yield name, f"{name}: {began} its repeat began"
 
     def _grown(self, end: Moment) -> list[str]:
         start, first = self._start.lengths, self._first.lengths
@@ -170,12 +174,9 @@ class Watch:
 
     def _arrays(self, *, copies: bool = False) -> Iterator[str]:
         """Arrays that were not put back: several with the shapes of weights are a copy of them."""
-        groups: dict[str, list[str]] = {}
-        for name in self._not_put_back(lambda moment: moment.arrays, Fingerprint.difference):
-            owner = name.rpartition("[")[0] if name.endswith("]") else name
-            groups.setdefault(owner, []).append(name)
+        changed = self._not_put_back(lambda moment: moment.arrays, Fingerprint.difference)
         weights, shapes = self._things.shapes(), self._now().shapes
-        for owner, names in groups.items():
+        for owner, names in _by_owner(changed).items():
             copied = len(names) > 1 and all(shapes[name] in weights for name in names)
             number = f"{len(names)} arrays" if len(names) > 1 else "an array"
             if copied == copies:
@@ -204,6 +205,24 @@ class Watch:
 def trainer_watch(trainer: Any) -> Watch:
     """A watch over what a trainer's own attributes and functions lead to."""
     return Watch(lambda: in_reach(trainer_names(trainer)), [trainer], read_state)
+
+
+def _by_owner(names: Iterable[str]) -> dict[str, list[str]]:
+    """The names of items, by the list or dictionary that they are in."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        owner = name.rpartition("[")[0] if name.endswith("]") else name
+        groups.setdefault(owner, []).append(name)
+    return groups
+
+
+def _one_of_each(texts: Iterable[tuple[str, str]]) -> list[str]:
+    """One text for each list or dictionary: that of its first item, and how many more there are."""
+    by_name = dict(texts)
+    return [
+        by_name[names[0]] + (f" (and {len(names) - 1} more in {owner})" if names[1:] else "")
+        for owner, names in _by_owner(by_name).items()
+    ]
 
 
 def _are_numbers(*values: Any) -> bool:

@@ -169,6 +169,31 @@ def without_the_iterator() -> None:
         epoch.report(loss=measure(model))
 
 
+def without_the_iterator_that_comes_to_its_end() -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    loader = DataLoader(TensorDataset(INPUTS, TARGETS), batch_size=16, shuffle=True)
+    batches = iter(loader)
+    settings = {**SETTINGS, "adapt_every": 6, "try_for": 3}
+    for epoch in adapt(steps=12, state=[model, optimizer, loader], space=SPACE, **settings):
+        try:
+            inputs, _ = next(batches)
+        except StopIteration:
+            batches = iter(loader)
+            inputs, _ = next(batches)
+        step(model, optimizer, epoch["rate"], inputs)
+        epoch.report(loss=measure(model))
+
+
+def with_a_tensor_whose_name_moves_on() -> None:
+    model, weights = small_model(), torch.ones(32, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    for epoch in adapt(9, state=[model, optimizer, weights], space=SPACE, **SETTINGS):
+        loss = step(model, optimizer, epoch["rate"], INPUTS * weights)
+        weights = 0.9 * weights + 0.1 * loss.detach()
+        epoch.report(loss=measure(model))
+
+
 class Warming(nn.Module):
     """A module that counts its own steps in a plain attribute, and uses the count."""
 
@@ -236,6 +261,8 @@ FORGOTTEN = {
     without_the_number_of_the_pass: r"number: 1 after the first try and 7 .*use epoch.number",
     without_the_scaler: r"scaler \(GradScaler\) changed",
     without_the_iterator: r"batches \(_SingleProcessDataLoaderIter\): an iterator kept",
+    without_the_iterator_that_comes_to_its_end: r"batches \(_Single.*\): an iterator kept",
+    with_a_tensor_whose_name_moves_on: r"weights is another object now than the one in the state",
     without_the_attribute: r"model.step_count: 2 after the first try and 8 after its repeat",
     without_the_environment: r"env \(DriftingEnvironment\): an environment that is not in",
     without_the_optimiser_made_later: r"optimizer \(Adam\) was made in the first try",
