@@ -54,7 +54,7 @@ class DynamicGridAdapter:
         seed: of the adapter's own generator.
         callbacks: one function or a list of them, called with each event of the run.
         check: prove in the "first" round (also after a resume), in "every" round or never ("off")
-            that one try, carried out once more, comes to the same in metrics and state.
+            that one try, carried out twice more, comes to the same in metrics and state.
         tolerance: how far that repeat may be off; by default what the trainer declares, or 0.
         dry_run: try all candidates but always keep the value in force: the same as no adaptation,
             or an error that says what leaked.

@@ -64,7 +64,7 @@ class ValueNotUsed(ContractError):
 
 
 class NotRepeatable(ContractError):
-    """A try that was carried out once more from the same origin did not come to the same."""
+    """A try that was carried out again from the same origin did not come to the same."""
 
 
 class MetricError(ContractError):

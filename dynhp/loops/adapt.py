@@ -81,7 +81,7 @@ def adapt(
             grid, or the middle.
         seed: of the adapter's own generator.
         callbacks: one function or a list of them, called with each event of the run.
-        check: whether one try is carried out once more, to prove that nothing is missing in the
+        check: whether one try is carried out twice more, to prove that nothing is missing in the
             state: in the "first" round (also after a resume), in "every" round, or "off".
         tolerance: how far the repeat may be off where training cannot be repeated to the bit.
         dry_run: try all candidates and always keep the value in force, so that the run must end

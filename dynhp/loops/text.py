@@ -23,7 +23,7 @@ def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
     start  lr=0.1
     every  5 steps, tries of 1
     by     lowest('loss')
-    plan   20 steps on the main line + 9 overhead = 29: 1.45 runs, 48% of a complete search of 3
+    plan   20 steps on the main line + 10 overhead = 30: 1.50 runs, 50% of a complete search of 3
     done   0 of 20 steps
     """
     planned = adapter.epochs or 0

@@ -70,7 +70,7 @@ class Plan:
     ...                              adapt_every=5, try_for=1, proposer=Neighbors())
     >>> plan = plan_for(adapter, 20)
     >>> plan.exact, plan.least.total, plan.most.total
-    (False, 25, 29)
+    (False, 26, 30)
     """
 
     least: Cost
@@ -105,7 +105,7 @@ def plan(
         selection: which tries go on; all to the end by default.
         restart: whether the winner's try epochs are trained again, as with ``keep="value"`` and
             independent randomness.
-        check: in which rounds one try is carried out once more, to prove that it can be.
+        check: in which rounds one try is carried out twice more, to prove that it can be.
 
     >>> plan(epochs=500, adapt_every=10, try_for=1, candidates=9).total
     902
@@ -164,7 +164,7 @@ def plan_for(adapter: DynamicGridAdapter | HasAdapter, epochs: int | None = None
     >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.01, 0.1, 1.0]},
     ...                              criterion=lowest("loss"), adapt_every=5, try_for=1)
     >>> print(plan_for(adapter, 20))
-    20 epochs on the main line + 9 overhead = 29: 1.45 runs, 48% of a complete search of 3
+    20 epochs on the main line + 10 overhead = 30: 1.50 runs, 50% of a complete search of 3
     """
     adapter = adapter_of(adapter)
     epochs = require_count("epochs", adapter.epochs if epochs is None else epochs)

@@ -71,11 +71,11 @@ def _checked(history: Sequence[Round]) -> str:
     """Whether tries were shown to leave no trace."""
     checked = [round_ for round_ in history if round_.checked]
     if not checked:
-        return "Self-check: none; no try was carried out once more."
+        return "Self-check: none; no try was carried out again."
     tolerance = max(round_.tolerance for round_ in checked)
     how = f"within a tolerance of {tolerance:g}" if tolerance else "to the bit"
     rounds = "1 round" if len(checked) == 1 else f"{len(checked)} rounds"
-    return f"Self-check: in {rounds} a try, carried out once more, came to the same {how}."
+    return f"Self-check: in {rounds} a try, carried out again, came to the same {how}."
 
 
 def _rows(seen: set[Value], most: int = 12) -> list[tuple[str, set[Value]]]:

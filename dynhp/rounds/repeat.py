@@ -1,4 +1,4 @@
-"""The self-check of a round: one try is carried out once more and must come to the same."""
+"""The self-check of a round: one try is carried out again and must come to the same."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class SelfCheck:
         suspects = self.watch.suspects()
         likely = f" In reach: {_listed(suspects, 6)}." if suspects else ""
         return (
-            f"the first try of round {self.round} ({values}) was carried out once more from the "
+            f"the first try of round {self.round} ({values}) was carried out again from the "
             f"same origin and did not come to the same: {what}. So something that decides training "
             f"is not in the state, and went on from try to try.{likely} {_WAYS_OUT}"
         )

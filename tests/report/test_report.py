@@ -184,10 +184,10 @@ def _metric_points(history: History) -> int:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({}, "Self-check: in 1 round a try, carried out once more, came to the same to the bit."),
-        ({"check": "every"}, "Self-check: in 4 rounds a try, carried out once more, came"),
+        ({}, "Self-check: in 1 round a try, carried out again, came to the same to the bit."),
+        ({"check": "every"}, "Self-check: in 4 rounds a try, carried out again, came"),
         ({"tolerance": 1e-6}, "came to the same within a tolerance of 1e-06."),
-        ({"check": "off"}, "Self-check: none; no try was carried out once more."),
+        ({"check": "off"}, "Self-check: none; no try was carried out again."),
     ],
 )
 def test_the_summary_tells_how_the_run_was_checked(settings: Any, words: str) -> None:

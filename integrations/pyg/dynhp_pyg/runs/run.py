@@ -118,7 +118,7 @@ def prepare(settings: LinkRun, *, graph: Graph | None = None, lean: bool = False
     does without the self-check, as campaigns of many runs of one trainer do.
 
     >>> str(prepare(LinkRun(epochs=20)).plan)
-    '20 epochs on the main line + 17 overhead = 37: 1.85 runs, 21% of a complete search of 9'
+    '20 epochs on the main line + 18 overhead = 38: 1.90 runs, 21% of a complete search of 9'
     """
     _check_device(settings.device)
     graph = load_dataset(settings.graph) if graph is None else graph

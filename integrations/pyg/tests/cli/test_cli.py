@@ -103,21 +103,21 @@ def test_quiet_prints_nothing_but_the_table(graph: str, capsys: pytest.CaptureFi
 def test_a_talkative_run(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert train(graph, "--seeds", "1", "--adapt", "dropout", "--criterion", "gap") == 0
     printed, messages = capsys.readouterr()
-    assert "cost: 2.17 runs for seed 0 (13 epochs, planned 13)" in printed
+    assert "cost: 2.33 runs for seed 0 (14 epochs, planned 14)" in printed
     assert "schedule of seed 0:\ndropout\n0.6 ┤" in printed
     assert "one seed says nothing about luck" in printed
     assert "written" not in printed
     assert messages.count("note: dropout:") == 1
     assert messages.count("note: smallest_gap rewards not learning") == 1
-    assert "plan for each seed: 6 epochs on the main line + 7 overhead = 13" in messages
-    assert "seed 0: 13 of 13 epochs, dropout=" in messages
+    assert "plan for each seed: 6 epochs on the main line + 8 overhead = 14" in messages
+    assert "seed 0: 14 of 14 epochs, dropout=" in messages
 
 
 def test_hints_come_once_for_all_seeds(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert train(graph, "--seeds", "2") == 0
     messages = capsys.readouterr().err
     assert messages.count("note:") == messages.count("plan for each seed") == 1
-    assert "seed 1: 23 of 23 epochs" in messages
+    assert "seed 1: 24 of 24 epochs" in messages
     assert train(graph, "--seeds", "1", "--method", "placebo") == 0
     assert "note:" not in capsys.readouterr().err  # it chooses nothing that could mislead
 
