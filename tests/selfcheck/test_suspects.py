@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dynhp.loops import Part
-from tests.selfcheck.test_watch import Stateful, check
+from tests.support.watching import Stateful, check
 
 
 def test_an_iterator_that_is_made_anew_on_the_way_is_named() -> None:
