@@ -185,7 +185,8 @@ def test_what_other_parts_take_care_of_is_kept_also_from_a_file() -> None:
     legacy = np.random.mtrand._rand
     thing = SimpleNamespace(rng=rng, listed=listed, own=own, legacy=legacy, get=model.state_dict)
     memory = Part(get=listed.copy, set=listed.extend)
-    part, *_ = parts_of([copied(thing), rng, memory, model], part_of)
+    none = Part(get=dict, set=print)
+    part, *_ = parts_of([copied(thing), rng, memory, none, model], part_of)
     state = pickle.loads(pickle.dumps(copy.deepcopy(part.get())))
     vars(thing).clear()
     part.set(state)
