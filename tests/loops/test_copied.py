@@ -119,7 +119,7 @@ def test_an_estimator_is_a_part_as_it_is(random_state: Any) -> None:
     assert model.t_ == 81
 
 
-class Walk:
+class RandomWalkEnv:
     """An environment that draws from a generator that is not its own."""
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -146,7 +146,7 @@ class Weight:
         self.number = number
 
 
-def walked(epochs: Any, rng: np.random.Generator, env: Walk, model: Weight) -> list[float]:
+def walked(epochs: Any, rng: np.random.Generator, env: RandomWalkEnv, model: Weight) -> list[float]:
     for epoch in epochs:
         rate = epoch["lr"] if hasattr(epoch, "report") else 0.2
         env.reset()
@@ -162,7 +162,7 @@ def test_a_generator_that_parts_share_stays_shared(auto: bool) -> None:
     ends = []
     for dry in (False, True):
         rng, model = np.random.default_rng(0), Weight()
-        env = Walk(rng)
+        env = RandomWalkEnv(rng)
         loop: Any = range(8)
         if dry:
             loop = adapt(
@@ -202,10 +202,10 @@ def test_what_other_parts_take_care_of_is_kept_also_from_a_file() -> None:
 def test_a_callable_that_is_kept_may_be_in_a_partial() -> None:
     """Such as a model; what stands for it in a copy is there to be put back, not to be called."""
 
-    class Model(Quadratic):
+    class CallableQuadratic(Quadratic):
         def __call__(self) -> None: ...
 
-    model = Model()
+    model = CallableQuadratic()
     thing = SimpleNamespace(predict=functools.partial(model))
     part, _ = parts_of([copied(thing), model], part_of)
     state = part.get()
