@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import CheckpointError, CodecError, DamagedFile, SettingsError
 from dynhp.loops.best import BestEpoch
+from dynhp.loops.copying import Elsewhere
 from dynhp.loops.epoch import Epoch
 from dynhp.records import Event, History, RoundStarted
 from dynhp.storage.codecs import register_codec, register_dataclass
@@ -36,6 +37,7 @@ register_dataclass(TryRequest, name="dynhp.asked")
 register_dataclass(FinishedTry, name="dynhp.done")
 register_dataclass(KeptState, name="dynhp.kept")
 register_dataclass(BestEpoch, name="dynhp.best_epoch")
+register_dataclass(Elsewhere, name="dynhp.elsewhere")
 # A sampler with set_epoch(epoch) keeps the loop's epoch; the number is all that matters of it.
 register_codec(Epoch, name="dynhp.epoch", to_plain=int, from_plain=index)
 

@@ -18,6 +18,7 @@ from dynhp import adapt, lowest
 from dynhp.errors import SettingsError
 from dynhp.loops import Part, copied
 from dynhp.loops.parts import part_of, parts_of
+from dynhp.storage.codecs import decode, encode
 from dynhp.testing import Quadratic
 
 
@@ -197,6 +198,16 @@ def test_what_other_parts_take_care_of_is_kept_also_from_a_file() -> None:
     assert thing.own == own
     assert thing.own is not own
     assert not hasattr(state["rng"], "__array__")
+
+
+def test_what_is_kept_can_be_in_a_checkpoint() -> None:
+    rng, model = np.random.default_rng(0), Weight()
+    thing = SimpleNamespace(rng=rng, models=[model], own=[2])
+    part, *_ = parts_of([copied(thing), rng, model], part_of)
+    state = decode(encode(part.get()))
+    vars(thing).clear()
+    part.set(state)
+    assert thing == SimpleNamespace(rng=rng, models=[model], own=[2])
 
 
 def test_a_callable_that_is_kept_may_be_in_a_partial() -> None:
