@@ -33,11 +33,9 @@ WhetherToResume: TypeAlias = Literal["allow", "must", "never"]
 
 
 # The names are on disk: never change them.
-register_dataclass(TryRequest, name="dynhp.asked")
-register_dataclass(FinishedTry, name="dynhp.done")
-register_dataclass(KeptState, name="dynhp.kept")
-register_dataclass(BestEpoch, name="dynhp.best_epoch")
-register_dataclass(Elsewhere, name="dynhp.elsewhere")
+_ON_DISK = {"asked": TryRequest, "done": FinishedTry, "kept": KeptState, "best_epoch": BestEpoch}
+for _name, _kind in {**_ON_DISK, "elsewhere": Elsewhere}.items():
+    register_dataclass(_kind, name=f"dynhp.{_name}")
 # A sampler with set_epoch(epoch) keeps the loop's epoch; the number is all that matters of it.
 register_codec(Epoch, name="dynhp.epoch", to_plain=int, from_plain=index)
 
