@@ -14,7 +14,7 @@ from dynhp.errors import SettingsError
 from dynhp.selfcheck.moment import of_module, used_by
 from dynhp.selfcheck.reach import is_module
 
-__all__ = ["copy_back", "copy_out", "others", "require_content", "taken_care_of"]
+__all__ = ["Elsewhere", "copy_back", "copy_out", "others", "require_content", "taken_care_of"]
 
 _PLAIN = (type(None), int, float, complex, str, bytes, tuple, frozenset)  # nothing to put back
 _CONTAINERS = (list, dict, set, deque, np.ndarray)
@@ -31,20 +31,20 @@ def require_content(thing: Any) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Elsewhere:
+class Elsewhere:
     """Stands in a copy for an object that another part of the state takes care of."""
 
     place: int
     method: str | None = None
 
-    def __getattr__(self, name: str) -> _Elsewhere:
+    def __getattr__(self, name: str) -> Elsewhere:
         # A bound method is stored in a file as a name to be asked for.
         if name.startswith("__"):
             raise AttributeError(name)
-        return _Elsewhere(self.place, name)
+        return Elsewhere(self.place, name)
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
-        if (kept := memo.get(_Elsewhere)) is None:
+        if (kept := memo.get(Elsewhere)) is None:
             return self
         thing = kept[self.place]
         return thing if self.method is None else getattr(thing, self.method)
@@ -56,13 +56,13 @@ class _Elsewhere:
 
 def copy_out(thing: Any, kept: Sequence[Any] = ()) -> Any:
     """A copy of all that the thing stores; of the objects that are kept, only which one it is."""
-    elsewhere = {id(each): _Elsewhere(place) for place, each in enumerate(kept)}
+    elsewhere = {id(each): Elsewhere(place) for place, each in enumerate(kept)}
     return _copy(_content(thing), thing, elsewhere)
 
 
 def copy_back(thing: Any, state: Any, kept: Sequence[Any] = ()) -> None:
     """Make the thing store a copy of this and nothing else; it stays the same object."""
-    content, saved = _content(thing), _copy(state, thing, {_Elsewhere: kept})
+    content, saved = _content(thing), _copy(state, thing, {Elsewhere: kept})
     if isinstance(content, np.ndarray):
         content[...] = saved
         return

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dynhp.errors import Hint, SettingsError
-from dynhp.loops.parts import Part, copied
+from dynhp.loops.parts import CopyOf, Part, copied
 from dynhp.loops.text import not_a_list
 from dynhp.selfcheck.moment import Things, kind_of, of_module, unreadable
 from dynhp.selfcheck.reach import attributes, in_reach, is_module, loop_names
@@ -25,7 +25,8 @@ def everything(*things: Any) -> list[Any]:
 
     Modules, optimisers, schedulers, scalers, generators (also those inside of loaders), averaged
     copies, estimators, environments and ``Counter``; ``state="auto"`` takes them from the names
-    that the loop's code sees. What cannot be put back is refused by its name.
+    that the loop's code sees. A ``Part`` is taken as it is. What cannot be put back is refused by
+    its name.
 
     >>> import random, warnings
     >>> from dynhp import Counter
@@ -48,14 +49,13 @@ def everything(*things: Any) -> list[Any]:
         known.get(id(thing), f"{kind_of(thing)} {place}"): thing
         for place, thing in enumerate(things, start=1)
     }
-    parts = {name: thing for name, thing in names.items() if isinstance(thing, Part)}
     for name, thing in names.items():
-        if name not in parts and not _take({name: thing}):
+        if not _take({name: thing}):
             raise SettingsError(
                 f"everything: {name} ({kind_of(thing)}) holds nothing with a state of its own; "
                 "give copied(thing) of dynhp.loops or Part(get=..., set=...) for it"
             )
-    return _listed({**_take(names), **parts}, stacklevel=3)
+    return _listed(_take(names), stacklevel=3)
 
 
 def named_state(state: Any) -> Sequence[Any]:
@@ -75,7 +75,12 @@ def named_state(state: Any) -> Sequence[Any]:
 
 
 def _listed(taken: Mapping[str, Any], *, stacklevel: int) -> list[Any]:
-    names = [f"{name} ({kind_of(thing)})" for name, thing in taken.items()]
+    names = [
+        f"{name} (a copy of {kind_of(thing.thing)})"
+        if isinstance(thing, CopyOf)
+        else f"{name} ({kind_of(thing)})"
+        for name, thing in taken.items()
+    ]
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     line = f"the state is: {', '.join(names[:_MOST_NAMES])}{more}"
     warnings.warn(line, Hint, stacklevel=stacklevel)
@@ -84,7 +89,9 @@ def _listed(taken: Mapping[str, Any], *, stacklevel: int) -> list[Any]:
 
 def _take(names: Mapping[str, Any]) -> dict[str, Any]:
     """All with a state of its own that these names lead to, in the order in which it appears."""
-    reached = in_reach(names)
+    parts = {name: thing for name, thing in names.items() if isinstance(thing, Part)}
+    copies = {id(part.thing) for part in parts.values() if isinstance(part, CopyOf)}
+    reached = {name: thing for name, thing in in_reach(names).items() if id(thing) not in copies}
     modules = Things(lambda module: lambda: None, {})
     taken: dict[str, Any] = {}
     for name, thing in reached.items():
@@ -99,10 +106,11 @@ def _take(names: Mapping[str, Any]) -> dict[str, Any]:
             taken[name] = thing
         elif why := _refused(thing):
             raise SettingsError(
-                f"state: {name} ({kind_of(thing)}) cannot be put back: {why}. Otherwise list the "
-                "state by hand, with Part(get=..., set=...) or copied(thing) of dynhp.loops for it"
+                f"state: {name} ({kind_of(thing)}) cannot be put back: {why}. Where the loop does "
+                f"not use it, write `del {name}` before; otherwise list the state by hand, with "
+                "Part(get=..., set=...) or copied(thing) of dynhp.loops for it"
             )
-    return {**taken, **dict(_loose_parameters(taken, reached, modules))}
+    return {**taken, **dict(_loose_parameters(taken, reached, modules)), **parts}
 
 
 def _has_own_state(thing: Any, reached: Mapping[str, Any], name: str) -> bool:

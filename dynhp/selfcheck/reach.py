@@ -159,7 +159,7 @@ def _inside(name: str, thing: Any) -> Iterator[tuple[str, Any, int]]:
         yield f"{name}.args", thing.args, 1
         yield f"{name}.keywords", thing.keywords, 1
     elif isinstance(thing, FunctionType):
-        yield from _of_function(thing)
+        yield from _of_function(name, thing)
     elif isinstance(thing, ModuleType | type):
         module = thing.__name__ if isinstance(thing, ModuleType) else thing.__module__
         if is_users_module(module):
@@ -197,20 +197,25 @@ def _is_book_keeping(part: Any) -> bool:
     return isinstance(part, _ATOMS) or any("__next__" in vars(kind) for kind in type(part).__mro__)
 
 
-def _of_function(function: FunctionType) -> Iterator[tuple[str, Any, int]]:
-    """The variables that a function takes from around it; of ours, those that it was given."""
+def _of_function(name: str, function: FunctionType) -> Iterator[tuple[str, Any, int]]:
+    """What a function takes from around it, and what it keeps; of ours, what it was given."""
     code = function.__code__
     if is_installed(code.co_filename):
         return
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+    for variable, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         try:
-            yield name, cell.cell_contents, 1
+            yield variable, cell.cell_contents, 1
         except ValueError:  # a variable that has no value yet
             continue
     if not is_our_code(code, function.__module__ or ""):
-        for name in code.co_names:
-            if name in function.__globals__:
-                yield name, function.__globals__[name], 1
+        for variable in code.co_names:
+            if variable in function.__globals__:
+                yield variable, function.__globals__[variable], 1
+        values = function.__defaults__ or ()
+        last = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
+        defaults = {**dict(zip(last, values, strict=True)), **(function.__kwdefaults__ or {})}
+        yield from ((f"{name}({given})", part, 1) for given, part in defaults.items())
+        yield from ((f"{name}.{key}", part, 1) for key, part in vars(function).items())
 
 
 def _is_open(thing: Any) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import CheckpointError, CodecError, DamagedFile, SettingsError
 from dynhp.loops.best import BestEpoch
+from dynhp.loops.copying import Elsewhere
 from dynhp.loops.epoch import Epoch
 from dynhp.records import Event, History, RoundStarted
 from dynhp.storage.codecs import register_codec, register_dataclass
@@ -32,10 +33,9 @@ WhetherToResume: TypeAlias = Literal["allow", "must", "never"]
 
 
 # The names are on disk: never change them.
-register_dataclass(TryRequest, name="dynhp.asked")
-register_dataclass(FinishedTry, name="dynhp.done")
-register_dataclass(KeptState, name="dynhp.kept")
-register_dataclass(BestEpoch, name="dynhp.best_epoch")
+_ON_DISK = {"asked": TryRequest, "done": FinishedTry, "kept": KeptState, "best_epoch": BestEpoch}
+for _name, _kind in {**_ON_DISK, "elsewhere": Elsewhere}.items():
+    register_dataclass(_kind, name=f"dynhp.{_name}")
 # A sampler with set_epoch(epoch) keeps the loop's epoch; the number is all that matters of it.
 register_codec(Epoch, name="dynhp.epoch", to_plain=int, from_plain=index)
 

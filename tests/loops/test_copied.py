@@ -18,6 +18,7 @@ from dynhp import adapt, lowest
 from dynhp.errors import SettingsError
 from dynhp.loops import Part, copied
 from dynhp.loops.parts import part_of, parts_of
+from dynhp.storage.codecs import decode, encode
 from dynhp.testing import Quadratic
 
 
@@ -119,7 +120,7 @@ def test_an_estimator_is_a_part_as_it_is(random_state: Any) -> None:
     assert model.t_ == 81
 
 
-class Walk:
+class RandomWalkEnv:
     """An environment that draws from a generator that is not its own."""
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -146,7 +147,7 @@ class Weight:
         self.number = number
 
 
-def walked(epochs: Any, rng: np.random.Generator, env: Walk, model: Weight) -> list[float]:
+def walked(epochs: Any, rng: np.random.Generator, env: RandomWalkEnv, model: Weight) -> list[float]:
     for epoch in epochs:
         rate = epoch["lr"] if hasattr(epoch, "report") else 0.2
         env.reset()
@@ -162,7 +163,7 @@ def test_a_generator_that_parts_share_stays_shared(auto: bool) -> None:
     ends = []
     for dry in (False, True):
         rng, model = np.random.default_rng(0), Weight()
-        env = Walk(rng)
+        env = RandomWalkEnv(rng)
         loop: Any = range(8)
         if dry:
             loop = adapt(
@@ -185,7 +186,8 @@ def test_what_other_parts_take_care_of_is_kept_also_from_a_file() -> None:
     legacy = np.random.mtrand._rand
     thing = SimpleNamespace(rng=rng, listed=listed, own=own, legacy=legacy, get=model.state_dict)
     memory = Part(get=listed.copy, set=listed.extend)
-    part, *_ = parts_of([copied(thing), rng, memory, model], part_of)
+    none = Part(get=dict, set=print)
+    part, *_ = parts_of([copied(thing), rng, memory, none, model], part_of)
     state = pickle.loads(pickle.dumps(copy.deepcopy(part.get())))
     vars(thing).clear()
     part.set(state)
@@ -198,13 +200,23 @@ def test_what_other_parts_take_care_of_is_kept_also_from_a_file() -> None:
     assert not hasattr(state["rng"], "__array__")
 
 
+def test_what_is_kept_can_be_in_a_checkpoint() -> None:
+    rng, model = np.random.default_rng(0), Weight()
+    thing = SimpleNamespace(rng=rng, models=[model], own=[2])
+    part, *_ = parts_of([copied(thing), rng, model], part_of)
+    state = decode(encode(part.get()))
+    vars(thing).clear()
+    part.set(state)
+    assert thing == SimpleNamespace(rng=rng, models=[model], own=[2])
+
+
 def test_a_callable_that_is_kept_may_be_in_a_partial() -> None:
     """Such as a model; what stands for it in a copy is there to be put back, not to be called."""
 
-    class Model(Quadratic):
+    class CallableQuadratic(Quadratic):
         def __call__(self) -> None: ...
 
-    model = Model()
+    model = CallableQuadratic()
     thing = SimpleNamespace(predict=functools.partial(model))
     part, _ = parts_of([copied(thing), model], part_of)
     state = part.get()

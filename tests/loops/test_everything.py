@@ -12,7 +12,7 @@ import pytest
 
 from dynhp import Counter, adapt, everything, lowest
 from dynhp.errors import Hint, SettingsError
-from dynhp.loops import Part
+from dynhp.loops import Part, copied
 from dynhp.loops.everything import named_state
 from dynhp.testing import NoisyQuadratic
 
@@ -135,7 +135,7 @@ def test_what_an_environment_stores_is_copied_with_it() -> None:
         ),
         (
             SimpleNamespace(it=iter([3])),
-            r"thing.it \(list_iterator\) cannot be put back: an iterator",
+            r"thing.it \(list_iterator\) cannot be put back: an iterator.* `del thing.it` before",
         ),
         (SimpleNamespace(persistent_workers=True), r"thing \(SimpleNamespace\) cannot be put back"),
         (Game(it=(n for n in range(3))), "state: thing: copied: Game cannot be copied"),
@@ -173,6 +173,17 @@ def test_auto_takes_what_the_code_around_has_names_for() -> None:
         epoch.report(loss=model.metrics()["loss"])
     assert steps == 4
     assert numbers == [1, 2]
+
+
+def test_auto_takes_parts_that_have_names() -> None:
+    """What a part copies is not taken once more by itself."""
+    model, game, seen = NoisyQuadratic(), Game(place=0), {"epochs": 0}
+    memory, played = Part(get=seen.copy, set=seen.update), copied(game)
+    with pytest.warns(Hint, match=r"memory \(Part\), played \(a copy of Game\)$"):
+        state = named_state("auto")
+    assert state[-2:] == [memory, played]
+    assert any(thing is model for thing in state)
+    assert not any(thing is game for thing in state)
 
 
 def test_auto_that_takes_nothing_is_refused() -> None:

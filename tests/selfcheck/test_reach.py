@@ -175,6 +175,18 @@ def test_functions_lead_to_what_they_use() -> None:
     assert in_reach({"early": early}) == {}
 
 
+def test_functions_lead_to_what_they_keep() -> None:
+    """A counter may be an attribute of a function, or live in a default that can be changed."""
+
+    def train(rate: float, seen: Any = [0], *, log: Any = {"n": 1}) -> None: ...  # noqa: B006
+
+    vars(train)["n"] = 3
+    assert in_reach({"run": SimpleNamespace(train=train)}).keys() == {
+        *("run", "run.train(seen)", "run.train(seen)[0]", "run.train(log)"),
+        *("run.train(log)['n']", "run.train.n"),
+    }
+
+
 def test_functions_of_libraries_are_not_looked_at() -> None:
     assert in_reach({"of_ours": trainer_from, "built_in": len}) == {}
     installed = pytest.raises

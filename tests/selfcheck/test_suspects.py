@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dynhp.loops import Part
-from tests.selfcheck.test_watch import Stateful, check
+from tests.support.watching import Stateful, check
 
 
 def test_an_iterator_that_is_made_anew_on_the_way_is_named() -> None:
@@ -27,13 +27,13 @@ def test_an_iterator_that_is_made_anew_on_the_way_is_named() -> None:
 
 
 def test_an_environment_that_is_made_anew_is_no_iterator() -> None:
-    class Game:
+    class ShortGame:
         def step(self) -> None: ...
 
         def reset(self) -> None: ...
 
-    names: dict[str, Any] = {"game": Game()}
-    watch = check(names, lambda: names.update(game=Game()))
+    names: dict[str, Any] = {"game": ShortGame()}
+    watch = check(names, lambda: names.update(game=ShortGame()))
     assert watch.suspects()[0].startswith(
         "nothing that changed; it may be a generator of a library"
     )

@@ -15,22 +15,8 @@ import pytest
 from dynhp import Counter
 from dynhp.loops import Part
 from dynhp.selfcheck import moment
-from dynhp.selfcheck.reach import in_reach
-from dynhp.selfcheck.reading import read_state
 from dynhp.selfcheck.watch import Watch
-
-
-class Stateful:
-    """Something with a state of its own, as an optimiser or a scaler has."""
-
-    def __init__(self, value: float = 0.0) -> None:
-        self.value = value
-
-    def state_dict(self) -> dict[str, float]:
-        return {"value": self.value}
-
-    def load_state_dict(self, state: dict[str, float]) -> None:
-        self.value = state["value"]
+from tests.support.watching import Stateful, check
 
 
 class OneTensor:
@@ -46,26 +32,6 @@ class OneTensor:
 
     def load_state_dict(self, state: Any) -> None:
         raise NotImplementedError
-
-
-def check(
-    names: dict[str, Any],
-    body: Callable[[], Any],
-    *,
-    inside: tuple[Any, ...] = (),
-    back: Callable[[], Any] = lambda: None,
-    read: Callable[[Any], Any] = read_state,
-) -> Watch:
-    """A round of two tries and the repeat of the first; ``back`` is the way to the origin."""
-    watch = Watch(lambda: in_reach(names), inside, read)
-    body()
-    watch.first_try_ended()
-    back()
-    body()
-    back()
-    watch.back_at_origin()
-    body()
-    return watch
 
 
 def lines(watch: Watch) -> list[str]:

@@ -237,7 +237,7 @@ def with_the_state_by_itself() -> None:
         epoch.report(loss=measure(model))
 
 
-class Average:
+class ShadowOfWeights:
     """The usual average of a model's weights, which knows the model itself."""
 
     def __init__(self, model: nn.Module) -> None:
@@ -254,7 +254,7 @@ def with_a_copied_average_that_knows_the_model() -> None:
     for dry in (False, True):
         model = model_with_noise()
         optimizer = torch.optim.SGD(model.parameters(), lr=RATES[0])
-        average = Average(model)
+        average = ShadowOfWeights(model)
         epochs: Any = range(4)
         if dry:
             state = [model, optimizer, copied(average)]
