@@ -73,7 +73,7 @@ class Shadow:
     ...                              adapt_every=5, try_for=1, initial={"lr": 0.1})
     >>> delivery = Shadow(adapter, criterion=lowest("loss")).run(10)
     >>> delivery.delivered, delivery.cost.runs
-    ('adapted', 2.5)
+    ('adapted', 2.6)
     """
 
     def __init__(self, adapter: DynamicGridAdapter, *, criterion: Criterion) -> None:

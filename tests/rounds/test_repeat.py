@@ -57,7 +57,7 @@ def test_the_message(first: Outcome, second: Outcome, words: str) -> None:
     with pytest.raises(NotRepeatable) as caught:
         compared(first, second)
     assert words in str(caught.value)
-    assert str(caught.value).startswith("the first try of round 3 (lr=0.1) was carried out once")
+    assert str(caught.value).startswith("the first try of round 3 (lr=0.1) was carried out again")
 
 
 def test_what_is_the_same_is_the_same() -> None:
