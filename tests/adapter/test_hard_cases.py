@@ -142,16 +142,6 @@ def test_all_tries_failed_lists_each_and_puts_the_trainer_back() -> None:
     assert adapter.state_dict() == before
 
 
-def test_of_many_failed_tries_the_first_are_listed() -> None:
-    trainer = Diary({0: 1.0, **{number: ValueError("bad " * 500) for number in range(1, 300)}})
-    adapter = adapter_of(trainer)
-    trainer.losses[0] = ValueError("bad")
-    with pytest.raises(AllTriesFailed) as caught:
-        adapter.step()
-    assert str(caught.value).endswith("  and 280 more")
-    assert len(str(caught.value)) < 6000
-
-
 def test_in_a_race_those_overtaken_are_listed_too() -> None:
     class FailsLate(Diary):
         def metrics(self) -> dict[str, float]:
