@@ -62,6 +62,7 @@ def _one_round(trainer: LargeArray, order: Sequence[int]) -> None:
         criterion=highest("score"),
         adapt_every=2,
         try_for=1,
+        check="off",
         initial={"x": order[0]},
     )
     adapter.step()

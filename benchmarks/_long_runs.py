@@ -60,6 +60,7 @@ def _adapter(**settings: Any) -> DynamicGridAdapter:
         criterion=lowest("loss"),
         adapt_every=2,
         try_for=1,
+        check="off",  # it would say that nobody uses the value
         **settings,
     )
 

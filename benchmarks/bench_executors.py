@@ -64,6 +64,7 @@ def round_of(trainer: Any, order: Sequence[int], executor: Any) -> None:
         criterion=highest("score"),
         adapt_every=1,
         try_for=1,
+        check="off",
         initial={"x": order[0]},
         executor=executor,
     ).step()

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import lzma
-import pickle
+import os
 import random
 import sys
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import FunctionType
 from typing import Any, Final
 
@@ -76,6 +70,11 @@ def unpacked(packed: bytes) -> Any:
     """
     if not packed:
         return UNKNOWN
+    import bz2  # these take long to import, and few states need them
+    import gzip
+    import lzma
+    import zlib
+
     compressed = (gzip.decompress, bz2.decompress, lzma.decompress, zlib.decompress)
     for unpack in (*compressed, _pickles, _torch_file, _zip_file, _numpy_file):
         try:
@@ -87,6 +86,8 @@ def unpacked(packed: bytes) -> Any:
 
 def _pickles(packed: bytes) -> list[Any]:
     """All pickles in these bytes, one behind the other: what follows the first counts too."""
+    import pickle
+
     stream = io.BytesIO(packed)
     objects = [pickle.load(stream)]
     while stream.tell() < len(packed):
@@ -100,6 +101,8 @@ def _torch_file(packed: bytes) -> Any:
 
 def _zip_file(packed: bytes) -> Any:
     """The files in a zip file, as numpy's npz is one; its times do not count."""
+    import zipfile
+
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
@@ -108,8 +111,10 @@ def _numpy_file(packed: bytes) -> Any:
     return np.load(io.BytesIO(packed))
 
 
-def file_contents(name: str | Path) -> Any:
+def file_contents(name: str | os.PathLike[str]) -> Any:
     """The bytes of the file of this name, or those of all files in a folder, or UNKNOWN."""
+    from pathlib import Path
+
     try:
         path = Path(name)
         if path.is_file():

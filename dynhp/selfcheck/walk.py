@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Set
 from enum import Enum
 from itertools import islice
-from pathlib import Path, PurePath
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -58,8 +56,8 @@ class Walk:
 
     def visit(self, value: Any, place: str) -> None:
         """Note what is at this place; what is inside it is visited later."""
-        if isinstance(value, PurePath):
-            value = str(value)
+        if isinstance(value, os.PathLike):
+            value = os.fspath(value)
         if value is None or isinstance(value, bool | int | float | str | bytes | bytearray | Enum):
             self._note_plain(value, place)
         elif isinstance(value, _NAMED):
@@ -130,6 +128,8 @@ def _row(value: Any) -> np.ndarray[Any, Any] | None:
 
 def _files(name: str) -> dict[str, str] | None:
     """Digests of the file of this name, or of all files in a folder, None where there is none."""
+    from pathlib import Path  # like hashlib, it takes long to import
+
     try:
         path = Path(name)
         if path.is_file():
@@ -162,6 +162,8 @@ def _stored(value: Any) -> Iterator[tuple[Any, str]]:
 
 
 def _digest(raw: Any) -> bytes:
+    import hashlib  # not needed before the first round
+
     return hashlib.blake2b(raw, digest_size=16).digest()
 
 
