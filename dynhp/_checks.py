@@ -33,7 +33,7 @@ def is_whole(value: object, *, least: int) -> TypeGuard[int]:
 def plain_int(value: Any) -> Any:
     """The value as an int where it is a whole number of another library, or else as it is."""
     try:
-        return value if isinstance(value, bool) else operator.index(value)
+        return value if isinstance(value, bool | np.bool_) else operator.index(value)
     except TypeError:
         return value
 

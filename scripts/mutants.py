@@ -69,6 +69,13 @@ resource.setrlimit(resource.RLIMIT_AS, (2 << 30, resource.getrlimit(resource.RLI
 
 if not hasattr(pytest.Item, "_nodeid"):
     pytest.Item._nodeid = property(lambda item: item.nodeid)
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:  # as the root's conftest.py, which is not copied, lets hints pass
+        item.add_marker(pytest.mark.filterwarnings("ignore::dynhp.errors.Hint"), append=False)
+
+
 settings.register_profile("mutants", parent=settings.get_profile("dynhp"), max_examples=20)
 settings.load_profile("mutants")
 """
