@@ -127,8 +127,7 @@ def cells(runs: int) -> Iterator[LuckCell]:
                         values, rounds, selection, randomness, "FullGrid", effect, runs, 0
                     )
     for effect in (0.0, EFFECT):
-        # Where all around is equal, neighbours may never come to the one value that is better.
-        for values, rounds in ((3, 20),) if effect else ((3, 20), (9, 40)):
+        for values, rounds in ((3, 20), (9, 40)):
             yield LuckCell(values, rounds, "Best", "independent", "Neighbors", effect, runs, 0)
         for selection in ("Best", "Racing"):
             for values, rounds in ((300, 4), (2, 500), (300, 20)):

@@ -14,7 +14,7 @@ from dynhp.report.evidence import chance_of
 __all__ = ["Luck", "luck_of"]
 
 LEVEL = 0.025
-"""Where all values are equal, 2 or 3 of 100 runs come below this chance."""
+"""Below this chance the choices are not called luck."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +69,8 @@ class Luck:
 def luck_of(history: Sequence[Round]) -> Luck:
     """Judge the choices of a run by what its rounds have in common, and by the noise seen in it.
 
-    On noise alone it speaks of luck in 97 of 100 runs, and where one value is better than the
-    others by five times the noise, in 1 of 100 at most: ``benchmarks/luck.py`` counts.
+    How often it is silent on noise alone, and how often it accuses a real effect, is counted by
+    ``make bench-luck``.
 
     >>> str(luck_of([]))
     'The value in force was kept in all 0 rounds.'
