@@ -49,6 +49,8 @@ class LinkPredictionTrainer:
         weight_decay: of stochastic gradient descent.
         epochs: the length of the learning rate's schedule; training may go on longer.
         schedule: "cosine" falls to 0 after ``epochs``, "constant" stays.
+        rate_restarts: after how many epochs the learning rate is its first value again, as under
+            the published code; None for never.
         negatives_per_positive: how many non-edges are drawn in an epoch for each objective edge.
         edge_message_ratio: the share of training edges that pass messages; the others are the
             epoch's objective.
@@ -84,6 +86,7 @@ class LinkPredictionTrainer:
         weight_decay: float = 5e-4,
         epochs: int = 500,
         schedule: ScheduleName = "cosine",
+        rate_restarts: int | None = None,
         negatives_per_positive: float = 1.0,
         edge_message_ratio: float = 0.5,
         resample_every: int = 1,
@@ -102,7 +105,9 @@ class LinkPredictionTrainer:
             dropout=dropout,
             negatives_per_positive=negatives_per_positive,
         )
-        self._schedule = RateSchedule(name=schedule, learning_rate=learning_rate, epochs=epochs)
+        self._schedule = RateSchedule(
+            name=schedule, learning_rate=learning_rate, epochs=epochs, restarts=rate_restarts
+        )
         if not 0 <= momentum < 1:
             raise SettingsError(f"momentum must lie in [0, 1), got {momentum!r}; 0.0 turns it off")
         self._momentum = momentum

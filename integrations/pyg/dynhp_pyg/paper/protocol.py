@@ -15,6 +15,7 @@ from dynhp.errors import SettingsError
 from dynhp_pyg.checks import whole
 from dynhp_pyg.paper.compared import RATIO, Pair
 from dynhp_pyg.runs.methods import adapter_for
+from dynhp_pyg.runs.published import published_settings
 from dynhp_pyg.runs.results import MEASURED
 from dynhp_pyg.runs.run import run
 from dynhp_pyg.runs.spec import RATIOS, LinkRun, space_of
@@ -23,7 +24,7 @@ from dynhp_pyg.splits.ratios import parse_ratios
 __all__ = ["CRITERIA", "GRAPHS", "NEGATIVES", "PAIRS", "SPLITS", "TASK_NAME", "Part", "cost"]
 __all__ += ["link_run", "most_epochs", "runs_of", "train_run"]
 
-Part = Literal["tables", "headline", "variants", "quick"]
+Part = Literal["tables", "headline", "variants", "quick", "published", "fair"]
 RunSettings = dict[str, Any]
 
 TASK_NAME = "dynhp_pyg.reproduction.one:one"
@@ -35,6 +36,12 @@ NEGATIVES = ("uniform", "community")
 CRITERIA = ("validation", "gap")
 PAIRS = ((100, 1), (100, 5), (100, 100), (50, 1), (50, 5), (50, 50), (10, 1), (10, 5), (10, 10))
 """The paper's pairs of adapt epochs and try epochs, in the order of its tables."""
+
+MAIN_PAIR: Mapping[str, Pair] = {"uniform": (10, 1), "community": (10, 5)}
+"""The pair of adapt epochs and try epochs that the text's table of each sampler shows."""
+
+CONFIRMED: RunSettings = {"graph": "cora", "split": "80/10/10", "negatives": "community"}
+"""The column in which a gain of AdaGrid is looked for with twice as many seeds."""
 
 _OF_THE_DATA = ("graph", "split", "negatives", "protocol", "seed")  # without effect on the cost
 _REGULAR = ("learning_rate_scale", "weight_decay", "dropout")
@@ -49,7 +56,12 @@ def runs_of(
       nine pairs of epochs and two criteria, two placebos;
     - headline: 80/10/10 only; complete and random search, AdaGrid 10/1 and its placebo;
     - variants: 80/10/10, uniform negatives; other proposers and other hyperparameters;
-    - quick: Cora 80/10/10, uniform negatives; complete search, random search and AdaGrid 10/1.
+    - quick: Cora 80/10/10, uniform negatives; complete search, random search and AdaGrid 10/1;
+    - published: the columns of tables; the searches, AdaGrid 10/1 and 10/5 with the learning rate
+      of the published code and as the paper's text has it, and the same restarts of the rate
+      without adaptation;
+    - fair: 80/10/10; every method with the same restarts of the rate, and a constant rate. One
+      column, in which AdaGrid may have something left, has twice as many seeds.
 
     Complete search is nine runs with a fixed ratio each: its result is the one that validates
     best, and nothing is trained twice.
@@ -64,9 +76,8 @@ def runs_of(
     model = {"protocol": protocol, "layers": layers, "width": width, "epochs": epochs}
     return [
         {**column, **model, **method, "seed": seed}
-        for seed in range(seeds)
-        for column in _columns(part)
-        for method in _methods(part)
+        for column, seed in _columns_and_seeds(part, protocol, seeds)
+        for method in _methods(part, column)
     ]
 
 
@@ -141,8 +152,15 @@ class _Idle:
         return {}
 
 
+def _columns_and_seeds(part: Part, protocol: str, seeds: int) -> Iterator[tuple[RunSettings, int]]:
+    for seed in range(seeds):
+        yield from ((column, seed) for column in _columns(part))
+    if part == "fair" and protocol == "undirected":
+        yield from ((CONFIRMED, seed) for seed in range(seeds, 2 * seeds))
+
+
 def _columns(part: Part) -> list[RunSettings]:
-    splits = SPLITS if part == "tables" else SPLITS[-1:]
+    splits = SPLITS if part in ("tables", "published") else SPLITS[-1:]
     graphs = GRAPHS[:1] if part == "quick" else GRAPHS
     negatives = NEGATIVES[:1] if part in ("quick", "variants") else NEGATIVES
     return [
@@ -151,17 +169,20 @@ def _columns(part: Part) -> list[RunSettings]:
     ]
 
 
-def _methods(part: Part) -> list[RunSettings]:
+def _methods(part: Part, column: RunSettings) -> list[RunSettings]:
     if part == "variants":
         return list(_variants())
+    if part == "published":
+        return list(_published())
+    if part == "fair":
+        return list(_fair(column))
     pairs, criteria, placebos = {
         "tables": (PAIRS, CRITERIA, ((10, 1), (10, 5))),
         "headline": (((10, 1),), CRITERIA, ((10, 1),)),
         "quick": (((10, 1),), CRITERIA[:1], ()),
     }[part]
     return [
-        *({"method": "fixed", "ratio": ratio} for ratio in RATIOS),
-        {"method": "random"},
+        *_searches(),
         *(
             {"method": "adagrid", **_pair(pair), "criterion": criterion}
             for pair in pairs
@@ -169,6 +190,42 @@ def _methods(part: Part) -> list[RunSettings]:
         ),
         *({"method": "placebo", **_pair(pair), "criterion": "validation"} for pair in placebos),
     ]
+
+
+def _searches(**rate: Any) -> Iterator[RunSettings]:
+    yield from ({"method": "fixed", "ratio": ratio, **rate} for ratio in RATIOS)
+    yield {"method": "random", **rate}
+
+
+def _published() -> Iterator[RunSettings]:
+    """As published, as written in the paper's text, and the same restarts with nothing adapted."""
+    yield from _searches()
+    for pair, criterion in product(MAIN_PAIR.values(), CRITERIA):
+        yield {"method": "adagrid", **_pair(pair), "criterion": criterion}
+        yield {"method": "adagrid", **_pair(pair), "criterion": criterion, **_restarts(pair)}
+    yield {"method": "fixed", "ratio": 0.5, "rate_restarts": 10}
+    yield {**_judged("placebo"), "rate_restarts": 10}
+
+
+def _fair(column: RunSettings) -> Iterator[RunSettings]:
+    """Without restarts, with restarts every 10 epochs, and with a constant rate."""
+    yield from _searches()
+    yield from map(_judged, ("adagrid", "placebo"))
+    yield from _searches(rate_restarts=10)
+    yield {**_judged("adagrid"), **_restarts((10, 1))}
+    yield {**_judged("placebo"), "rate_restarts": 10}
+    yield {"method": "fixed", "ratio": 0.5, "schedule": "constant"}
+    if column == CONFIRMED:
+        yield {**_judged("adagrid", (10, 5)), **_restarts((10, 5))}
+
+
+def _judged(method: str, pair: Pair = (10, 1)) -> RunSettings:
+    return {"method": method, **_pair(pair), "criterion": "validation"}
+
+
+def _restarts(pair: Pair) -> RunSettings:
+    published = published_settings("adagrid", pair[0])
+    return {name: published[name] for name in ("rate_restarts", "randomness")}
 
 
 def _pair(pair: Pair) -> RunSettings:

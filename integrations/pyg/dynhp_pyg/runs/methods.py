@@ -86,7 +86,8 @@ def _changes(settings: LinkRun, grid: Space) -> dict[str, Any]:
     if settings.method == "recommended":
         name = "learning_rate_scale"
         advice = recommended("learning_rate", epochs=settings.epochs, default=1.0, name=name)
-        return {**advice, "space": grid}  # the settings' values instead of the recommended ones
+        # The settings' values instead of the recommended ones.
+        return {**advice, "space": grid, "randomness": settings.randomness}
     proposers: dict[str, Proposer] = {
         "adagrid": FullGrid(),
         "one_axis": OneAxis(),
@@ -94,7 +95,10 @@ def _changes(settings: LinkRun, grid: Space) -> dict[str, Any]:
         "interpolation": Interpolation(),
         "placebo": Placebo(len(grid.grid())),
     }
-    return {"proposer": proposers[settings.method]}
+    # A placebo's copies always differ by their random numbers, and by nothing else.
+    independent = settings.method == "placebo" or settings.randomness == "independent"
+    randomness = "independent" if independent else "common"
+    return {"proposer": proposers[settings.method], "randomness": randomness}
 
 
 def _interval(name: str, values: Sequence[float]) -> Float | Ordered:

@@ -138,6 +138,7 @@ def prepare(settings: LinkRun, *, graph: Graph | None = None, lean: bool = False
         width=settings.width,
         epochs=settings.epochs,
         schedule=settings.schedule,
+        rate_restarts=settings.rate_restarts,
         averaged_over=AVERAGED_OVER if settings.method == "recommended" else None,
         edge_message_ratio=settings.ratio,
         seed=settings.seed,

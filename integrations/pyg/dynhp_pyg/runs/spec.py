@@ -9,12 +9,12 @@ from typing import Any, Literal, get_args
 from dynhp.errors import SettingsError, nearest
 from dynhp_pyg.checks import one_of, whole
 from dynhp_pyg.model.hyperparameters import HyperparameterValues
-from dynhp_pyg.model.schedule import ScheduleName
+from dynhp_pyg.model.schedule import RateSchedule, ScheduleName
 from dynhp_pyg.splits.communities import CommunityMethod
 from dynhp_pyg.splits.ratios import Ratios, checked_ratios
 from dynhp_pyg.splits.split import SplitProtocol
 
-__all__ = ["ADAPTABLE", "RATIOS", "LinkRun", "Method", "space_of"]
+__all__ = ["ADAPTABLE", "RATIOS", "WITH_TRIES", "LinkRun", "Method", "space_of"]
 
 Method = Literal[
     "adagrid",
@@ -28,6 +28,10 @@ Method = Literal[
     "placebo",
 ]
 Criterion = Literal["validation", "gap"]
+Randomness = Literal["common", "independent"]
+
+WITH_TRIES = ("adagrid", "neighbors", "interpolation", "one_axis", "recommended", "placebo")
+"""The methods that train several copies for some epochs in every round, and keep one."""
 
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """The paper's grid of edge message ratios."""
@@ -75,6 +79,10 @@ class LinkRun:
         layers: the number of graph convolutions.
         width: the channels of each layer.
         schedule: of the learning rate, "cosine" or "constant".
+        rate_restarts: after how many epochs the learning rate is its first value again, as in
+            every round of the published code; None for never.
+        randomness: whether the tries of a round share their random numbers, "common", or have
+            "independent" ones, as a placebo's always are.
         ratio: the edge message ratio at the start, and always under ``method="fixed"``.
         space: the values to try of each hyperparameter under adaptation; the others keep the
             trainer's defaults.
@@ -98,6 +106,8 @@ class LinkRun:
     layers: int = 2
     width: int = 64
     schedule: ScheduleName = "cosine"
+    rate_restarts: int | None = None
+    randomness: Randomness = "common"
     ratio: float = 0.5
     space: Mapping[str, Sequence[float]] = field(
         default_factory=lambda: {"edge_message_ratio": RATIOS}, hash=False
@@ -117,6 +127,15 @@ class LinkRun:
         whole("seed", self.seed, least=0)
         HyperparameterValues(edge_message_ratio=self.ratio)
         one_of("schedule", self.schedule, get_args(ScheduleName))
+        RateSchedule(
+            name=self.schedule, learning_rate=0.1, epochs=self.epochs, restarts=self.rate_restarts
+        )
+        one_of("randomness", self.randomness, get_args(Randomness))
+        if self.randomness == "independent" and self.method not in WITH_TRIES:
+            raise SettingsError(
+                f"randomness='independent' is for methods with tries, got method={self.method!r}; "
+                f"leave it out, or use one of {', '.join(WITH_TRIES)}"
+            )
         _check_space(self.space)
         if self.method == "recommended" and list(self.space) != ["learning_rate_scale"]:
             raise SettingsError(
@@ -134,6 +153,13 @@ class LinkRun:
     def chooses(self) -> bool:
         """Whether short tries choose among values, so that choices can mislead or be luck."""
         return self.method not in ("complete", "random", "fixed", "placebo")
+
+    @property
+    def _rate(self) -> str:
+        """What is unusual about the learning rate, in words."""
+        if self.rate_restarts is not None:
+            return f", learning rate restarted every {self.rate_restarts} epochs"
+        return "" if self.schedule == "cosine" else f", {self.schedule} learning rate"
 
     def to_plain(self) -> dict[str, Any]:
         """Give the settings as plain data for JSON.
@@ -162,7 +188,7 @@ class LinkRun:
         return (
             f"{self.graph} {split}, {self.protocol}, {self.negatives} negatives, "
             f"{self.layers} layers of {self.width}, {self.epochs} epochs"
-            f"{'' if self.schedule == 'cosine' else f', {self.schedule} learning rate'}; {way}"
+            f"{self._rate}{', independent tries' if self.randomness == 'independent' else ''}; {way}"
         )
 
 
