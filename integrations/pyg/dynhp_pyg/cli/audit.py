@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from dynhp_pyg.cli.options import graph_of
+from dynhp_pyg.cli.options import graph_of, split_protocol
 from dynhp_pyg.splits.audit import audit
 from dynhp_pyg.splits.make import make_split
 from dynhp_pyg.splits.ratios import parse_ratios
@@ -17,7 +17,7 @@ def audit_command(parsed: argparse.Namespace) -> int:
     split = make_split(
         graph_of(parsed),
         parse_ratios(parsed.split),
-        protocol=parsed.protocol,
+        protocol=split_protocol(parsed),
         negatives=parsed.negatives,
         communities=parsed.communities,
         seed=parsed.seed,

@@ -11,11 +11,12 @@ from dynhp_pyg.graphs.bundled import DATASETS, load_dataset
 from dynhp_pyg.graphs.files import load_graph
 from dynhp_pyg.graphs.graph import Graph
 from dynhp_pyg.graphs.planetoid import load_planetoid
+from dynhp_pyg.runs.published import PROTOCOLS, published_settings
 from dynhp_pyg.runs.spec import ADAPTABLE, LinkRun, space_of
 from dynhp_pyg.splits.ratios import parse_ratios
 
 __all__ = ["OneLineParser", "add_audit", "add_data", "add_training", "graph_of", "one_line"]
-__all__ += ["settings_of"]
+__all__ += ["settings_of", "split_protocol"]
 
 
 def one_line(message: str) -> NoReturn:
@@ -49,7 +50,12 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     add("--data", metavar="DIR", help="the folder of --planetoid; nothing is downloaded")
     add("--directed", metavar="CHOICE", help="symmetrize or refuse a directed --graph")
     add("--split", default="80/10/10", metavar="A/B/C", help="train/validation/test (80/10/10)")
-    add("--protocol", default="undirected", help="undirected (leak-free, default) or paper")
+    add(
+        "--protocol",
+        default="undirected",
+        help="undirected (leak-free, default), paper (leaks) or published (leaks, and trains as "
+        "the published code does)",
+    )
     add("--negatives", default="uniform", help="uniform (default) or community")
     add("--communities", default="auto", help="auto (default), igraph, networkx or leiden")
 
@@ -75,6 +81,13 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     add("--layers", type=int, default=2, metavar="K", help="GCN layers (2)")
     add("--width", type=int, default=64, metavar="N", help="channels of each layer (64)")
     add("--schedule", default="cosine", help="of the learning rate: cosine (default) or constant")
+    add(
+        "--rate-restarts",
+        type=int,
+        metavar="N",
+        help="the learning rate is its first value again every N epochs (never)",
+    )
+    add("--randomness", help="of the tries of a round: common (default) or independent")
     add("--ratio", type=float, default=0.5, metavar="R", help="the first edge message ratio (0.5)")
     add(
         "--adapt",
@@ -108,7 +121,7 @@ MOST_SEEDS = 10_000
 """More is a typing error."""
 
 # The options that are named like the fields of LinkRun and mean the same.
-_AS_GIVEN = ["protocol", "negatives", "communities", "method", "adapt_every", "try_for"]
+_AS_GIVEN = ["negatives", "communities", "method", "adapt_every", "try_for"]
 _AS_GIVEN += ["criterion", "epochs", "layers", "width", "schedule", "ratio", "device"]
 
 
@@ -123,10 +136,36 @@ def settings_of(parsed: argparse.Namespace, *, graph: str) -> list[LinkRun]:
             split=parse_ratios(parsed.split),
             space=space_of(parsed.adapt or ["edge_message_ratio"]),
             seed=seed,
+            **_protocol_of(parsed),
             **{name: getattr(parsed, name) for name in _AS_GIVEN},
         )
         for seed in range(seeds)
     ]
+
+
+def split_protocol(parsed: argparse.Namespace) -> Any:
+    """Give the protocol of the split: that of the published code is the paper's.
+
+    >>> split_protocol(argparse.Namespace(protocol="published"))
+    'paper'
+    """
+    if parsed.protocol not in PROTOCOLS:
+        known = nearest(parsed.protocol, PROTOCOLS)
+        raise SettingsError(f"--protocol must be a known one, got {parsed.protocol!r}{known}")
+    return "paper" if parsed.protocol == "published" else parsed.protocol
+
+
+def _protocol_of(parsed: argparse.Namespace) -> dict[str, Any]:
+    """The split, the rate and the random numbers; what is given goes before what is usual."""
+    published = parsed.protocol == "published"
+    usual = published_settings(parsed.method, parsed.adapt_every) if published else {}
+    return {
+        "protocol": split_protocol(parsed),
+        "rate_restarts": usual.get("rate_restarts")
+        if parsed.rate_restarts is None
+        else parsed.rate_restarts,
+        "randomness": parsed.randomness or usual.get("randomness", "common"),
+    }
 
 
 def _needs(parsed: argparse.Namespace, option: str, other: str) -> None:

@@ -61,7 +61,7 @@ class RateSchedule:
         if epoch >= self.epochs:  # the factors have no limit there: the first would divide by 0
             raise SettingsError(
                 f"with rate_restarts a rate is defined for the {self.epochs!r} epochs of its "
-                f"schedule, got {epoch!r} epochs before this one; build the trainer with more epochs"
+                f"schedule, got epoch {epoch!r}; build the trainer with more epochs"
             )
         return _since_restart(self.learning_rate, self.epochs, self.restarts, epoch)
 

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
-__all__ = ["COMPLETE", "RANDOM", "RATIO", "UNADAPTED", "Column", "ComparedMethod", "Pair"]
-__all__ += ["adagrid", "fixed", "placebo"]
+from dynhp_pyg.runs.published import published_settings
+
+__all__ = ["COMPLETE", "CRITERIA", "GRAPHS", "MAIN_PAIR", "NEGATIVES", "PAIRS", "RANDOM", "RATIO"]
+__all__ += ["SPLITS", "UNADAPTED", "Column", "ComparedMethod", "Pair", "adagrid", "as_published"]
+__all__ += ["fixed", "placebo"]
 
 RATIO = "edge_message_ratio"
+GRAPHS = ("cora", "citeseer")
+SPLITS = ("20/40/40", "50/25/25", "80/10/10")
+NEGATIVES = ("uniform", "community")
+CRITERIA = ("validation", "gap")
 
 Pair = tuple[int, int]
 """Adapt epochs and try epochs."""
+
+PAIRS = ((100, 1), (100, 5), (100, 100), (50, 1), (50, 5), (50, 50), (10, 1), (10, 5), (10, 10))
+"""The paper's pairs of adapt epochs and try epochs, in the order of its tables."""
+
+MAIN_PAIR: Mapping[str, Pair] = MappingProxyType({"uniform": (10, 1), "community": (10, 5)})
+"""The pair of adapt epochs and try epochs that the text's table of each sampler shows."""
 
 _GRAPHS = {"cora": "Cora", "citeseer": "CiteSeer"}
 _METHODS = {
@@ -59,6 +73,8 @@ class Column:
 class ComparedMethod:
     """A method with every setting in which it differs from the others of a campaign.
 
+    ``@10`` behind a name: the learning rate restarts every 10 epochs.
+
     >>> print(adagrid((10, 1), "gap"), "|", fixed(0.5), "|", placebo((10, 1)))
     AdaGrid 10/1 (gap) | Fixed 0.5 | Placebo 10/1
     """
@@ -69,6 +85,8 @@ class ComparedMethod:
     ratio: float | None = None
     adapts: tuple[str, ...] = (RATIO,)
     schedule: str = "cosine"
+    rate_restarts: int | None = None
+    randomness: str = "common"
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> ComparedMethod:
@@ -81,6 +99,8 @@ class ComparedMethod:
             ratio=settings.get("ratio"),
             adapts=tuple(settings.get("adapts", (RATIO,))),
             schedule=settings.get("schedule", "cosine"),
+            rate_restarts=settings.get("rate_restarts"),
+            randomness=settings.get("randomness", "common"),
         )
 
     @property
@@ -108,7 +128,8 @@ class ComparedMethod:
         judged = f" ({self.criterion})" if self.criterion and self.name != "placebo" else ""
         adapted = "" if self.adapts == (RATIO,) else f" of {self.adapted}"
         rate = "" if self.schedule == "cosine" else f", {self.schedule} schedule"
-        return f"{self.plain_name}{adapted}{judged}{rate}"
+        restarts = "" if self.rate_restarts is None else f" @{self.rate_restarts}"
+        return f"{self.plain_name}{restarts}{adapted}{judged}{rate}"
 
 
 def adagrid(pair: Pair, criterion: str) -> ComparedMethod:
@@ -121,9 +142,23 @@ def placebo(pair: Pair) -> ComparedMethod:
     return ComparedMethod(name="placebo", pair=pair, criterion="validation")
 
 
-def fixed(ratio: float) -> ComparedMethod:
+def fixed(ratio: float, *, rate_restarts: int | None = None) -> ComparedMethod:
     """One edge message ratio from the first epoch to the last."""
-    return ComparedMethod(name="fixed", ratio=ratio)
+    return ComparedMethod(name="fixed", ratio=ratio, rate_restarts=rate_restarts)
+
+
+def as_published(method: ComparedMethod) -> ComparedMethod:
+    """AdaGrid as the published code trains it: its rate restarts, its tries are independent.
+
+    >>> print(as_published(adagrid((10, 5), "gap")))
+    AdaGrid 10/5 @10 (gap)
+    """
+    if method.pair is None:
+        return method
+    settings = published_settings(method.name, method.pair[0])
+    return replace(
+        method, rate_restarts=settings["rate_restarts"], randomness=settings["randomness"]
+    )
 
 
 COMPLETE = ComparedMethod(name="complete")

@@ -7,13 +7,22 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from dynhp_pyg.paper.compared import COMPLETE, RANDOM, UNADAPTED, Column, ComparedMethod, placebo
-from dynhp_pyg.paper.protocol import GRAPHS, NEGATIVES, SPLITS
+from dynhp_pyg.paper.compared import (
+    COMPLETE,
+    GRAPHS,
+    NEGATIVES,
+    RANDOM,
+    SPLITS,
+    UNADAPTED,
+    Column,
+    ComparedMethod,
+    placebo,
+)
 from dynhp_pyg.paper.results import Results, mean_or_none, shared_seeds
 from dynhp_pyg.runs.intervals import Mean
 
 __all__ = ["LUCK", "PLACEBO_NOTE", "PooledDifference", "Side", "count_columns"]
-__all__ += ["paired_difference", "pooled_difference", "rivals_of", "side_of"]
+__all__ += ["differences_by_seed", "paired_difference", "pooled_difference", "rivals_of", "side_of"]
 
 Side = Literal["", "above", "below"]
 
@@ -66,7 +75,7 @@ def paired_difference(
     results: Results, method: ComparedMethod, rival: ComparedMethod, column: Column
 ) -> Mean | None:
     """The mean difference over the seeds that both have."""
-    return mean_or_none(_by_seed(results, method, rival, column).values())
+    return mean_or_none(differences_by_seed(results, method, rival, column).values())
 
 
 def pooled_difference(
@@ -77,7 +86,7 @@ def pooled_difference(
     Columns without any difference are left out. With all columns of the paper, and too few seeds
     for a useful interval, the columns are taken as units too, each by its mean over its seeds.
     """
-    each = (_by_seed(results, method, rival, column) for column in columns)
+    each = (differences_by_seed(results, method, rival, column) for column in columns)
     there = [by_seed for by_seed in each if by_seed]
     seeds = shared_seeds(there)
     units = len(there) >= _MANY and len(seeds) < _FEW
@@ -99,8 +108,9 @@ def count_columns(
     return len(there), above, sides.count("above"), sides.count("below")
 
 
-def _by_seed(
+def differences_by_seed(
     results: Results, method: ComparedMethod, rival: ComparedMethod, column: Column
 ) -> dict[int, float]:
+    """The difference of each seed that both have."""
     first, second = results.by_seed(column, method), results.by_seed(column, rival)
     return {seed: first[seed].auc - second[seed].auc for seed in shared_seeds([first, second])}

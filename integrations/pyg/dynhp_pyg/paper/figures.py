@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import accumulate, chain
 
 from dynhp.report.svg import Canvas, circle, line_chart, text
-from dynhp_pyg.paper.compared import RATIO, Column, adagrid, placebo
+from dynhp_pyg.paper.compared import CRITERIA, RATIO, Column, adagrid, placebo
 from dynhp_pyg.paper.document import Figure
-from dynhp_pyg.paper.protocol import CRITERIA
 from dynhp_pyg.paper.published import AUC, EPOCHS, Row
-from dynhp_pyg.paper.results import Results, adagrid_pairs, methods_in_row
+from dynhp_pyg.paper.results import Results
 from dynhp_pyg.paper.tables.ratios import count_changes
+from dynhp_pyg.paper.tables.rows import adagrid_pairs, methods_in_row
 from dynhp_pyg.runs.spec import RATIOS
 
 __all__ = ["auc_figures", "ratio_figures"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dynhp_pyg.paper.compared import COMPLETE, RANDOM, UNADAPTED, adagrid
+from dynhp_pyg.paper.compared import COMPLETE, CRITERIA, RANDOM, UNADAPTED, adagrid
 from dynhp_pyg.paper.differences import (
     LUCK,
     count_columns,
@@ -12,11 +12,12 @@ from dynhp_pyg.paper.differences import (
     pooled_difference,
     rivals_of,
 )
-from dynhp_pyg.paper.protocol import CRITERIA
 from dynhp_pyg.paper.results import Results
 from dynhp_pyg.paper.tables.agreement import TOLERANCE, agreement, is_comparable
 from dynhp_pyg.paper.tables.cells import difference_cell
+from dynhp_pyg.paper.tables.fair import fair_findings
 from dynhp_pyg.paper.tables.paired import pooled_cell
+from dynhp_pyg.paper.tables.rates import rates_findings
 from dynhp_pyg.paper.tables.ratios import spread
 
 __all__ = ["findings"]
@@ -26,8 +27,9 @@ _FEW = 4  # columns, for which each has a sentence of its own
 
 def findings(results: Results, *, part: str) -> tuple[str, ...]:
     """Say what the tables show, as far as there are results."""
-    if part == "variants":
-        return tuple(_variants(results))
+    own = {"variants": _variants, "published": rates_findings, "fair": fair_findings}
+    if part in own:
+        return tuple(own[part](results))
     agreed = _agreement(results) if part != "quick" and is_comparable(results) else ()
     by_column = len(results.columns) <= _FEW
     differences = _in_each_column(results) if by_column else _over_columns(results)

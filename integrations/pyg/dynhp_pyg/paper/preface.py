@@ -53,6 +53,7 @@ def _filled(template: str, results: Results) -> tuple[str, ...]:
         done=results.wanted - len(results.missing) - len(results.failed),
         has_searches=COMPLETE in results.methods,
         leaky=results.shared.get("protocol") == "paper",
+        restarted=any(method.rate_restarts for method in results.methods),
         leak_warning=LEAK_WARNING,
         shares=_leaking_shares(results),
         model=_shared(results),

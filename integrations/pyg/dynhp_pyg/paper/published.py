@@ -8,10 +8,9 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-from dynhp_pyg.paper.compared import Column, Pair
-from dynhp_pyg.paper.protocol import PAIRS
+from dynhp_pyg.paper.compared import PAIRS, Column, Pair
 
-__all__ = ["AUC", "EPOCHS", "GAIN", "GAIN_OF_ALL", "MAIN_PAIR", "MODEL", "Row"]
+__all__ = ["AUC", "EPOCHS", "GAIN", "GAIN_OF_ALL", "MODEL", "Row"]
 __all__ += ["is_published_model"]
 
 Row = Pair | str
@@ -52,9 +51,6 @@ GAIN: Mapping[Column, float] = MappingProxyType(_row("gain"))
 
 GAIN_OF_ALL: Mapping[Column, float] = MappingProxyType(_row("gain of all"))
 """The last rows of the two complete tables: the best pair of AdaGrid less the better baseline."""
-
-MAIN_PAIR: Mapping[str, Pair] = MappingProxyType({"uniform": (10, 1), "community": (10, 5)})
-"""The pair of adapt epochs and try epochs that the text's table of each sampler shows."""
 
 EPOCHS: Mapping[Row, float] = MappingProxyType(
     {"random": 1.00, "complete": 9.00}

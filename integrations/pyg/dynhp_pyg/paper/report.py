@@ -7,16 +7,28 @@ from itertools import chain
 from typing import Any
 
 from dynhp.campaign import Finished
-from dynhp_pyg.paper.document import Section, Table, document_files
+from dynhp_pyg.paper.document import Section, Table, document_files, paragraphs
 from dynhp_pyg.paper.figures import auc_figures, ratio_figures
 from dynhp_pyg.paper.findings import findings
 from dynhp_pyg.paper.preface import caveats, preface
-from dynhp_pyg.paper.protocol import Part
+from dynhp_pyg.paper.protocol.parts import Part
 from dynhp_pyg.paper.results import Results, gather_results
 from dynhp_pyg.paper.tables.agreement import agreement_table, is_comparable
 from dynhp_pyg.paper.tables.costs import cost_table, seconds_table
+from dynhp_pyg.paper.tables.fair import (
+    fair_means_table,
+    fair_table,
+    ratios_table,
+    restarts_table,
+)
 from dynhp_pyg.paper.tables.paired import paired_notes, paired_tables
 from dynhp_pyg.paper.tables.paper import criteria_table, means_table, paper_tables
+from dynhp_pyg.paper.tables.rates import (
+    gains_table,
+    likeness_table,
+    restarted_paired_table,
+    values_table,
+)
 from dynhp_pyg.paper.tables.ratios import changes_table, fixed_table
 from dynhp_pyg.paper.tables.variants import recommended_table, variants_table
 
@@ -37,7 +49,7 @@ def report(
     Equal results give equal files except for the seconds, which are in ``report.html``,
     ``report.md`` and ``seconds.csv`` only.
 
-    >>> from dynhp_pyg.paper.protocol import runs_of
+    >>> from dynhp_pyg.paper.protocol.parts import runs_of
     >>> files = report([], part="quick", runs=runs_of("quick", protocol="paper", seeds=1))
     >>> sorted(files)[:3], "11 runs: 0 done" in files["report.md"]
     (['changes.csv', 'cost.csv', 'criteria_uniform.csv'], True)
@@ -74,9 +86,7 @@ def _paper(results: Results) -> Section:
 
 
 def _means(results: Results) -> Section:
-    makers = (means_table, criteria_table)
-    tables = [make(results, negatives) for make in makers for negatives in results.samplers]
-    return Section(title="Means", parts=tuple(tables))
+    return Section(title="Means", parts=_for_each_sampler(results, means_table, criteria_table))
 
 
 def _agreement(results: Results) -> Section:
@@ -114,19 +124,55 @@ def _variants(results: Results) -> Section:
     return Section(title="Variants", parts=(*tables, recommended_table(results)))
 
 
+def _rates(results: Results) -> Section:
+    tables = (gains_table(results, negatives) for negatives in results.samplers)
+    return Section(
+        title="The published gain, and the learning rate",
+        text=paragraphs("restarts.txt"),
+        parts=(*tables, likeness_table(results)),
+    )
+
+
+def _rate_values(results: Results) -> Section:
+    makers = (values_table, restarted_paired_table)
+    return Section(title="Values", parts=_for_each_sampler(results, *makers))
+
+
+def _fair(results: Results) -> Section:
+    return Section(
+        title="The same restarts for all",
+        text=paragraphs("restarts.txt"),
+        parts=_for_each_sampler(results, restarts_table, fair_table),
+    )
+
+
+def _fair_values(results: Results) -> Section:
+    return Section(title="Values", parts=_for_each_sampler(results, fair_means_table, ratios_table))
+
+
+def _for_each_sampler(
+    results: Results, *makers: Callable[[Results, str], Table]
+) -> tuple[Table, ...]:
+    return tuple(make(results, negatives) for make in makers for negatives in results.samplers)
+
+
 _FIRST = ("cora", "80/10/10")
 _MAIN = {"table1_uniform_10_1", "table3_community_10_5", "means_uniform", "means_community"}
-_MAIN |= {"recommended"}
+_MAIN |= {"recommended", "gains_uniform", "gains_community"}
 _COMPARED = (_against_epochs, _ratio, _fixed, _paired, _cost)
 _SECTIONS: dict[Part, Sequence[Callable[[Results], Section]]] = {
     "tables": (_paper, _agreement, *_COMPARED),
     "headline": (_means, _agreement, *_COMPARED),
     "quick": (_means, *_COMPARED),
     "variants": (_variants, _cost),
+    "published": (_rates, _rate_values, _cost),
+    "fair": (_fair, _fair_values, _cost),
 }
 _TITLES: dict[Part, str] = {
     "tables": "The AdaGrid paper, reproduced under protocol '{}'",
     "headline": "AdaGrid on 80/10/10 splits under protocol '{}'",
     "quick": "AdaGrid on Cora 80/10/10 under protocol '{}'",
     "variants": "Variants of AdaGrid under protocol '{}'",
+    "published": "The AdaGrid paper, reproduced with the published code's learning rate",
+    "fair": "AdaGrid and its rivals with the same restarts of the rate, under protocol '{}'",
 }

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from statistics import fmean
 from typing import Any
 
 from dynhp.campaign import Finished
 from dynhp.campaign.data import canonical
 from dynhp.errors import SettingsError
-from dynhp_pyg.paper.compared import COMPLETE, RANDOM, Column, ComparedMethod, Pair, adagrid, fixed
-from dynhp_pyg.paper.protocol import CRITERIA, NEGATIVES
-from dynhp_pyg.paper.published import Row, is_published_model
+from dynhp_pyg.paper.compared import COMPLETE, NEGATIVES, Column, ComparedMethod, fixed
+from dynhp_pyg.paper.published import is_published_model
 from dynhp_pyg.runs.intervals import Mean, mean_of
 from dynhp_pyg.runs.spec import RATIOS
 
-__all__ = ["BySeed", "Results", "ScheduleSteps", "SeedResult", "adagrid_pairs", "gain"]
-__all__ += ["gather_results", "mean_auc", "mean_or_none", "methods_in_row", "result_in_row"]
-__all__ += ["shared_seeds"]
+__all__ = ["BySeed", "Results", "ScheduleSteps", "SeedResult", "gather_results", "mean_auc"]
+__all__ += ["mean_or_none", "shared_seeds"]
 
 ScheduleSteps = Sequence[tuple[int, Mapping[str, float]]]
 """How many epochs, with which values."""
@@ -92,7 +91,7 @@ class Results:
     def trained_runs(self) -> Iterator[SeedResult]:
         """The runs that were carried out, each once: complete search is not one of them."""
         for (_, method), by_seed in self.runs.items():
-            if method != COMPLETE:
+            if method.name != COMPLETE.name:
                 yield from by_seed.values()
 
 
@@ -116,10 +115,10 @@ def gather_results(ended: Iterable[Finished], wanted: Sequence[Mapping[str, Any]
             runs.setdefault(place, {})[run.settings["seed"]] = _seed_result(run, run.result)
     columns = tuple(dict.fromkeys(map(Column.of, wanted)))
     methods = dict.fromkeys(map(ComparedMethod.of, wanted))
-    if all(fixed(ratio) in methods for ratio in RATIOS):
-        methods = {COMPLETE: None, **methods}
-        for column in columns:
-            runs[column, COMPLETE] = _complete_search(runs, column)
+    searches = [each for each in _SEARCHES if all(one in methods for one in _nine(each))]
+    methods = {**dict.fromkeys(searches), **methods}
+    for column, search in product(columns, searches):
+        runs[column, search] = _complete_search(runs, column, search)
     return Results(
         runs=runs,
         columns=columns,
@@ -159,52 +158,6 @@ def mean_auc(by_seed: BySeed, seeds: Iterable[int]) -> float:
     return fmean(by_seed[seed].auc for seed in seeds)
 
 
-def methods_in_row(row: Row) -> dict[str, ComparedMethod]:
-    """The methods that a row of the paper's tables stands for, by criterion where there are two.
-
-    >>> print(*methods_in_row((10, 1)).values(), *methods_in_row("random").values(), sep=", ")
-    AdaGrid 10/1 (validation), AdaGrid 10/1 (gap), Random search
-    """
-    if isinstance(row, str):
-        return {"": ComparedMethod(name=row)}
-    return {criterion: adagrid(row, criterion) for criterion in CRITERIA}
-
-
-def result_in_row(results: Results, column: Column, row: Row) -> tuple[str, Mean | None]:
-    """What stands in a row of the paper's tables, and the criterion where one was chosen.
-
-    For AdaGrid it is the criterion with the higher mean AUC, the first of equals. They are
-    compared over the seeds that both have; where there are none the one with more seeds is
-    taken, so that none wins by a seed that the other lacks.
-    """
-    methods = methods_in_row(row)
-    each = {name: results.by_seed(column, method) for name, method in methods.items()}
-    there = {name: by_seed for name, by_seed in each.items() if by_seed}
-    if not there:
-        return "", None
-    seeds = shared_seeds(there.values())
-    best = max(there, key=lambda name: mean_auc(there[name], seeds) if seeds else len(there[name]))
-    return best, results.mean(column, methods[best])
-
-
-def adagrid_pairs(results: Results) -> list[Pair]:
-    """The pairs of epochs that the campaign has AdaGrid with."""
-    pairs = (method.pair for method in results.methods if method.name == "adagrid")
-    return list(dict.fromkeys(pair for pair in pairs if pair is not None))
-
-
-def gain(results: Results, column: Column, pairs: Sequence[Pair]) -> Mean | None:
-    """The best of these AdaGrids less the better search, over the seeds that all have, if any."""
-    chosen = [adagrid(pair, result_in_row(results, column, pair)[0]) for pair in pairs]
-    adapted = [results.by_seed(column, method) for method in chosen]
-    searches = [results.by_seed(column, method) for method in (COMPLETE, RANDOM)]
-    seeds = shared_seeds([*searches, *adapted])
-    if not seeds or not adapted:
-        return None
-    best, rival = (max(mean_auc(each, seeds) for each in group) for group in (adapted, searches))
-    return Mean(mean=best - rival, half_width=None, count=len(seeds))
-
-
 def _seed_result(run: Finished, result: Mapping[str, Any]) -> SeedResult:
     return SeedResult(
         auc=100 * result["test_auc"],
@@ -217,14 +170,21 @@ def _seed_result(run: Finished, result: Mapping[str, Any]) -> SeedResult:
     )
 
 
+_SEARCHES = (COMPLETE, replace(COMPLETE, rate_restarts=10))
+
+
+def _nine(search: ComparedMethod) -> list[ComparedMethod]:
+    return [fixed(ratio, rate_restarts=search.rate_restarts) for ratio in RATIOS]
+
+
 def _complete_search(
-    runs: Mapping[tuple[Column, ComparedMethod], BySeed], column: Column
+    runs: Mapping[tuple[Column, ComparedMethod], BySeed], column: Column, search: ComparedMethod
 ) -> dict[int, SeedResult]:
     """Of nine runs the one that validates best, the first of equals; it costs all nine.
 
     A seed of which a run is missing has no complete search: the best of eight is something else.
     """
-    nine = [runs.get((column, fixed(ratio)), {}) for ratio in RATIOS]
+    nine = [runs.get((column, method), {}) for method in _nine(search)]
     return {seed: _best([each[seed] for each in nine]) for seed in shared_seeds(nine)}
 
 

@@ -155,11 +155,14 @@ class LinkRun:
         return self.method not in ("complete", "random", "fixed", "placebo")
 
     @property
-    def _rate(self) -> str:
-        """What is unusual about the learning rate, in words."""
+    def _unusual(self) -> str:
+        """What is unusual about the learning rate and the tries, in words."""
+        words = [f"{self.schedule} learning rate"] if self.schedule != "cosine" else []
         if self.rate_restarts is not None:
-            return f", learning rate restarted every {self.rate_restarts} epochs"
-        return "" if self.schedule == "cosine" else f", {self.schedule} learning rate"
+            words.append(f"learning rate restarted every {self.rate_restarts} epochs")
+        if self.randomness == "independent":
+            words.append("independent tries")
+        return "".join(f", {each}" for each in words)
 
     def to_plain(self) -> dict[str, Any]:
         """Give the settings as plain data for JSON.
@@ -188,7 +191,7 @@ class LinkRun:
         return (
             f"{self.graph} {split}, {self.protocol}, {self.negatives} negatives, "
             f"{self.layers} layers of {self.width}, {self.epochs} epochs"
-            f"{self._rate}{', independent tries' if self.randomness == 'independent' else ''}; {way}"
+            f"{self._unusual}; {way}"
         )
 
 

@@ -58,6 +58,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "community": {"negatives": "community"},
     "embedding": {"inputs": "embedding"},
     "resampled rarely": {"resample_every": 3},
+    "restarted rate": {"rate_restarts": 4, "epochs": 300},
     "without the best": {"keep_best": False, "with_average_precision": True},
     "averaged": {"averaged_over": 3},
     "averaged sage": {"averaged_over": 3, "encoder": sage},

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dynhp.campaign import CampaignResults, Finished
-from dynhp_pyg.paper.protocol import Part, runs_of
+from dynhp_pyg.paper.protocol.parts import Part, runs_of
 
 Run = Mapping[str, Any]
 CORA = "Cora 80/10/10"

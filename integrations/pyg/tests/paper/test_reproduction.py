@@ -13,7 +13,9 @@ import pytest
 
 from dynhp.cli.main import main
 from dynhp.errors import SettingsError
-from dynhp_pyg.paper.protocol import PAIRS, Part, cost, most_epochs, runs_of, train_run
+from dynhp_pyg.paper.compared import PAIRS
+from dynhp_pyg.paper.protocol.parts import Part, runs_of
+from dynhp_pyg.paper.protocol.task import cost, most_epochs, train_run
 
 
 def test_the_tables_are_the_papers() -> None:

@@ -15,7 +15,8 @@ import pytest
 
 from dynhp.campaign import Finished
 from dynhp.errors import SettingsError
-from dynhp_pyg.paper.protocol import PAIRS, Part, runs_of
+from dynhp_pyg.paper.compared import PAIRS
+from dynhp_pyg.paper.protocol.parts import Part, runs_of
 from dynhp_pyg.paper.report import report, summary
 from integrations.pyg.tests.paper.support import (
     CORA,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dynhp import __version__
-from dynhp_pyg.paper.protocol import Part, runs_of
+from dynhp_pyg.paper.protocol.parts import Part, runs_of
 from dynhp_pyg.paper.report import report, summary
 from integrations.pyg.tests.paper.support import (
     CORA,

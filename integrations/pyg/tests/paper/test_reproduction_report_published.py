@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from dynhp_pyg.paper.compared import Column
-from dynhp_pyg.paper.protocol import GRAPHS, NEGATIVES, PAIRS, SPLITS
-from dynhp_pyg.paper.published import AUC, EPOCHS, GAIN, GAIN_OF_ALL, MAIN_PAIR, Row
+from dynhp_pyg.paper.compared import GRAPHS, MAIN_PAIR, NEGATIVES, PAIRS, SPLITS, Column
+from dynhp_pyg.paper.published import AUC, EPOCHS, GAIN, GAIN_OF_ALL, Row
 
 COLUMNS = [
     Column(graph=graph, split=split, negatives=negatives)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from dynhp_pyg.paper.compared import Column
 from dynhp_pyg.paper.document import Cell, Table
 from dynhp_pyg.paper.published import AUC, Row
-from dynhp_pyg.paper.results import Results, adagrid_pairs, result_in_row
+from dynhp_pyg.paper.results import Results
 from dynhp_pyg.paper.tables.cells import DASH, row_of, signed
+from dynhp_pyg.paper.tables.rows import adagrid_pairs, result_in_row
 
 __all__ = ["TOLERANCE", "Agreement", "agreement", "agreement_table", "is_comparable"]
 
@@ -37,13 +38,23 @@ def is_comparable(results: Results) -> bool:
     return results.shared.get("protocol") == "paper" and results.of_published_model
 
 
-def agreement(results: Results, rows: Sequence[Row]) -> Agreement:
-    """Compare these rows of the paper's tables with ours in every column."""
-    differences = list(_differences(results, rows))
+def agreement(
+    results: Results,
+    rows: Sequence[Row],
+    *,
+    columns: Sequence[Column] | None = None,
+    published: bool = False,
+) -> Agreement:
+    """Compare these rows of the paper's tables with ours in every column, or in these.
+
+    ``published`` compares AdaGrid as the published code trains it.
+    """
+    columns = results.columns if columns is None else columns
+    differences = list(_differences(results, rows, columns, published))
     outside = [(name, value) for name, value, _ in differences if abs(value) > TOLERANCE + 1e-9]
     inside = [abs(value) <= half for _, value, half in differences if half is not None]
     return Agreement(
-        cells=len(rows) * len(results.columns),
+        cells=len(rows) * len(columns),
         measured=len(differences),
         within=len(differences) - len(outside),
         inside=sum(inside),
@@ -94,11 +105,11 @@ def _inside_cell(counted: Agreement) -> Cell:
 
 
 def _differences(
-    results: Results, rows: Sequence[Row]
+    results: Results, rows: Sequence[Row], columns: Sequence[Column], published: bool
 ) -> Iterable[tuple[str, float, float | None]]:
     for row in rows:
-        for column in results.columns:
-            _, auc = result_in_row(results, column, row)
+        for column in columns:
+            _, auc = result_in_row(results, column, row, published=published)
             if auc is not None and column in AUC[row]:
                 yield _name(row, column), auc.mean - AUC[row][column], auc.half_width
 

@@ -86,10 +86,16 @@ def auc_cell(results: Results, method: ComparedMethod, column: Column) -> Cell:
 
 
 def paired_cell(
-    results: Results, method: ComparedMethod, rival: ComparedMethod, column: Column
+    results: Results,
+    method: ComparedMethod,
+    rival: ComparedMethod,
+    column: Column,
+    *,
+    of: int | None = None,
 ) -> Cell:
-    """The paired difference of two methods in a column."""
-    return difference_cell(paired_difference(results, method, rival, column), of=results.seeds)
+    """The paired difference of two methods in a column, in which there are ``of`` seeds."""
+    seeds = results.seeds if of is None else of
+    return difference_cell(paired_difference(results, method, rival, column), of=seeds)
 
 
 def mean_cell(mean: Mean | None, *, of: int) -> Cell:

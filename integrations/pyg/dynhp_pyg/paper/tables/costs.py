@@ -63,8 +63,14 @@ def seconds_table(results: Results) -> Table:
 
 def _listed(results: Results) -> list[ComparedMethod]:
     """The methods; the fixed ratios only where they are not part of complete search."""
-    searched = COMPLETE in results.methods
-    return [method for method in results.methods if not (searched and method.name == "fixed")]
+    searched = {each.rate_restarts for each in results.methods if each.name == COMPLETE.name}
+    return [
+        method
+        for method in results.methods
+        if method.name != "fixed"
+        or method.schedule != COMPLETE.schedule
+        or method.rate_restarts not in searched
+    ]
 
 
 def _per_epoch(runs: list[SeedResult]) -> Cell:

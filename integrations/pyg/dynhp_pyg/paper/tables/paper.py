@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from dynhp_pyg.paper.compared import Column, Pair
+from dynhp_pyg.paper.compared import MAIN_PAIR, PAIRS, Column, Pair
 from dynhp_pyg.paper.differences import PLACEBO_NOTE
 from dynhp_pyg.paper.document import Cell, Table
-from dynhp_pyg.paper.protocol import PAIRS
-from dynhp_pyg.paper.published import AUC, EPOCHS, GAIN, GAIN_OF_ALL, MAIN_PAIR, Row
-from dynhp_pyg.paper.results import Results, adagrid_pairs, gain, methods_in_row, result_in_row
+from dynhp_pyg.paper.published import AUC, EPOCHS, GAIN, GAIN_OF_ALL, Row
+from dynhp_pyg.paper.results import Results
 from dynhp_pyg.paper.tables.cells import (
     EMPTY,
     auc_cell,
@@ -22,6 +21,7 @@ from dynhp_pyg.paper.tables.cells import (
     row_of,
     signed,
 )
+from dynhp_pyg.paper.tables.rows import adagrid_pairs, gain, methods_in_row, result_in_row
 
 __all__ = ["criteria_table", "means_table", "paper_tables"]
 

@@ -1,0 +1,230 @@
+"""Every method with the same restarts of the learning rate: what is left of AdaGrid's gain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from statistics import fmean
+
+from dynhp_pyg.paper.compared import (
+    COMPLETE,
+    RANDOM,
+    UNADAPTED,
+    Column,
+    ComparedMethod,
+    adagrid,
+    as_published,
+    fixed,
+)
+from dynhp_pyg.paper.differences import Side, differences_by_seed
+from dynhp_pyg.paper.document import Cell, Table
+from dynhp_pyg.paper.results import Results
+from dynhp_pyg.paper.tables.cells import (
+    DASH,
+    column_table,
+    difference_cell,
+    mean_cell,
+    paired_cell,
+    rounded,
+    signed,
+)
+from dynhp_pyg.paper.tables.rates import FIXED_RESTARTED, PLACEBO_RESTARTED
+from dynhp_pyg.runs.intervals import Mean, holm, mean_of, p_value
+from dynhp_pyg.runs.spec import RATIOS
+
+__all__ = ["fair_findings", "fair_means_table", "fair_table", "ratios_table", "restarts_table"]
+
+CONSTANT = replace(UNADAPTED, schedule="constant")
+COMPLETE_RESTARTED = replace(COMPLETE, rate_restarts=10)
+_ADAGRIDS = tuple(as_published(adagrid(pair, "validation")) for pair in ((10, 1), (10, 5)))
+_RIVALS = {
+    "complete search @10": COMPLETE_RESTARTED,
+    "random search @10": replace(RANDOM, rate_restarts=10),
+    "placebo 10/1 @10": PLACEBO_RESTARTED,
+    "fixed 0.5 @10": FIXED_RESTARTED,
+    "fixed 0.5, constant rate": CONSTANT,
+}
+_BEST = "best fixed ratio @10"
+_SURE = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestedDifference:
+    """AdaGrid less a rival in a column, with its p-value corrected for all that are tested."""
+
+    difference: Mean
+    corrected: float | None
+
+    @property
+    def side(self) -> Side:
+        """On which side of zero it lies for sure, "" where it may be luck."""
+        if self.corrected is None or self.corrected >= _SURE:
+            return ""
+        return "above" if self.difference.mean > 0 else "below"
+
+
+def restarts_table(results: Results, negatives: str) -> Table:
+    """Every method less complete search as it is usual: a rate that falls and never restarts."""
+    methods = [each for each in results.methods if each not in (COMPLETE, *_nine())]
+    return column_table(
+        results.columns_with(negatives),
+        {str(method): partial(_paired, results, method, COMPLETE) for method in methods},
+        name=f"restarts_{negatives}",
+        title=f"Less complete search without restarts: {negatives} negatives",
+        note="Points of AUC, paired by seed. @10: the learning rate restarts every 10 epochs. "
+        "Bold: the interval does not hold zero.",
+    )
+
+
+def fair_table(results: Results, negatives: str) -> Table:
+    """AdaGrid with restarts less each rival that has the same restarts, or a rate that stays."""
+    tested = _tested(results)
+    rows = {
+        f"{method} − {rival}": partial(_tested_cell, results, tested, method, rival)
+        for method in _ADAGRIDS
+        for rival in (*_RIVALS, _BEST)
+        if method in results.methods
+    }
+    return column_table(
+        results.columns_with(negatives),
+        rows,
+        name=f"fair_{negatives}",
+        title=f"AdaGrid less its rivals, all with the same restarts: {negatives} negatives",
+        first="difference",
+        note="Points of AUC, paired by seed; p by Student's t, corrected by Holm for all "
+        f"{len(tested)} differences of this report's tables of this kind. Bold: p < 0.05. The best "
+        "fixed ratio is the one of nine with the highest mean test AUC in the column, which "
+        "flatters it; complete search chooses by validation, seed by seed.",
+    )
+
+
+def fair_means_table(results: Results, negatives: str) -> Table:
+    """The mean AUC of every method."""
+    return column_table(
+        results.columns_with(negatives),
+        {
+            str(method): partial(_mean, results, method)
+            for method in results.methods
+            if method not in _nine()
+        },
+        name=f"means_{negatives}",
+        title=f"Test AUC: {negatives} negatives",
+        note=_seeds_note(results, results.columns_with(negatives)),
+    )
+
+
+def ratios_table(results: Results, negatives: str) -> Table:
+    """The nine fixed ratios with restarts: how much the ratio matters where the rate stays high."""
+    return column_table(
+        results.columns_with(negatives),
+        {f"{ratio:g}": partial(_mean, results, fixed(ratio, rate_restarts=10)) for ratio in RATIOS},
+        name=f"fixed_{negatives}",
+        title=f"Fixed ratios @10: {negatives} negatives",
+        first="ratio",
+        folded=True,
+    )
+
+
+def fair_findings(results: Results) -> Iterator[str]:
+    """Say what the tables show: the rate alone, and what AdaGrid adds to it."""
+    for column in results.columns:
+        alone = _paired(results, FIXED_RESTARTED, COMPLETE, column)
+        adapted = _paired(results, _ADAGRIDS[0], COMPLETE, column)
+        if alone.text != DASH and adapted.text != DASH:
+            yield (
+                f"{column} negatives, less complete search without restarts: a fixed ratio of 0.5 "
+                f"with restarts {alone.text}; {_ADAGRIDS[0]} {adapted.text} points "
+                f"(restarts_{column.negatives}.csv)."
+            )
+    tested = _tested(results)
+    sure = [
+        f"{method} − {rival}, {column} ({signed(each.difference.mean)}, {_p(each.corrected)})"
+        for (method, rival, column), each in tested.items()
+        if each.side
+    ]
+    if tested:
+        yield (
+            f"Of {len(tested)} differences between AdaGrid and rivals with the same restarts, or a "
+            f"constant rate, {len(sure)} are not zero after Holm's correction"
+            f"{': ' + '; '.join(sure) if sure else ''} (fair_*.csv)."
+        )
+
+
+_Key = tuple[ComparedMethod, str, Column]
+
+
+def _tested(results: Results) -> Mapping[_Key, TestedDifference]:
+    each: dict[_Key, list[float]] = {}
+    for method in _ADAGRIDS:
+        for column in results.columns:
+            for name, rival in {**_RIVALS, _BEST: _best_fixed(results, column)}.items():
+                values = differences_by_seed(results, method, rival, column)
+                if values:
+                    each[method, name, column] = list(values.values())
+    testable = {key: p_value(values) for key, values in each.items() if len(values) > 1}
+    corrected = dict(zip(testable, holm(list(testable.values())), strict=True))
+    return {
+        key: TestedDifference(difference=mean_of(values), corrected=corrected.get(key))
+        for key, values in each.items()
+    }
+
+
+def _best_fixed(results: Results, column: Column) -> ComparedMethod:
+    """The best of nine in hindsight, over the seeds that each has."""
+
+    def mean(method: ComparedMethod) -> float:
+        by_seed = results.by_seed(column, method)
+        return fmean(each.auc for each in by_seed.values()) if by_seed else 0.0
+
+    return max((fixed(ratio, rate_restarts=10) for ratio in RATIOS), key=mean)
+
+
+def _nine() -> Sequence[ComparedMethod]:
+    """All fixed ratios but 0.5: they are part of the two complete searches."""
+    return [
+        fixed(ratio, rate_restarts=restarts)
+        for ratio in RATIOS
+        for restarts in (None, 10)
+        if ratio != UNADAPTED.ratio
+    ]
+
+
+def _seeds(results: Results, column: Column) -> int:
+    """The seeds of the column: one of them has more than the others."""
+    return max((len(results.by_seed(column, method)) for method in results.methods), default=0)
+
+
+def _seeds_note(results: Results, columns: Sequence[Column]) -> str:
+    return "; ".join(f"{each.graph_and_split}: {_seeds(results, each)} seeds" for each in columns)
+
+
+def _paired(
+    results: Results, method: ComparedMethod, rival: ComparedMethod, column: Column
+) -> Cell:
+    return paired_cell(results, method, rival, column, of=_seeds(results, column))
+
+
+def _mean(results: Results, method: ComparedMethod, column: Column) -> Cell:
+    return mean_cell(results.mean(column, method), of=_seeds(results, column))
+
+
+def _tested_cell(
+    results: Results,
+    tested: Mapping[_Key, TestedDifference],
+    method: ComparedMethod,
+    rival: str,
+    column: Column,
+) -> Cell:
+    each, of = tested.get((method, rival, column)), _seeds(results, column)
+    if each is None:
+        return difference_cell(None, of=of)
+    cell = difference_cell(each.difference, of=of)
+    values = {**cell.values, "p_holm": rounded(each.corrected)}
+    return replace(cell, values=values, second_line=_p(each.corrected), side=each.side)
+
+
+def _p(corrected: float | None) -> str:
+    if corrected is None:
+        return ""
+    return "p < 0.001" if corrected < 0.001 else f"p = {corrected:.3f}"
