@@ -1,0 +1,127 @@
+"""Runs as the published code trains: which settings they have, and what the command makes of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dynhp.cli.main import main
+from dynhp.errors import SettingsError
+from dynhp_pyg.runs.example import tiny_graph
+from dynhp_pyg.runs.intervals import holm, p_value
+from dynhp_pyg.runs.published import published_settings
+from dynhp_pyg.runs.run import LinkRun, run
+from dynhp_pyg.runs.spec import WITH_TRIES
+
+GRAPH = tiny_graph()
+SETTINGS = LinkRun(epochs=12, adapt_every=4, try_for=2, width=8, split=(0.6, 0.2, 0.2), seed=3)
+
+
+@pytest.mark.parametrize("method", WITH_TRIES)
+def test_methods_with_tries_restart_the_rate_in_every_round(method: str) -> None:
+    assert published_settings(method, 7)["rate_restarts"] == 7
+
+
+@pytest.mark.parametrize("method", ["complete", "random", "fixed"])
+def test_methods_without_tries_train_as_written(method: str) -> None:
+    assert published_settings(method, 7) == {"protocol": "paper"}
+
+
+def test_restarts_and_independent_tries_each_change_the_result() -> None:
+    changes: list[dict[str, Any]] = [{}, {"rate_restarts": 4}, {"randomness": "independent"}]
+    aucs = {run(replace(SETTINGS, **change), graph=GRAPH).val_auc for change in changes}
+    assert len(aucs) == 3
+
+
+def test_independent_tries_cost_and_repeat_like_any() -> None:
+    settings = replace(SETTINGS, rate_restarts=4, randomness="independent")
+    first, second = run(settings, graph=GRAPH), run(settings, graph=GRAPH)
+    assert first == second
+    assert first.as_planned
+
+
+def test_a_placebo_is_independent_whatever_is_asked_for() -> None:
+    common, independent = (
+        run(replace(SETTINGS, method="placebo", randomness=randomness), graph=GRAPH)
+        for randomness in ("common", "independent")
+    )
+    assert common.test_auc == independent.test_auc
+    assert common.history == independent.history
+
+
+def test_a_run_says_what_is_unusual_about_it() -> None:
+    assert "every" not in str(LinkRun(method="fixed"))
+    text = str(LinkRun(rate_restarts=10, randomness="independent"))
+    assert "500 epochs, learning rate restarted every 10 epochs, independent tries; adagrid" in text
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"rate_restarts": 0}, "rate_restarts must be a whole number, 1 or above, got 0"),
+        ({"rate_restarts": 10, "schedule": "constant"}, "rate_restarts is for a rate that falls"),
+        ({"randomness": "shared"}, "randomness"),
+        (
+            {"randomness": "independent", "method": "fixed"},
+            "randomness='independent' is for methods with tries, got method='fixed'; leave it out",
+        ),
+    ],
+)
+def test_bad_settings_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        LinkRun(**settings)
+
+
+def trained(folder: Path, *options: str) -> dict[str, Any]:
+    """What the command wrote, on as little as there is."""
+    fixed = ["--dataset", "cora", "--epochs", "4", "--width", "2", "--seeds", "1", "--quiet"]
+    given = ["--adapt-every", "2", *fixed, *options, "--out", str(folder)]
+    assert main(["linkpred", "train", *given]) == 0
+    settings: dict[str, Any] = json.loads((folder / "results.json").read_text())["settings"]
+    return settings
+
+
+def test_the_command_trains_as_published(tmp_path: Path) -> None:
+    settings = trained(tmp_path, "--protocol", "published")
+    wanted = {"protocol": "paper", "rate_restarts": 2, "randomness": "independent"}
+    assert {name: settings[name] for name in wanted} == wanted
+
+
+def test_what_is_given_goes_before_what_was_published(tmp_path: Path) -> None:
+    given = ["--protocol", "published", "--rate-restarts", "3", "--randomness", "common"]
+    settings = trained(tmp_path, *given)
+    assert (settings["rate_restarts"], settings["randomness"]) == (3, "common")
+
+
+def test_restarts_need_no_protocol(tmp_path: Path) -> None:
+    settings = trained(tmp_path, "--method", "fixed", "--rate-restarts", "2")
+    assert (settings["protocol"], settings["rate_restarts"]) == ("undirected", 2)
+
+
+def test_the_split_of_the_published_code_is_the_papers(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = []
+    for protocol in ("paper", "published"):
+        assert main(["linkpred", "audit", "--dataset", "cora", "--protocol", protocol]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+    assert "leaks" in printed[0]
+
+
+def test_p_values_are_those_of_scipy() -> None:
+    rng = np.random.default_rng(0)
+    for size in (2, 5, 20):
+        values = rng.normal(0.5, 1.0, size)
+        assert p_value(list(values)) == pytest.approx(stats.ttest_1samp(values, 0.0).pvalue)
+
+
+def test_holm_rejects_one_after_the_other_and_never_falls() -> None:
+    assert holm([]) == []
+    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
+    # By hand: 0.001 × 4, 0.01 × 3, 0.02 × 2, and the last not below the one before it.
+    assert holm([0.02, 0.001, 0.01, 0.03]) == pytest.approx([0.04, 0.004, 0.03, 0.04])
