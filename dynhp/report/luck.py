@@ -13,7 +13,7 @@ from dynhp.report.evidence import chance_of
 
 __all__ = ["Luck", "luck_of"]
 
-LEVEL = 0.025
+LEVEL = 0.02
 """Below this chance the choices are not called luck."""
 
 
