@@ -78,7 +78,7 @@ def recorded(case: LuckCase, seed: int) -> list[Round]:
     table = score_table(case, seed)
     space = Space({"x": [float(value) for value in range(case.values)]})
     place = {candidate: i for i, candidate in enumerate(space.grid())}
-    current = space.grid()[case.values // 2]
+    current = space.start()
     history: list[Round] = []
     for index in range(case.rounds):
         known = Known(space=space, current=current, history=history)
