@@ -20,6 +20,8 @@ from dynhp.selection import Selection
 from dynhp.spaces import Space
 
 Array: TypeAlias = NDArray[np.float64]
+Randomness: TypeAlias = Literal["common", "independent"]
+Truth: TypeAlias = Literal["noise", "peak", "hill"]
 
 EFFECT = 5 * math.sqrt(2)
 """Five times the noise of a paired difference, for scores whose own noise is 1."""
@@ -45,16 +47,15 @@ class LuckCase(NamedTuple):
     rounds: int
     selection: str = "Best"
     proposer: str = "FullGrid"
-    randomness: Literal["common", "independent"] = "independent"
-    truth: Literal["noise", "peak", "hill"] = "noise"
+    randomness: Randomness = "independent"
+    truth: Truth = "noise"
 
 
 def true_scores(case: LuckCase, seed: int) -> Array:
     """What each value is worth; which one is best goes by the seed."""
     away = np.abs(np.arange(case.values) - seed % case.values)
-    if case.truth == "hill":
-        return -EFFECT * away
-    return EFFECT * (away == 0) * (case.truth == "peak")
+    worth = {"noise": 0.0 * away, "peak": EFFECT * (away == 0), "hill": -EFFECT * away}
+    return np.asarray(worth[case.truth], dtype=np.float64)
 
 
 def score_table(case: LuckCase, seed: int) -> Array:

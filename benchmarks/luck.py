@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from _luck_runs import SELECTIONS, LuckCase, on_record, recorded
+from _luck_runs import SELECTIONS, LuckCase, Randomness, Truth, on_record, recorded
 
 from dynhp.records import Round
 from dynhp.report import luck_of
@@ -89,23 +89,26 @@ def count(case: LuckCase, runs: int) -> Counted:
 
 def cells(runs: int) -> Iterator[tuple[LuckCase, int]]:
     """What is counted: small cases in all combinations, large ones with randomness in turn."""
-    turns = [(name, ("independent", "common")[i % 2]) for i, name in enumerate(SELECTIONS)]
-    all_of_them = [(name, kind) for name in SELECTIONS for kind in ("independent", "common")]
+    kinds: list[Randomness] = ["independent", "common"]
+    turns = [(name, kinds[i % 2]) for i, name in enumerate(SELECTIONS)]
+    all_of_them = [(name, kind) for name in SELECTIONS for kind in kinds]
+    on_a_grid: list[Truth] = ["noise", "peak"]
+    on_a_walk: list[Truth] = ["noise", "peak", "hill"]
     for values, rounds in (*SMALL, *LARGE):
         fewer = runs if values * rounds < 5000 else min(runs, 50)
         for selection, kind in all_of_them if (values, rounds) in SMALL else turns:
-            for truth in ("noise", "peak"):
+            for truth in on_a_grid:
                 yield LuckCase(values, rounds, selection, "FullGrid", kind, truth), fewer
     for values, rounds in (*WALKS, LARGEST):
         fewer = min(runs, 40) if (values, rounds) == LARGEST else runs
         # In a walk among hundreds the one better value is hardly ever met.
-        truths = ("noise", "peak", "hill") if values < 10 else ("noise", "hill")
+        truths = [truth for truth in on_a_walk if truth != "peak" or values < 10]
         for selection, kind in turns:
             for truth in truths:
                 yield LuckCase(values, rounds, selection, "Neighbors", kind, truth), fewer
-    for truth in ("noise", "peak"):
+    for truth in on_a_grid:
         # All others have these scores, those of a race or not, and only other values in force.
-        for selection, kind in (("Best", "independent"), ("Racing", "common")):
+        for selection, kind in (("Best", kinds[0]), ("Racing", kinds[1])):
             yield LuckCase(*LARGEST, selection, "FullGrid", kind, truth), min(runs, 40)
 
 

@@ -74,8 +74,9 @@ def judged(history: Sequence[Round]) -> list[Any]:
 def test_the_records_are_those_of_an_adapter(
     selection: str, proposer: str, randomness: Any
 ) -> None:
-    for truth in ("noise", "peak", "hill"):
-        case = LuckCase(6, 9, selection, proposer, randomness, truth)  # type: ignore[arg-type]
+    truths: list[runs.Truth] = ["noise", "peak", "hill"]
+    for truth in truths:
+        case = LuckCase(6, 9, selection, proposer, randomness, truth)
         ours, real = runs.recorded(case, 4), adapted(case, 4)
         assert judged(ours) == judged(real)
         assert luck_of(ours) == luck_of(real)
@@ -130,7 +131,7 @@ def test_a_walk_that_stays_where_it_was_lucky_is_no_evidence() -> None:
 
 def test_values_that_were_never_compared_have_effects_of_their_own() -> None:
     """Two groups of 300 values, each in two rounds: rounding must not tie them together."""
-    counts = np.kron(np.eye(2), np.ones((300, 2)))
+    counts = np.kron(np.eye(2), np.ones((300, 2))).astype(np.float64)
     _, variances, comparisons = _effects(counts, np.zeros(600))
     assert comparisons == 598
     assert variances == pytest.approx(np.full(600, (1 - 1 / 300) / 2))
