@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 # others could say nothing, all of it.
 _SHARES = {"better on average": 0.8, "better again": 0.1, "better after the same": 0.1}
 _FEW_ROUNDS = 8
-_OF_A_WALK = 2.0  # how much surer than it may be the first test is at most where rounds differ
+_OF_A_WALK = 2.0  # the first test is too sure, by less than this, where rounds try other values
 _MOST_VALUES = 600  # more would take seconds, unless every round has tried all of them
 
 
@@ -38,7 +38,8 @@ def chance_of(history: Sequence[Round]) -> float | None:
     The first test is exact where every round tries the same values. Where the values follow the
     value in force (``Neighbors``), earlier scores decide what is tried: a value is tried again and
     again *because* it was lucky, and left when its luck ends. In a long walk so many values get a
-    chance of a lucky stay that the test is up to twice as sure as it may be, so it counts half.
+    chance of a lucky stay that the test is too sure: 66 of 2,300 walks on noise passed where 46
+    may. So it counts half there.
 
     What was never tried leaves no trace: where the only better value lies out of reach of the walk,
     the record is that of equal values, and no test can tell them apart. A value that was tried in
