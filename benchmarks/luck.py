@@ -1,90 +1,66 @@
 """How often the luck report is wrong: silent on pure noise, or accusing a real effect.
 
-Run as ``python benchmarks/luck.py [runs]``; the exit code is 1 where more than 5 of 100 are wrong.
+Run as ``python benchmarks/luck.py [runs [part/parts]]``; the exit code is 1 where more than 5 of
+100 runs of a cell are wrong. ``2/3`` counts the second of three parts, to use three processes.
+
+Where the only better value was tried in fewer than two rounds, the record does not hold the effect
+(``on_record``). Such runs of a walk are left out: the column ``runs`` says how many are counted.
 """
 
 from __future__ import annotations
 
 import math
-import random
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from dynhp import Best, BestByMargin, DynamicGridAdapter, FullGrid, Neighbors, Racing, highest
-from dynhp.records import History
+from _luck_runs import SELECTIONS, LuckCase, Randomness, Truth, on_record, recorded
+
+from dynhp.records import Round
 from dynhp.report import luck_of
+from dynhp.report.evidence import chance_of
+from dynhp.report.luck import LEVEL
 
-SELECTIONS = {
-    "Best": Best(),
-    "BestByMargin(noise=1)": BestByMargin(noise=1.0),
-    "BestByMargin(delta=1)": BestByMargin(delta=1.0),
-    "Racing": Racing(),
-    "Racing(keep=0.3)": Racing(keep=0.3),
-}
-EFFECT = 5 * math.sqrt(2)
-"""Five times the noise of a paired difference, for scores whose own noise is 1."""
-
-
-class ValuesWithNoise:
-    """A trainer whose score is noise, and better by ``effect`` with one of its values.
-
-    Under common random numbers each value still has noise of its own, as a network has whose
-    training amplifies the smallest difference.
-    """
-
-    def __init__(self, effect: float, best: float, seed: int) -> None:
-        self.effect, self.best, self.seed = effect, best, seed
-        self.steps, self.level, self.value = 0, 0.0, 0.0
-
-    def get_state(self) -> tuple[int, float, float, int]:
-        return self.steps, self.level, self.value, self.seed
-
-    def set_state(self, state: tuple[int, float, float, int]) -> None:
-        self.steps, self.level, self.value, self.seed = state
-
-    def reseed(self, seed: int) -> None:
-        self.seed = seed
-
-    def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
-        self.value = hyperparameters["x"]
-        self.steps += k
-        self.level += 10.0 * k  # training progress, far larger than noise and effect
-
-    def metrics(self) -> dict[str, float]:
-        rng = random.Random(f"{self.seed} {self.steps} {self.value}")
-        better = self.effect * (self.value == self.best)
-        return {"score": self.level + better + rng.gauss(0.0, 1.0)}
+SMALL = [(2, 4), (3, 4), (5, 4), (2, 20), (5, 20), (20, 4)]
+LARGE = [(300, 4), (9, 40), (2, 500), (300, 20)]
+WALKS = [(3, 4), (9, 4), (3, 20), (9, 40), (300, 4), (30, 100)]
+LARGEST = (300, 500)
+HEADINGS = ("values", "rounds", "proposer", "selection", "randomness", "truth", "wrong", "runs")
+WIDTHS = (6, 6, 9, 21, 11, 5, 5, 7, 4, 13)
 
 
-class LuckCell(NamedTuple):
-    """One set-up, and how many of its runs the report speaks of luck in."""
+class Counted(NamedTuple):
+    """How many runs of a case the report is wrong in."""
 
-    values: int
-    rounds: int
-    selection: str
-    randomness: str
-    proposer: str
-    effect: float
+    case: LuckCase
     runs: int
-    accused: int
+    counted: int
+    wrong: int
 
     @property
-    def wrong(self) -> float:
+    def share(self) -> float:
         """The share of runs in which the report is wrong."""
-        return (self.accused if self.effect else self.runs - self.accused) / self.runs
+        return self.wrong / max(1, self.counted)
 
     def row(self) -> tuple[str, ...]:
         """The cells of the table."""
-        low, high = wilson(self.wrong, self.runs)
-        kind = "accuses an effect" if self.effect else "silent on noise"
-        where = (str(self.values), str(self.rounds), self.selection, self.randomness, self.proposer)
+        case = self.case
+        low, high = wilson(self.share, max(1, self.counted))
+        where = (case.values, case.rounds, case.proposer, case.selection, case.randomness)
+        runs = str(self.runs) if self.counted == self.runs else f"{self.counted}/{self.runs}"
         interval = f"{100 * low:.1f} to {100 * high:.1f}"
-        return (*where, kind, str(self.runs), f"{100 * self.wrong:.1f}", interval)
+        return (
+            *map(str, where),
+            case.truth,
+            str(self.wrong),
+            runs,
+            f"{100 * self.share:.1f}",
+            interval,
+        )
 
 
 def wilson(share: float, runs: int, z: float = 1.96) -> tuple[float, float]:
@@ -94,65 +70,71 @@ def wilson(share: float, runs: int, z: float = 1.96) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def a_run(cell: LuckCell, seed: int) -> History:
-    """One run; the good value is any of them, by the seed."""
-    values, rounds, selection, randomness, proposer, effect = cell[:6]
-    adapter = DynamicGridAdapter(
-        ValuesWithNoise(effect, float(seed % values), seed),
-        {"x": [float(value) for value in range(values)]},
-        criterion=highest("score"),
-        adapt_every=2,
-        try_for=2,
-        selection=SELECTIONS[selection],
-        proposer=Neighbors() if proposer == "Neighbors" else FullGrid(),
-        randomness=randomness,  # type: ignore[arg-type]
-        seed=seed,
-    )
-    return adapter.run(2 * rounds)
+def speaks_of_luck(history: list[Round]) -> bool:
+    """What the report says; where the chance is known it decides alone."""
+    chance = chance_of(history)
+    return "luck" in str(luck_of(history)) if chance is None else chance >= LEVEL
 
 
-def count(cell: LuckCell) -> LuckCell:
-    """Carry out the runs of a cell."""
-    accused = sum("luck" in str(luck_of(a_run(cell, seed))) for seed in range(cell.runs))
-    return cell._replace(accused=accused)
+def count(case: LuckCase, runs: int) -> Counted:
+    """Carry out the runs of a case, with the seeds from 0."""
+    counted = wrong = 0
+    for seed in range(runs):
+        history = recorded(case, seed)
+        if on_record(case, seed, history):
+            counted += 1
+            wrong += speaks_of_luck(history) == (case.truth != "noise")
+    return Counted(case, runs, counted, wrong)
 
 
-def cells(runs: int) -> Iterator[LuckCell]:
-    """What is counted: small set-ups in all combinations, large ones where they can differ."""
-    for values, rounds in ((2, 4), (3, 4), (5, 4), (2, 20), (5, 20), (20, 4)):
-        for selection in SELECTIONS:
-            for randomness in ("independent", "common"):
-                for effect in (0.0, EFFECT):
-                    yield LuckCell(
-                        values, rounds, selection, randomness, "FullGrid", effect, runs, 0
-                    )
-    for effect in (0.0, EFFECT):
-        for values, rounds in ((3, 20), (9, 40)):
-            yield LuckCell(values, rounds, "Best", "independent", "Neighbors", effect, runs, 0)
-        for selection in ("Best", "Racing"):
-            for values, rounds in ((300, 4), (2, 500), (300, 20)):
-                fewer = min(runs, max(10, runs * 200 // (values * rounds)))
-                yield LuckCell(
-                    values, rounds, selection, "independent", "FullGrid", effect, fewer, 0
-                )
+def cells(runs: int) -> Iterator[tuple[LuckCase, int]]:
+    """What is counted: small cases in all combinations, large ones with randomness in turn."""
+    kinds: list[Randomness] = ["independent", "common"]
+    turns = [(name, kinds[i % 2]) for i, name in enumerate(SELECTIONS)]
+    all_of_them = [(name, kind) for name in SELECTIONS for kind in kinds]
+    on_a_grid: list[Truth] = ["noise", "peak"]
+    on_a_walk: list[Truth] = ["noise", "peak", "hill"]
+    for values, rounds in (*SMALL, *LARGE):
+        fewer = runs if values * rounds < 5000 else min(runs, 50)
+        for selection, kind in all_of_them if (values, rounds) in SMALL else turns:
+            for truth in on_a_grid:
+                yield LuckCase(values, rounds, selection, "FullGrid", kind, truth), fewer
+    for values, rounds in (*WALKS, LARGEST):
+        fewer = min(runs, 40) if (values, rounds) == LARGEST else runs
+        # In a walk among hundreds the one better value is hardly ever met.
+        truths = [truth for truth in on_a_walk if truth != "peak" or values < 10]
+        for selection, kind in turns:
+            for truth in truths:
+                yield LuckCase(values, rounds, selection, "Neighbors", kind, truth), fewer
+    for truth in on_a_grid:
+        # All others have these scores, those of a race or not, and only other values in force.
+        for selection, kind in (("Best", kinds[0]), ("Racing", kinds[1])):
+            yield LuckCase(*LARGEST, selection, "FullGrid", kind, truth), min(runs, 40)
 
 
 def main() -> int:
     """Count, print, and say whether all cells keep the limit."""
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    part, parts = map(int, sys.argv[2].split("/")) if len(sys.argv) > 2 else (1, 1)
     began = time.perf_counter()
-    headings = ("values", "rounds", "selection", "randomness", "proposer", "wrong where it")
-    widths = (6, 6, 21, 11, 9, 17, 4, 4, 13)
-    counted = []
-    for row in ((*headings, "runs", "%", "95 % interval"), *cells(runs)):
-        if isinstance(row, LuckCell):
-            counted.append(count(row))
-            row = counted[-1].row()
-        line = zip(row, widths, strict=True)
-        print("  ".join(f"{text:<{width}}" for text, width in line).rstrip(), flush=True)
-    over = [cell for cell in counted if cell.wrong > 0.05]
-    print(f"seeds 0 to runs - 1; {time.perf_counter() - began:.0f} s; {len(over)} cells above 5 %")
+    show((*HEADINGS, "%", "95 % interval"))
+    table = []
+    for case, fewer in list(cells(runs))[part - 1 :: parts]:
+        table.append(count(case, fewer))
+        show(table[-1].row())
+    over = [cell for cell in table if cell.share > 0.05]
+    for truth in ("noise", "peak", "hill"):
+        worst = max((each for each in table if each.case.truth == truth), key=lambda c: c.share)
+        print(f"worst of {truth}:")
+        show(worst.row())
+    print(f"seeds from 0; {time.perf_counter() - began:.0f} s; {len(over)} cells above 5 %")
     return 1 if over else 0
+
+
+def show(row: tuple[str, ...]) -> None:
+    """Print a row of the table."""
+    line = (f"{text:<{width}}" for text, width in zip(row, WIDTHS, strict=True))
+    print("  ".join(line).rstrip(), flush=True)
 
 
 if __name__ == "__main__":

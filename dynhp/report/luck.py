@@ -13,7 +13,7 @@ from dynhp.report.evidence import chance_of
 
 __all__ = ["Luck", "luck_of"]
 
-LEVEL = 0.025
+LEVEL = 0.02
 """Below this chance the choices are not called luck."""
 
 
@@ -70,7 +70,7 @@ def luck_of(history: Sequence[Round]) -> Luck:
     """Judge the choices of a run by what its rounds have in common, and by the noise seen in it.
 
     How often it is silent on noise alone, and how often it accuses a real effect, is counted by
-    ``make bench-luck``.
+    ``make bench-luck``; ``docs/how-long.md`` has the figures.
 
     >>> str(luck_of([]))
     'The value in force was kept in all 0 rounds.'

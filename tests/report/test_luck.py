@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,10 +17,6 @@ from dynhp.report import luck_of
 from dynhp.report.evidence import _again, chance_of, t_tail
 from dynhp.report.luck import Luck
 from dynhp.testing import NoisyQuadratic, Quadratic
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
-
-import luck as bench
 
 
 class Trend:
@@ -76,29 +70,6 @@ def test_tries_of_different_length_are_not_compared(
     assert 0.007 < verdict.noise < 0.028
     assert ("luck" in str(verdict)) == (effect == 0)
     assert (2 * verdict.clear > verdict.changes) == (effect > 0)
-
-
-CELLS = [
-    (2, 4, "Best", "independent", "FullGrid"),
-    (2, 4, "Racing", "independent", "FullGrid"),
-    (5, 4, "Best", "independent", "FullGrid"),
-    (5, 4, "Racing", "common", "FullGrid"),
-    (3, 12, "BestByMargin(delta=1)", "common", "FullGrid"),
-    (3, 12, "Best", "independent", "Neighbors"),
-]
-
-
-@pytest.mark.parametrize("cell", CELLS, ids=str)
-@pytest.mark.parametrize("effect", [0.0, bench.EFFECT], ids=["noise", "effect"])
-def test_at_most_5_of_100_are_wrong(cell: Any, effect: float) -> None:
-    """Forty runs of a few set-ups; ``benchmarks/luck.py`` counts many more."""
-    assert bench.count(bench.LuckCell(*cell, effect, 40, 0)).wrong <= 0.05
-
-
-def test_many_values_are_no_trouble() -> None:
-    for effect in (0.0, bench.EFFECT):
-        cell = bench.LuckCell(300, 9, "Best", "independent", "FullGrid", effect, 1, 0)
-        assert bench.count(cell).wrong == 0
 
 
 def a_try(value: int, score: float, epochs: int = 1, **fields: Any) -> Try:
