@@ -13,7 +13,7 @@ import typing
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.criteria import highest, lowest, phased, smallest_gap, smoothed
 from dynhp.errors import DynhpError
-from dynhp.executors import Batched, Processes, Serial
+from dynhp.executors import Batched, Serial
 from dynhp.proposers import FullGrid, Interpolation, Neighbors, OneAxis, Placebo
 from dynhp.records import History
 from dynhp.selection import Best, BestByMargin, Racing
@@ -21,6 +21,7 @@ from dynhp.spaces import Categorical, Float, Int, Ordered, Space
 from dynhp.trainer import Trainer, trainer_from
 
 if typing.TYPE_CHECKING:
+    from dynhp.executors import Processes
     from dynhp.loops import Counter, adapt, attribute, everything
     from dynhp.planning import (
         complete_search,
@@ -38,6 +39,7 @@ if typing.TYPE_CHECKING:
 else:
     # What not every program uses is imported when it is first asked for.
     _LATE = {
+        "executors": "Processes",
         "loops": "Counter adapt attribute everything",
         "planning": "complete_search fixed paper plan plan_for random_search recommended replay "
         "schedule_of spent",
