@@ -153,6 +153,13 @@ def test_a_folder_that_is_imported_late_is_there_when_it_is_asked_for(folder: st
     assert f"module 'dynhp.{folder}'" in run(code).stdout
 
 
+@pytest.mark.parametrize("path", ["dynhp.executors.pool", "dynhp.loops", "dynhp.planning"])
+def test_a_folder_that_is_imported_late_is_the_module_of_its_name(path: str) -> None:
+    """Asked for as Python does before the folder has been imported."""
+    parent, _, folder = path.rpartition(".")
+    assert importlib.import_module(parent).__getattr__(folder) is importlib.import_module(path)
+
+
 def test_a_name_that_is_imported_late_is_the_one_of_its_folder_and_is_found_once() -> None:
     code = """
 import dynhp
