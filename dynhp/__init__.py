@@ -6,31 +6,59 @@ trainer is sound. Contracts, records and errors are imported from their modules:
 ``dynhp.records``, ``dynhp.proposers`` and so on.
 """
 
+import importlib
 import logging
+import typing
 
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.criteria import highest, lowest, phased, smallest_gap, smoothed
 from dynhp.errors import DynhpError
-from dynhp.executors import Batched, Processes, Serial
-from dynhp.loops import Counter, adapt, attribute, everything
-from dynhp.planning import (
-    complete_search,
-    fixed,
-    paper,
-    plan,
-    plan_for,
-    random_search,
-    recommended,
-    replay,
-    schedule_of,
-    spent,
-)
+from dynhp.executors import Batched, Serial
 from dynhp.proposers import FullGrid, Interpolation, Neighbors, OneAxis, Placebo
 from dynhp.records import History
 from dynhp.selection import Best, BestByMargin, Racing
 from dynhp.spaces import Categorical, Float, Int, Ordered, Space
 from dynhp.trainer import Trainer, trainer_from
-from dynhp.wrappers import KeepBest, Shadow
+
+if typing.TYPE_CHECKING:
+    from dynhp.executors import Processes
+    from dynhp.loops import Counter, adapt, attribute, everything
+    from dynhp.planning import (
+        complete_search,
+        fixed,
+        paper,
+        plan,
+        plan_for,
+        random_search,
+        recommended,
+        replay,
+        schedule_of,
+        spent,
+    )
+    from dynhp.wrappers import KeepBest, Shadow
+else:
+    # What not every program uses is imported when it is first asked for.
+    _LATE = {
+        "executors": "Processes",
+        "loops": "Counter adapt attribute everything",
+        "planning": "complete_search fixed paper plan plan_for random_search recommended replay "
+        "schedule_of spent",
+        "wrappers": "KeepBest Shadow",
+    }
+    _FOLDERS = {name: folder for folder, names in _LATE.items() for name in names.split()}
+
+    def __getattr__(name: str) -> typing.Any:
+        if name in _LATE:
+            return importlib.import_module(f"dynhp.{name}")
+        if name not in _FOLDERS:
+            raise AttributeError(f"module 'dynhp' has no attribute {name!r}")
+        thing = getattr(importlib.import_module(f"dynhp.{_FOLDERS[name]}"), name)
+        globals()[name] = thing
+        return thing
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_LATE, *_FOLDERS})
+
 
 __version__ = "0.1.0"
 

@@ -188,7 +188,7 @@ class DynamicGridAdapter:
             started = RoundStarted(index=index, start=self.epoch, epochs=alpha)
             self._announce(started)
             tries, at = round_tries(self, self._rounds, started, origin, self._announce), origin
-            while wave := next_wave(self, self._rounds, tries.records, self._rng):
+            while wave := next_wave(self, self._rounds, tries, self._rng):
                 for stage in tries.stages(wave, self.selection.stages(len(wave), beta)):
                     yield CarryOutTries(stage, at)          # lines 3, 4: train each q of Q for beta
                     at = UNKNOWN_STATE

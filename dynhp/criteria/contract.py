@@ -94,6 +94,8 @@ def score(criterion: Criterion, series: Sequence[Metrics], progress: Progress) -
 def metrics_of(criterion: Criterion) -> tuple[str, ...]:
     """The names a criterion says it reads; none where it says nothing."""
     names: Any = getattr(criterion, "metrics", ())
+    if type(names) is tuple:  # asked for in every round
+        return names
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise SettingsError(
             f"the attribute metrics of {shown(criterion)} must be a sequence of names, got "

@@ -1,8 +1,23 @@
 """Executors: what carries out the tries of a round; imports rounds and below."""
 
+import importlib
+import typing
+
 from dynhp.executors.batched import Batched
-from dynhp.executors.pool.processes import Processes
 from dynhp.executors.serial import Serial
 from dynhp.rounds.jobs import Executor, Job, Outcome
+
+if typing.TYPE_CHECKING:
+    from dynhp.executors.pool.processes import Processes
+else:
+
+    def __getattr__(name: str) -> typing.Any:  # most runs have no workers
+        if name == "pool":
+            return importlib.import_module("dynhp.executors.pool")
+        if name != "Processes":
+            raise AttributeError(f"module 'dynhp.executors' has no attribute {name!r}")
+        globals()[name] = importlib.import_module("dynhp.executors.pool.processes").Processes
+        return globals()[name]
+
 
 __all__ = ["Batched", "Executor", "Job", "Outcome", "Processes", "Serial"]

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import shown
-from dynhp.planning.budget import plan_for
 from dynhp.records.text import text_table
 
 __all__ = ["left_in_a_try", "loop_text", "not_a_list", "other_parts", "way_out_for"]
@@ -26,6 +25,8 @@ def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
     plan   20 steps on the main line + 10 overhead = 30: 1.50 runs, 50% of a complete search of 3
     done   0 of 20 steps
     """
+    from dynhp.planning.budget import plan_for  # few loops are printed
+
     planned = adapter.epochs or 0
     in_force = ", ".join(f"{name}={value}" for name, value in adapter.current.items())
     rows = [

@@ -29,8 +29,8 @@ class FullGrid:
         """The whole grid, in one wave."""
         if known.tries:
             return []
-        others = (candidate for candidate in known.space.grid() if candidate != known.current)
-        return [known.current, *others]
+        current = known.current
+        return [current, *[each for each in known.space.grid() if each != current]]
 
     def waves(self, space: Space, current: Candidate) -> Waves:
         """One wave, the size of the grid."""

@@ -63,7 +63,8 @@ class Try:
     reported: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "series", tuple(map(fixed_metrics, self.series)))
+        if self.series != ():  # as it is for every try that begins
+            object.__setattr__(self, "series", tuple(map(fixed_metrics, self.series)))
 
     __eq__ = _equal
 

@@ -175,7 +175,7 @@ def _require_rates(space: Space, kinds: Mapping[str, str]) -> None:
 
 def hint_at_edges(space: Space, rounds: Sequence[Round]) -> None:
     """Say it where the best value of the last two rounds is the last one of its axis."""
-    if len(rounds) < 2:
+    if len(rounds) < 2 or not space.edges:
         return
     before, now = rounds[-2].candidate, rounds[-1].candidate
     for name, edges in space.edges.items():

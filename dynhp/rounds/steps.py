@@ -124,7 +124,9 @@ class OneAtATime:
 
 def guard_of(adapter: object) -> OneAtATime:
     """The guard of an adapter's rounds."""
-    return vars(adapter).setdefault("_guard", OneAtATime())  # type: ignore[no-any-return]
+    here = vars(adapter)
+    guard: OneAtATime = here.get("_guard") or here.setdefault("_guard", OneAtATime())
+    return guard
 
 
 def one_at_a_time(

@@ -79,8 +79,8 @@ class StageRun:
         self.compared.append(running)
         order = self.round_tries.ranking([each.record for each in self.compared])
         leaders = [self.compared[place] for place in order[: self.stage.keep]]
-        before, now = set(map(id, self.leaders)), set(map(id, leaders))
-        if not now <= before | {id(running)}:
+        now = set(map(id, leaders))
+        if not now.difference(map(id, self.leaders)) <= {id(running)}:
             raise ContractError(
                 f"the ranking {self.round_tries.ranking!r} went back to a try it had put behind "
                 "another; with one try more, those already in front may only stay or fall behind it"
@@ -90,9 +90,10 @@ class StageRun:
                 each.drop_state()
         self.leaders = leaders
         if self.in_force is None:  # values are compared once: a race may have a thousand tries
-            new = self.compared if self.outcomes_taken == 1 else [running]
-            its = (each for each in new if each.record.candidate == self.round_tries.current)
-            self.in_force = next(its, None)
+            for each in self.compared if self.outcomes_taken == 1 else (running,):
+                if each.record.candidate == self.round_tries.current:
+                    self.in_force = each
+                    break
         self.compared = [each for each in self.compared if each is self.in_force or id(each) in now]
         return id(running) in now
 
@@ -115,7 +116,7 @@ class RoundTries:
     @property
     def records(self) -> tuple[Try, ...]:
         """The records of all tries, in the order they were proposed."""
-        return tuple(running.record for running in self.tries)
+        return tuple([running.record for running in self.tries])  # a list is faster
 
     def stages(
         self, wave: Sequence[tuple[Candidate, int | None]], stages: Sequence[Stage]
@@ -135,13 +136,17 @@ class RoundTries:
                     f"an executor gave only {stage_run.outcomes_taken} outcomes for "
                     f"{len(tries)} jobs"
                 )
-            leaders = stage_run.leaders
-            on = set(map(id, leaders))
-            for running in tries:
-                if not last and id(running) not in on:
-                    self.announce(running.record)
-            tries = [running for running in tries if id(running) in on]
-            self.best = leaders[0] if leaders else None
+            self.best = stage_run.leaders[0] if stage_run.leaders else None
+            if not last:
+                tries = self._going_on(tries, stage_run.leaders)
+
+    def _going_on(self, tries: list[RunningTry], leaders: list[RunningTry]) -> list[RunningTry]:
+        """Those that go on after a stage; the others have ended, which is only known now."""
+        on = set(map(id, leaders))
+        for running in tries:
+            if id(running) not in on:
+                self.announce(running.record)
+        return [running for running in tries if id(running) in on]
 
     def _running(self, candidate: Candidate, seed: int | None) -> RunningTry:
         record = Try(candidate=candidate, series=(), epochs=0, score=math.nan, seed=seed)
@@ -207,22 +212,22 @@ class RoundTries:
     ) -> Round:
         """The record of the round, after its stretch."""
         assert self.best is not None
-        chosen, winner = self.tries.index(self.best), self.best.record
+        chosen, winner, records = self.tries.index(self.best), self.best.record, self.records
         end = self.started.start + done + stretch.epochs
         return Round(
             index=self.started.index,
             start=self.started.start,
             epochs=done + stretch.epochs,
             previous=self.current,
-            tries=self.records,
+            tries=records,
             chosen=chosen,
-            reason=reason(self.records, chosen, self.current),
+            reason=reason(records, chosen, self.current),
             metrics=stretch.metrics if stretch.epochs else _at_the_end(winner),
             seed=seed,
             restarted=done == 0,
             checked=0 if self.check is None else self.check.epochs,
             tolerance=0.0 if self.check is None else self.check.tolerance,
-            stretch=tuple(each for each in stretch.measured if each[0] < end - 1),
+            stretch=tuple([each for each in stretch.measured if each[0] < end - 1]),
             seconds=seconds,
         )
 

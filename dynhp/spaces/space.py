@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -155,11 +155,21 @@ class Space(Mapping[str, Axis]):
 
     def cast(self, candidate: Mapping[str, Value]) -> Candidate:
         """The admitted candidate with each value in its axis' own type."""
-        return Candidate({name: axis.cast(candidate[name]) for name, axis in self._axes.items()})
+        values = {name: axis.cast(candidate[name]) for name, axis in self._axes.items()}
+        return candidate if _is_made_of(candidate, values) else Candidate(values)
 
 
 SpaceLike: TypeAlias = Space | Mapping[str, Axis | Sequence[Value]]
 """What is accepted where a space is asked for."""
+
+
+def _is_made_of(candidate: Mapping[str, Value], values: dict[str, Value]) -> TypeGuard[Candidate]:
+    """Whether it is a candidate of the very same objects in the same order."""
+    return (
+        isinstance(candidate, Candidate)
+        and list(candidate) == list(values)
+        and all(value is values[name] for name, value in candidate.items())
+    )
 
 
 def _including(name: str, axis: Axis, value: Value) -> Axis:

@@ -71,8 +71,8 @@ def is_error(thing: Any) -> bool:
 def test_all_is_exactly_what_is_public() -> None:
     public = {
         name
-        for name, thing in vars(dynhp).items()
-        if not name.startswith("_") and not isinstance(thing, types.ModuleType)
+        for name in dir(dynhp)
+        if not name.startswith("_") and not isinstance(getattr(dynhp, name), types.ModuleType)
     }
     assert public == set(dynhp.__all__)
     assert len(dynhp.__all__) == len(set(dynhp.__all__))
@@ -131,7 +131,7 @@ def test_importing_needs_numpy_and_the_standard_library_only() -> None:
     code = """
 import numpy, sys
 before = set(sys.modules)
-import dynhp
+from dynhp import *
 print(sorted({name.partition('.')[0] for name in set(sys.modules) - before}))
 """
     added = set(ast.literal_eval(run(code).stdout))
@@ -143,6 +143,37 @@ def test_importing_imports_no_more_of_dynhp_than_the_core() -> None:
     code = "import dynhp, sys; print([n for n in sys.modules if n.startswith('dynhp')])"
     loaded = ast.literal_eval(run(code).stdout)
     assert not {"dynhp.cli.main", "dynhp.testing", "dynhp.report"} & set(loaded)
+    late = {"dynhp.executors.pool", "dynhp.loops", "dynhp.planning", "dynhp.wrappers"}
+    assert not late & set(loaded)
+
+
+@pytest.mark.parametrize("folder", ["executors.pool", "loops", "planning", "wrappers"])
+def test_a_folder_that_is_imported_late_is_there_when_it_is_asked_for(folder: str) -> None:
+    code = f"import dynhp; print(folder := dynhp.{folder}, folder.__all__)"
+    assert f"module 'dynhp.{folder}'" in run(code).stdout
+
+
+@pytest.mark.parametrize("path", ["dynhp.executors.pool", "dynhp.loops", "dynhp.planning"])
+def test_a_folder_that_is_imported_late_is_the_module_of_its_name(path: str) -> None:
+    """Asked for as Python does before the folder has been imported."""
+    parent, _, folder = path.rpartition(".")
+    assert importlib.import_module(parent).__getattr__(folder) is importlib.import_module(path)
+
+
+def test_a_name_that_is_imported_late_is_the_one_of_its_folder_and_is_found_once() -> None:
+    code = """
+import dynhp
+late = set(dynhp.__all__) - set(vars(dynhp))
+assert {"adapt", "plan_for", "KeepBest", "Processes"} <= late <= set(dir(dynhp)), late
+assert dynhp.adapt is dynhp.loops.adapt is vars(dynhp)["adapt"]
+"""
+    run(code)
+
+
+@pytest.mark.parametrize("module", ["dynhp", "dynhp.executors"])
+def test_a_name_that_is_not_there_is_an_error_as_in_any_module(module: str) -> None:
+    with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'adpat'"):
+        getattr(importlib.import_module(module), "adpat")  # noqa: B009
 
 
 def test_importing_prints_nothing_and_writes_nothing(tmp_path: Path) -> None:
@@ -156,7 +187,7 @@ def hook(event, arguments):
     if event in ("os.mkdir", "os.rename", "os.remove", "socket.connect", "subprocess.Popen"):
         raise AssertionError(event)
 sys.addaudithook(hook)
-import dynhp
+from dynhp import *
 """
     done = run(code, PYTHONDONTWRITEBYTECODE="1")
     assert (done.stdout, done.stderr) == ("", "")
@@ -170,7 +201,7 @@ def now():
     return (random.getstate(), np.random.get_state()[1].tolist(), np.geterr(), warnings.filters[:],
             logging.root.level, logging.root.handlers[:])
 before = now()
-import dynhp
+from dynhp import *
 assert now() == before
 assert [type(h) for h in logging.getLogger("dynhp").handlers] == [logging.NullHandler]
 """

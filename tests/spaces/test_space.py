@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynhp import Categorical, Float, Int, Ordered, Space
+from dynhp.records import Candidate
 from tests.support.spaces import (
     candidate_of,
     generators,
@@ -112,3 +113,19 @@ def test_the_grid_of_a_space_is_made_once() -> None:
         (2, "b"),
     ]
     assert space.grid() is space.grid()
+
+
+def test_a_candidate_that_needs_no_cast_stays_the_same_object() -> None:
+    space = Space({"lr": [0.1, 1.0], "layers": [1, 2]})
+    assert all(space.cast(candidate) is candidate for candidate in space.grid())
+
+
+@pytest.mark.parametrize(
+    "given", [{"lr": 1, "layers": 2}, {"layers": 2, "lr": 1.0}, {"lr": np.float64(1), "layers": 2}]
+)
+def test_a_candidate_in_other_types_or_another_order_is_made_anew(given: dict[str, Any]) -> None:
+    space = Space({"lr": [0.1, 1.0], "layers": [1, 2]})
+    candidate = Candidate(given)
+    cast = space.cast(candidate)
+    assert cast is not candidate
+    assert repr(cast) == "Candidate(lr=1.0, layers=2)"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import io
 import os
 import pickle
+import sys
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -39,6 +41,32 @@ PUBMED = (19_717, 44_324, 500, 988_031, 3, 0, 0)
 @pytest.mark.parametrize(("name", "expected"), [("cora", CORA), ("CiteSeer", CITESEER)])
 def test_bundled_graphs_have_the_published_statistics(name: str, expected: tuple[int, ...]) -> None:
     assert statistics(load_dataset(name)) == expected
+
+
+def digest(graph: Graph) -> str:
+    """What is in a graph, to the bit: types, shapes and contents of all its arrays."""
+    assert graph.features is not None
+    assert graph.labels is not None
+    features, whole = graph.features, hashlib.sha256()
+    arrays = (graph.edges, graph.labels, features.indptr, features.indices, features.data)
+    for array in arrays:
+        whole.update(f"{array.dtype.str}{array.shape}".encode())
+        whole.update(array.tobytes())
+    return whole.hexdigest()
+
+
+@pytest.mark.skipif(sys.byteorder == "big", reason="the hashes are those of little-endian bytes")
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("cora", "c660c403219941c0acce4f9adbac59d9acfc0a3b56c9e5e74da62eb933451531"),
+        ("citeseer", "351e4c46b0257daf149ace4ea425019140b200055f9ad698286d636e032ee794"),
+    ],
+)
+def test_bundled_graphs_stay_the_same_to_the_bit_however_they_are_stored(
+    name: str, expected: str
+) -> None:
+    assert digest(load_dataset(name)) == expected
 
 
 def test_an_unknown_name_gets_the_nearest_known_one() -> None:
