@@ -29,11 +29,14 @@ SMALL = [(2, 4), (3, 4), (5, 4), (2, 20), (5, 20), (20, 4)]
 LARGE = [(300, 4), (9, 40), (2, 500), (300, 20)]
 WALKS = [(3, 4), (9, 4), (3, 20), (9, 40), (300, 4), (30, 100)]
 LARGEST = (300, 500)
+FIRST_SEED = 10_000
+"""The report's level was chosen with seeds below this one, so the figures are of others."""
+
 HEADINGS = ("values", "rounds", "proposer", "selection", "randomness", "truth", "wrong", "runs")
 WIDTHS = (6, 6, 9, 21, 11, 5, 5, 7, 4, 13)
 
 
-class Counted(NamedTuple):
+class CountedRuns(NamedTuple):
     """How many runs of a case the report is wrong in."""
 
     case: LuckCase
@@ -76,15 +79,15 @@ def speaks_of_luck(history: list[Round]) -> bool:
     return "luck" in str(luck_of(history)) if chance is None else chance >= LEVEL
 
 
-def count(case: LuckCase, runs: int) -> Counted:
-    """Carry out the runs of a case, with the seeds from 0."""
+def count(case: LuckCase, runs: int) -> CountedRuns:
+    """Carry out the runs of a case."""
     counted = wrong = 0
-    for seed in range(runs):
+    for seed in range(FIRST_SEED, FIRST_SEED + runs):
         history = recorded(case, seed)
         if on_record(case, seed, history):
             counted += 1
             wrong += speaks_of_luck(history) == (case.truth != "noise")
-    return Counted(case, runs, counted, wrong)
+    return CountedRuns(case, runs, counted, wrong)
 
 
 def cells(runs: int) -> Iterator[tuple[LuckCase, int]]:
@@ -127,7 +130,9 @@ def main() -> int:
         worst = max((each for each in table if each.case.truth == truth), key=lambda c: c.share)
         print(f"worst of {truth}:")
         show(worst.row())
-    print(f"seeds from 0; {time.perf_counter() - began:.0f} s; {len(over)} cells above 5 %")
+    print(
+        f"seeds from {FIRST_SEED}; {time.perf_counter() - began:.0f} s; {len(over)} cells above 5 %"
+    )
     return 1 if over else 0
 
 
