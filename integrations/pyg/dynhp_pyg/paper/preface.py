@@ -50,6 +50,7 @@ def _filled(template: str, results: Results) -> tuple[str, ...]:
     return paragraphs(
         template,
         results=results,
+        seeds=" to ".join(dict.fromkeys(map(str, sorted(results.seeds_in.values())))),
         done=results.wanted - len(results.missing) - len(results.failed),
         has_searches=COMPLETE in results.methods,
         leaky=results.shared.get("protocol") == "paper",

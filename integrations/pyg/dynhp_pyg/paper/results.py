@@ -44,7 +44,8 @@ BySeed = Mapping[int, SeedResult]
 class Results:
     """All results, and which of the runs asked for are missing or failed.
 
-    ``shared`` has the settings that all runs have in common; ``wanted`` counts the runs.
+    ``shared`` has the settings that all runs have in common; ``wanted`` counts the runs, and
+    ``seeds_in`` the seeds of each column.
     """
 
     runs: Mapping[tuple[Column, ComparedMethod], BySeed]
@@ -52,6 +53,7 @@ class Results:
     methods: tuple[ComparedMethod, ...]
     shared: Mapping[str, Any]
     seeds: int
+    seeds_in: Mapping[Column, int]
     wanted: int
     missing: tuple[Mapping[str, Any], ...]
     failed: tuple[Finished, ...]
@@ -127,6 +129,10 @@ def gather_results(ended: Iterable[Finished], wanted: Sequence[Mapping[str, Any]
             item for item in wanted[0].items() if all(item in run.items() for run in wanted)
         ),
         seeds=len({run["seed"] for run in wanted}),
+        seeds_in={
+            column: len({run["seed"] for run in wanted if Column.of(run) == column})
+            for column in columns
+        },
         wanted=len(wanted),
         missing=tuple(run for run, key in zip(wanted, keys, strict=True) if key not in by_key),
         failed=tuple(run for run in there if run.result is None),

@@ -190,23 +190,18 @@ def _nine() -> Sequence[ComparedMethod]:
     ]
 
 
-def _seeds(results: Results, column: Column) -> int:
-    """The seeds of the column: one of them has more than the others."""
-    return max((len(results.by_seed(column, method)) for method in results.methods), default=0)
-
-
 def _seeds_note(results: Results, columns: Sequence[Column]) -> str:
-    return "; ".join(f"{each.graph_and_split}: {_seeds(results, each)} seeds" for each in columns)
+    return "; ".join(f"{each.graph_and_split}: {results.seeds_in[each]} seeds" for each in columns)
 
 
 def _paired(
     results: Results, method: ComparedMethod, rival: ComparedMethod, column: Column
 ) -> Cell:
-    return paired_cell(results, method, rival, column, of=_seeds(results, column))
+    return paired_cell(results, method, rival, column, of=results.seeds_in[column])
 
 
 def _mean(results: Results, method: ComparedMethod, column: Column) -> Cell:
-    return mean_cell(results.mean(column, method), of=_seeds(results, column))
+    return mean_cell(results.mean(column, method), of=results.seeds_in[column])
 
 
 def _tested_cell(
@@ -216,7 +211,7 @@ def _tested_cell(
     rival: str,
     column: Column,
 ) -> Cell:
-    each, of = tested.get((method, rival, column)), _seeds(results, column)
+    each, of = tested.get((method, rival, column)), results.seeds_in[column]
     if each is None:
         return difference_cell(None, of=of)
     cell = difference_cell(each.difference, of=of)
