@@ -13,6 +13,7 @@ from dynhp.errors import Hint, NotRepeatable, ValueNotUsed
 from dynhp.records import Candidate, Metrics
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.rounds.settings import AdapterView
+from dynhp.selfcheck.contents import shown
 from dynhp.selfcheck.fingerprint import Fingerprint, fingerprint
 from dynhp.selfcheck.watch import trainer_watch
 from dynhp.trainer import State
@@ -28,6 +29,7 @@ _WAYS_OUT = (
     "Add what is missing to the state. Training that cannot be repeated to the bit declares "
     "tolerance=, and check='off' leaves this check out"
 )
+_LONG = 200  # characters of a name, or of the values of a try, in a message
 
 
 class Watcher(Protocol):
@@ -232,11 +234,11 @@ def _difference(
 
 def _listed(names: Sequence[str], most: int = 3) -> str:
     rest = len(names) - most
-    listed = ", ".join(name if len(name) <= 200 else f"{name[:197]}..." for name in names[:most])
+    listed = ", ".join(shown(name, _LONG, str) for name in names[:most])
     return listed + (f" and {rest} more" if rest > 0 else "")
 
 
 def shown_values(candidate: Candidate) -> str:
     """The values of a try in a message."""
-    text = ", ".join(f"{name}={value!r}" for name, value in candidate.items())
-    return text if len(text) <= 200 else f"{text[:197]}..."
+    values = ", ".join(f"{name}={value!r}" for name, value in candidate.items())
+    return shown(values, _LONG, str)
