@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from dynhp.errors import Hint, NotRepeatable, ValueNotUsed
+from dynhp.errors import NotRepeatable, ValueNotUsed, advise
 from dynhp.records import Candidate, Metrics
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.rounds.settings import AdapterView
@@ -143,9 +142,7 @@ class SelfCheck:
         if message := self._of_all_ranks(message):
             raise NotRepeatable(message)
         if self.gives_hints and (hints := self.watch.hints()):
-            warnings.warn(
-                f"tries change things outside the state: {_listed(hints)}", Hint, stacklevel=2
-            )
+            advise(f"tries change things outside the state: {_listed(hints)}")
 
     def _of_all_ranks(self, message: str | None) -> str | None:
         """What is wrong on any rank: where one stopped alone, the others would wait for ever."""

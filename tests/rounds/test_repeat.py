@@ -179,14 +179,16 @@ def test_the_epochs_of_all_repeats_are_counted() -> None:
     assert check.epochs == 4
 
 
-def test_hints_are_given_to_the_author_of_a_loop() -> None:
+def test_hints_are_given_to_the_author_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dynhp.errors._given", set())
     with pytest.warns(Hint) as caught:
         compared(outcome(1), outcome(1), watch=Says(other=["a", "b"]))
     assert [str(each.message) for each in caught] == ["tries change things outside the state: a, b"]
-    assert caught[0].filename == __file__
+    assert caught[0].filename == __file__  # the line that called dynhp
 
 
-def test_a_trainer_may_count_what_it_likes() -> None:
+def test_a_trainer_may_count_what_it_likes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dynhp.errors._given", set())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         compared(outcome(1), outcome(1), watch=Says(other=["a"]), gives_hints=False)
