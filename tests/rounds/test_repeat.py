@@ -310,3 +310,18 @@ def test_a_value_that_nobody_used_is_refused_in_these_words() -> None:
 @pytest.mark.parametrize("settings", [{"round": 1}, {"round": 0, "common": False}])
 def test_later_rounds_and_other_random_numbers_prove_nothing(settings: dict[str, Any]) -> None:
     looked_at(FIRST, ALIKE, **settings).require_used(2)
+
+
+def test_states_may_differ_by_the_tolerance() -> None:
+    compared(outcome([1.0], 0.5), outcome([1.0 + 1e-6], 0.5), tolerance=1e-3)
+    assert "the state differs" in refusal(outcome([1.0]), outcome([1.1]), tolerance=1e-3)
+
+
+def test_what_is_wrong_on_another_rank_stops_this_one_too() -> None:
+    def agree(message: str | None) -> list[str | None]:
+        return [message, "the other rank leaks"]
+
+    assert refusal(outcome(1), outcome(1), agree=agree) == "the other rank leaks"
+    with pytest.raises(ValueNotUsed, match="^the other rank leaks$"):
+        check_of(agree=agree).require_used(2)
+    check_of(agree=lambda message: [message, None]).require_used(2)
