@@ -32,7 +32,7 @@ def job(**values: float) -> Job:
 
 
 @dataclass
-class Says:
+class ScriptedWatcher:
     """A watcher that gives what it is made with, and counts how often a first try has ended."""
 
     left: Sequence[str] = ()
@@ -112,7 +112,7 @@ def test_what_is_the_same_is_the_same() -> None:
 
 
 def test_a_repeat_that_differs_is_refused_in_these_words() -> None:
-    message = refusal(outcome(1, 0.5), outcome(2, 0.5), watch=Says(likely=["a", "b"]))
+    message = refusal(outcome(1, 0.5), outcome(2, 0.5), watch=ScriptedWatcher(likely=["a", "b"]))
     assert message == (
         "the first try of round 3 (lr=0.1) was carried out again from the same origin and did not "
         "come to the same: the state differs in state. So something that decides training is not "
@@ -121,7 +121,7 @@ def test_a_repeat_that_differs_is_refused_in_these_words() -> None:
 
 
 def test_where_nobody_is_suspected_nobody_is_named() -> None:
-    message = refusal(outcome(1, 0.5), outcome(1, 0.4), watch=Says())
+    message = refusal(outcome(1, 0.5), outcome(1, 0.4), watch=ScriptedWatcher())
     assert message.endswith(
         "loss was 0.5 and then 0.4 after epoch 1, though the states agree: only what is outside "
         "can have changed. So something that decides training is not in the state, and went on "
@@ -143,13 +143,13 @@ def test_three_places_are_named_and_the_others_counted(names: str, words: str) -
 
 
 def test_six_suspects_are_named_and_the_others_counted() -> None:
-    message = refusal(outcome(1), outcome(2), watch=Says(likely="abcdefgh"))
+    message = refusal(outcome(1), outcome(2), watch=ScriptedWatcher(likely="abcdefgh"))
     assert "In reach: a, b, c, d, e, f and 2 more. Add" in message
 
 
 @pytest.mark.parametrize(("length", "text"), [(200, "n" * 200), (201, "n" * 197 + "...")])
 def test_long_names_and_values_are_cut(length: int, text: str) -> None:
-    message = refusal(outcome(1), outcome(2), watch=Says(likely=["n" * length]))
+    message = refusal(outcome(1), outcome(2), watch=ScriptedWatcher(likely=["n" * length]))
     assert f"In reach: {text}. Add" in message
     candidate = Candidate({"n" * (length - 2): 1})
     assert shown_values(candidate) == (f"{'n' * 198}=1" if length == 200 else text)
@@ -165,7 +165,9 @@ def test_an_error_of_the_repeat_is_shown_up_to_300_characters() -> None:
 
 
 def test_what_was_left_behind_is_refused_though_the_repeat_came_to_the_same() -> None:
-    message = refusal(outcome(1, 0.5), outcome(1, 0.5), watch=Says(left=["the generator"]))
+    message = refusal(
+        outcome(1, 0.5), outcome(1, 0.5), watch=ScriptedWatcher(left=["the generator"])
+    )
     assert message == (
         "the tries of round 3 changed something that training can reach but that is not in the "
         "state: the generator. The state was put back, this was not, so each try began from where "
@@ -182,7 +184,7 @@ def test_the_epochs_of_all_repeats_are_counted() -> None:
 def test_hints_are_given_to_the_author_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dynhp.errors._given", set())
     with pytest.warns(Hint) as caught:
-        compared(outcome(1), outcome(1), watch=Says(other=["a", "b"]))
+        compared(outcome(1), outcome(1), watch=ScriptedWatcher(other=["a", "b"]))
     assert [str(each.message) for each in caught] == ["tries change things outside the state: a, b"]
     assert caught[0].filename == __file__  # the line that called dynhp
 
@@ -191,7 +193,7 @@ def test_a_trainer_may_count_what_it_likes(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("dynhp.errors._given", set())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        compared(outcome(1), outcome(1), watch=Says(other=["a"]), gives_hints=False)
+        compared(outcome(1), outcome(1), watch=ScriptedWatcher(other=["a"]), gives_hints=False)
 
 
 @pytest.mark.parametrize(("tolerance", "refused"), [(0.0, True), (1e-6, True), (0.01, False)])
@@ -215,7 +217,7 @@ def test_metrics_may_differ_by_the_tolerance(tolerance: float, refused: bool) ->
 def test_only_metrics_that_somebody_reads_must_be_the_same(
     watched: tuple[str, ...], other: dict[str, float], refused: bool
 ) -> None:
-    check = check_of(watch=Says())
+    check = check_of(watch=ScriptedWatcher())
     first, second = (
         Outcome(series=(metrics,), epochs=1, keep=lambda: 1)
         for metrics in ({"loss": 0.5, "seconds": 1.0}, other)
@@ -241,7 +243,7 @@ def test_the_repeat_is_the_first_job_marked_as_one() -> None:
 
 
 def test_only_the_first_try_that_succeeds_is_the_reference() -> None:
-    check = check_of(watch=(watch := Says()))
+    check = check_of(watch=(watch := ScriptedWatcher()))
     assert check.look_at(JOB, outcome("lost", error="ValueError")) is UNKNOWN_STATE
     assert check.look_at(JOB, outcome("stored", 0.5, replayed=True)) is UNKNOWN_STATE
     assert check.reference is None

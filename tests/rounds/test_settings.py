@@ -111,7 +111,7 @@ def refusal(kind: type[Exception], trainer: Any, space: Any, **settings: Any) ->
     return str(caught.value)
 
 
-class Bound(NoisyQuadratic):
+class BoundRate(NoisyQuadratic):
     """Its value ``speed`` is bound to a learning rate."""
 
     kinds: ClassVar = {"speed": "learning_rate"}
@@ -134,11 +134,11 @@ def test_randomness_that_cannot_be_is_refused_in_these_words() -> None:
 
 
 def test_learning_rates_that_cannot_be_are_refused_in_these_words() -> None:
-    assert refusal(SettingsError, Bound(), {"speed": [0.1, "high", "low"]}) == (
+    assert refusal(SettingsError, BoundRate(), {"speed": [0.1, "high", "low"]}) == (
         "speed: a learning rate must be a number, got 'high'; list numbers alone, such as "
         "[0.01, 0.1]"
     )
-    assert refusal(SettingsError, Bound(), {"speed": [0.1, -0.2, -0.1]}) == (
+    assert refusal(SettingsError, BoundRate(), {"speed": [0.1, -0.2, -0.1]}) == (
         "speed: a learning rate must be above 0, got -0.2; a negative one climbs"
     )
 
@@ -212,7 +212,9 @@ def test_one_value_alone_is_a_hint() -> None:
 def test_a_rate_of_zero_is_a_hint() -> None:
     settings: Any = {"criterion": lowest("loss"), "adapt_every": 2, "try_for": 1}
     space = {"speed": [0.0, 0.1]}
-    hints = hints_of(lambda: DynamicGridAdapter(Bound(), space, initial={"speed": 0.1}, **settings))
+    hints = hints_of(
+        lambda: DynamicGridAdapter(BoundRate(), space, initial={"speed": 0.1}, **settings)
+    )
     assert hints[0] == "speed: with a learning rate of 0 a try learns nothing; leave the 0 out"
 
 
