@@ -58,13 +58,16 @@ pytest_add_cli_args_test_selection = [{tests}]
 process_isolation = "forkserver"
 """
 # mutmut 3.8 asks for an attribute that pytest 9.2 no longer has. A mutant that fills the memory in
-# an endless loop must fail, not take the machine with it. Fewer examples: every mutant pays.
+# an endless loop must fail, not take the machine with it. Fewer examples: every mutant pays. Hints
+# point at the line that called dynhp, so the frames that mutmut puts in between count as dynhp's.
 SHIM = """
 
 import resource
 
+import mutmut.mutation.trampoline
 import pytest
 
+mutmut.mutation.trampoline.__name__ = "dynhp.trampoline"
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 if not hasattr(pytest.Item, "_nodeid"):

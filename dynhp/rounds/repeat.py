@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from dynhp.errors import Hint, NotRepeatable, ValueNotUsed
+from dynhp.errors import NotRepeatable, ValueNotUsed, advise
 from dynhp.records import Candidate, Metrics
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.rounds.settings import AdapterView
+from dynhp.selfcheck.contents import shown
 from dynhp.selfcheck.fingerprint import Fingerprint, fingerprint
 from dynhp.selfcheck.watch import trainer_watch
 from dynhp.trainer import State
@@ -28,6 +28,7 @@ _WAYS_OUT = (
     "Add what is missing to the state. Training that cannot be repeated to the bit declares "
     "tolerance=, and check='off' leaves this check out"
 )
+_LONG = 200  # characters of a name, or of the values of a try, in a message
 
 
 class Watcher(Protocol):
@@ -141,9 +142,7 @@ class SelfCheck:
         if message := self._of_all_ranks(message):
             raise NotRepeatable(message)
         if self.gives_hints and (hints := self.watch.hints()):
-            warnings.warn(
-                f"tries change things outside the state: {_listed(hints)}", Hint, stacklevel=2
-            )
+            advise(f"tries change things outside the state: {_listed(hints)}")
 
     def _of_all_ranks(self, message: str | None) -> str | None:
         """What is wrong on any rank: where one stopped alone, the others would wait for ever."""
@@ -232,11 +231,11 @@ def _difference(
 
 def _listed(names: Sequence[str], most: int = 3) -> str:
     rest = len(names) - most
-    listed = ", ".join(name if len(name) <= 200 else f"{name[:197]}..." for name in names[:most])
+    listed = ", ".join(shown(name, _LONG, str) for name in names[:most])
     return listed + (f" and {rest} more" if rest > 0 else "")
 
 
 def shown_values(candidate: Candidate) -> str:
     """The values of a try in a message."""
-    text = ", ".join(f"{name}={value!r}" for name, value in candidate.items())
-    return text if len(text) <= 200 else f"{text[:197]}..."
+    values = ", ".join(f"{name}={value!r}" for name, value in candidate.items())
+    return shown(values, _LONG, str)

@@ -216,8 +216,7 @@ def require_total(epochs: object, done: int) -> int:
     if done >= total:
         advise(
             f"run({total}) trains until the main line has {total} epochs in all, and it has {done} "
-            "already, so nothing is trained; add them, as in run(adapter.epoch + 10)",
-            about=("run", total, done),
+            "already, so nothing is trained; add them, as in run(adapter.epoch + 10)"
         )
     return total
 

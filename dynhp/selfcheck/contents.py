@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import random
 import sys
 from collections.abc import Callable, Iterator
+from itertools import islice
 from types import FunctionType
 from typing import Any, Final
 
@@ -111,17 +113,25 @@ def _numpy_file(packed: bytes) -> Any:
     return np.load(io.BytesIO(packed))
 
 
-def file_contents(name: str | os.PathLike[str]) -> Any:
-    """The bytes of the file of this name, or those of all files in a folder, or UNKNOWN."""
-    from pathlib import Path
+def file_contents(
+    name: str | os.PathLike[str], *, most_files: int | None = None, most_bytes: float = math.inf
+) -> Any:
+    """The bytes of the file of this name, or those of all files in a folder, or UNKNOWN.
+
+    A folder is UNKNOWN too where it has so many files, or so many bytes, that it is not looked at.
+    """
+    from pathlib import Path  # it takes long to import
 
     try:
         path = Path(name)
         if path.is_file():
             return path.read_bytes()
         if path.is_absolute() and path.is_dir():
-            files = sorted(file for file in path.rglob("*") if file.is_file())
-            return {str(file.relative_to(path)): file.read_bytes() for file in files}
+            inside = (file for file in path.rglob("*") if file.is_file())
+            files = sorted(islice(inside, most_files))
+            size = sum(file.stat().st_size for file in files)
+            if len(files) != most_files and size < most_bytes:
+                return {str(file.relative_to(path)): file.read_bytes() for file in files}
     except (OSError, ValueError):  # too long for a name, not readable
         pass
     return UNKNOWN

@@ -6,7 +6,6 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Set
 from enum import Enum
-from itertools import islice
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from dynhp.selfcheck.contents import (
     UNKNOWN,
+    file_contents,
     generator_state,
     numbers,
     parts_of,
@@ -128,21 +128,11 @@ def _row(value: Any) -> np.ndarray[Any, Any] | None:
 
 def _files(name: str) -> dict[str, str] | None:
     """Digests of the file of this name, or of all files in a folder, None where there is none."""
-    from pathlib import Path  # like hashlib, it takes long to import
-
-    try:
-        path = Path(name)
-        if path.is_file():
-            return {path.suffix: _digest(path.read_bytes()).hex()}
-        if path.is_absolute() and path.is_dir():
-            files = list(islice((each for each in path.rglob("*") if each.is_file()), _MOST_FILES))
-            size = sum(each.stat().st_size for each in files)
-            if len(files) < _MOST_FILES and size < _MOST_BYTES:
-                read = {str(each.relative_to(path)): each.read_bytes() for each in files}
-                return {inside: _digest(content).hex() for inside, content in read.items()}
-    except (OSError, ValueError):  # too long for a name, not readable
-        pass
-    return None
+    contents = file_contents(name, most_files=_MOST_FILES, most_bytes=_MOST_BYTES)
+    if contents is UNKNOWN:
+        return None
+    files = contents if isinstance(contents, dict) else {os.path.splitext(name)[1]: contents}
+    return {inside: _digest(content).hex() for inside, content in files.items()}
 
 
 def _items(mapping: Mapping[Any, Any], place: str) -> Iterator[tuple[Any, str]]:

@@ -12,7 +12,7 @@ import pytest
 
 from dynhp import DynamicGridAdapter, adapt, lowest
 from dynhp.errors import LoopError
-from dynhp.rounds.steps import OneAtATime
+from dynhp.rounds.steps import OneAtATime, guard_of
 from dynhp.testing import NoisyQuadratic, Quadratic
 
 
@@ -108,6 +108,26 @@ def test_a_guard_travels() -> None:
         guard.require_free()
     del turn
     guard.require_free()  # whose holder is gone has left
+
+
+def test_a_turn_that_is_refused_is_refused_in_these_words() -> None:
+    guard = OneAtATime()
+    guard.leave()  # nobody has a turn: nothing happens
+    turn = guard.enter()
+    with pytest.raises(LoopError) as caught:
+        guard.enter()
+    assert str(caught.value) == (
+        "a round of this adapter is under way; wait until it has ended, and give each thread an "
+        "adapter and a trainer of its own"
+    )
+    guard.leave()
+    assert guard.enter() is not turn
+
+
+def test_an_adapter_has_one_guard_and_no_other_adapter_has_it() -> None:
+    first, second = adapter_of(NoisyQuadratic()), adapter_of(NoisyQuadratic())
+    assert guard_of(first) is guard_of(first)
+    assert guard_of(first) is not guard_of(second)
 
 
 def test_two_that_come_at_once_do_not_both_get_in(monkeypatch: pytest.MonkeyPatch) -> None:

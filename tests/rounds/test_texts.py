@@ -76,11 +76,27 @@ def test_parts_with_sets_are_the_same_in_every_process(kind: str, tmp_path: Path
         ("a} {1, 2}", "a} {2, 1}", False),
         ("(1, 2}", "(2, 1}", False),
         ("don't {1, 2}", "don't {2, 1}", True),
+        ("f({1, 2})", "g({2, 1})", False),
         ("f()", None, False),
     ],
 )
 def test_what_is_the_same(one: str, other: str | None, same: bool) -> None:
     assert same_settings(one, other) is same
+
+
+@pytest.mark.parametrize(
+    ("text", "in_order"),
+    [
+        ("f(x={2, 1})", "f(x={1,2})"),
+        ("b, {2, 1}, a", "b, {1,2}, a"),
+        ("f({'b': [2, 1], 'a': {3, 2}})", "f({'a': {2,3},'b': [2, 1]})"),
+        ("b, f({2, 1}", "b, f({2, 1}"),  # a bracket that is not closed: as it is
+        ("b, {2, 1)", "b, {2, 1)"),
+        ("{2, 1}}", "{2, 1}}"),
+    ],
+)
+def test_only_what_stands_in_braces_is_put_in_order(text: str, in_order: str) -> None:
+    assert with_braces_sorted(text) == in_order
 
 
 plain = st.recursive(

@@ -1,0 +1,86 @@
+"""A try whose stages are added up: its record so far, and its state while it may still win."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from dynhp.records import Candidate, Try
+from dynhp.rounds.jobs import UNKNOWN_STATE, Outcome
+from dynhp.rounds.running_try import RunningTry
+
+
+def begun(**changes: Any) -> RunningTry:
+    given: dict[str, Any] = {"series": (), "epochs": 0, "score": math.nan, "seed": 7}
+    return RunningTry(Try(candidate=Candidate({"lr": 0.1}), **(given | changes)), "origin")
+
+
+def outcome(*losses: float, epochs: int | None = None, **more: Any) -> Outcome:
+    series = tuple({"loss": loss} for loss in losses)
+    return Outcome(series=series, epochs=epochs or len(losses), keep=lambda: "end", **more)
+
+
+def test_stages_are_added_up() -> None:
+    running = begun()
+    running.add(outcome(3.0, 2.0, seconds=1.5), lambda series: -series[-1]["loss"])
+    running.add(outcome(1.0, seconds=0.25), lambda series: -sum(each["loss"] for each in series))
+    record = running.record
+    assert record.candidate == {"lr": 0.1}
+    assert record.series == ({"loss": 3.0}, {"loss": 2.0}, {"loss": 1.0})
+    assert (record.epochs, record.score, record.seconds) == (3, -6.0, 1.75)
+    assert (record.error, record.seed, record.reported) == (None, 7, ())
+
+
+def test_a_try_that_failed_has_no_score() -> None:
+    running = begun()
+    running.add(outcome(3.0, error="ValueError: no"), lambda series: 1 / 0)
+    assert math.isnan(running.record.score)
+    assert running.record.error == "ValueError: no"
+
+
+def test_the_state_it_started_from_is_let_go() -> None:
+    running = begun()
+    running.add(outcome(3.0), lambda series: 0.0)
+    assert running.state is UNKNOWN_STATE
+
+
+@pytest.mark.parametrize(
+    ("stages", "reported"),
+    [
+        ([outcome(1.0, 2.0), outcome(3.0)], ()),
+        ([outcome(1.0, epochs=2, reported=(2,))], (2,)),
+        ([outcome(1.0, epochs=2, reported=(2,)), outcome(2.0, 3.0)], (2, 3, 4)),
+        ([outcome(1.0, 2.0), outcome(3.0, epochs=2, reported=(2,))], (1, 2, 4)),
+        ([outcome(1.0, epochs=2), outcome(2.0)], (1, 3)),  # the second epoch was not measured
+        (
+            [outcome(1.0, epochs=3, reported=(2,)), outcome(2.0, epochs=3, reported=(3,))],
+            (2, 6),
+        ),
+    ],
+)
+def test_epochs_are_numbered_through_all_stages(
+    stages: list[Outcome], reported: tuple[int, ...]
+) -> None:
+    running = begun()
+    for stage in stages:
+        running.add(stage, lambda series: 0.0)
+    assert running.record.reported == reported
+
+
+def test_a_state_is_taken_out_of_the_trainer_once() -> None:
+    running = begun()
+    running.take_state()
+    assert running.state == "origin"  # nothing is in the trainer
+    running.in_trainer = outcome(1.0)
+    running.take_state()
+    assert (running.state, running.in_trainer) == ("end", None)
+
+
+def test_a_state_that_is_dropped_is_nowhere() -> None:
+    running = begun()
+    running.in_trainer = outcome(1.0)
+    running.drop_state()
+    assert running.state is UNKNOWN_STATE
+    assert running.in_trainer is None
