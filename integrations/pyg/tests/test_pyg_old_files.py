@@ -89,29 +89,28 @@ def test_an_old_reproduction_is_gone_on_with_to_the_same_table(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("protocol", "part"),
+    ("protocol", "part", "ledger", "folder"),
     [
-        ("paper", "headline"),
-        ("paper", "tables"),
-        ("undirected", "headline"),
-        ("undirected", "tables"),
-        ("undirected", "variants"),
+        ("paper", "headline", "paper", "paper-headline"),
+        ("paper", "tables", "paper", "paper-tables"),
+        ("undirected", "headline", "undirected", "undirected-headline"),
+        ("undirected", "tables", "undirected", "undirected-tables"),
+        ("undirected", "variants", "undirected", "undirected-variants"),
+        ("published", "tables", "published", "published"),
+        ("paper", "fair", "published", "paper-fair"),
+        ("undirected", "fair", "undirected-fair", "undirected-fair"),
     ],
 )
 def test_the_committed_ledgers_give_the_committed_reports_to_the_last_byte(
-    protocol: str, part: str, tmp_path: Path
+    protocol: str, part: str, ledger: str, folder: str, tmp_path: Path
 ) -> None:
     (tmp_path / "results.jsonl").write_bytes(
-        gzip.decompress((RESULTS / f"{protocol}.jsonl.gz").read_bytes())
+        gzip.decompress((RESULTS / f"{ledger}.jsonl.gz").read_bytes())
     )
     options = ["--protocol", protocol, "--part", part, "--report", "--quiet"]
     assert main(["linkpred", "reproduce", *options, "--out", str(tmp_path)]) == 0
-    committed = {
-        path.name: path.read_bytes() for path in (RESULTS / f"{protocol}-{part}").iterdir()
-    }
-    made_again = {
-        path.name: path.read_bytes() for path in (tmp_path / f"{protocol}-{part}").iterdir()
-    }
+    committed = {path.name: path.read_bytes() for path in (RESULTS / folder).iterdir()}
+    made_again = {path.name: path.read_bytes() for path in (tmp_path / folder).iterdir()}
     assert made_again.pop("report.html")
     assert sorted(made_again) == sorted(committed)
     for name, data in committed.items():
