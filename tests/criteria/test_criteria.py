@@ -207,3 +207,11 @@ def test_not_every_key_error_is_a_missing_metric(failure: Exception) -> None:
     with pytest.raises(ContractError, match=f"raised {type(failure).__name__}") as caught:
         score(broken, [{"auc": 0.5}], START)
     assert not isinstance(caught.value, MetricError)
+
+
+def test_a_criterion_may_list_its_metrics_in_any_sequence() -> None:
+    def criterion(series: Sequence[Metrics]) -> float:
+        return 0.0
+
+    criterion.metrics = ["loss", "auc"]  # type: ignore[attr-defined]
+    assert metrics_of(criterion) == ("loss", "auc")

@@ -148,3 +148,11 @@ def test_a_trainer_without_a_hash_is_read_back_too() -> None:
         __hash__ = None  # type: ignore[assignment]
 
     assert len(adapter_of(Unhashable(1000, {})).run(8)) == 2
+
+
+class MetricName(str):
+    """A name that knows more than its letters, as an enumeration's do."""
+
+
+def test_a_name_may_be_of_a_kind_of_string() -> None:
+    assert plain_metrics({MetricName("loss"): 0.5}) == {"loss": 0.5}

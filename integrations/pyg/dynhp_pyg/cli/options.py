@@ -158,6 +158,11 @@ def split_protocol(parsed: argparse.Namespace) -> Any:
 def _protocol_of(parsed: argparse.Namespace) -> dict[str, Any]:
     """The split, the rate and the random numbers; what is given goes before what is usual."""
     published = parsed.protocol == "published"
+    if published and parsed.schedule != "cosine":
+        raise SettingsError(
+            f"--protocol published restarts a rate that falls, got --schedule {parsed.schedule}; "
+            "leave it out, or use --protocol paper"
+        )
     usual = published_settings(parsed.method, parsed.adapt_every) if published else {}
     return {
         "protocol": split_protocol(parsed),

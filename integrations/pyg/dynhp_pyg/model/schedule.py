@@ -58,7 +58,7 @@ class RateSchedule:
             return self.learning_rate
         if self.restarts is None:
             return 0.5 * self.learning_rate * (1.0 + math.cos(math.pi * epoch / self.epochs))
-        if epoch >= self.epochs:  # the factors have no limit there: the first would divide by 0
+        if epoch >= self.epochs:  # there the rule multiplies what should be 0 without limit
             raise SettingsError(
                 f"with rate_restarts a rate is defined for the {self.epochs!r} epochs of its "
                 f"schedule, got epoch {epoch!r}; build the trainer with more epochs"

@@ -47,7 +47,8 @@ class LinkPredictionTrainer:
         learning_rate: the learning rate of the first epoch.
         momentum: of stochastic gradient descent.
         weight_decay: of stochastic gradient descent.
-        epochs: the length of the learning rate's schedule; training may go on longer.
+        epochs: the length of the learning rate's schedule; training may go on longer, except with
+            ``rate_restarts``.
         schedule: "cosine" falls to 0 after ``epochs``, "constant" stays.
         rate_restarts: after how many epochs the learning rate is its first value again, as under
             the published code; None for never.

@@ -10,7 +10,16 @@ from typing import Any
 from dynhp_pyg.runs.published import published_settings
 
 __all__ = ["COMPLETE", "CRITERIA", "GRAPHS", "MAIN_PAIR", "NEGATIVES", "PAIRS", "RANDOM", "RATIO"]
-__all__ += ["SPLITS", "UNADAPTED", "Column", "ComparedMethod", "Pair", "adagrid", "as_published"]
+__all__ += [
+    "RESTARTS",
+    "SPLITS",
+    "UNADAPTED",
+    "Column",
+    "ComparedMethod",
+    "Pair",
+    "adagrid",
+    "as_published",
+]
 __all__ += ["fixed", "placebo"]
 
 RATIO = "edge_message_ratio"
@@ -18,6 +27,8 @@ GRAPHS = ("cora", "citeseer")
 SPLITS = ("20/40/40", "50/25/25", "80/10/10")
 NEGATIVES = ("uniform", "community")
 CRITERIA = ("validation", "gap")
+RESTARTS = 10
+"""After how many epochs the learning rate restarts where all methods have the same restarts."""
 
 Pair = tuple[int, int]
 """Adapt epochs and try epochs."""

@@ -50,7 +50,7 @@ def _filled(template: str, results: Results) -> tuple[str, ...]:
     return paragraphs(
         template,
         results=results,
-        seeds=" to ".join(dict.fromkeys(map(str, sorted(results.seeds_in.values())))),
+        seeds=_seeds(results),
         done=results.wanted - len(results.missing) - len(results.failed),
         has_searches=COMPLETE in results.methods,
         leaky=results.shared.get("protocol") == "paper",
@@ -60,6 +60,11 @@ def _filled(template: str, results: Results) -> tuple[str, ...]:
         model=_shared(results),
         published=MODEL,
     )
+
+
+def _seeds(results: Results) -> str:
+    """How many seeds there are, which may differ from column to column."""
+    return " to ".join(dict.fromkeys(map(str, sorted(results.seeds_in.values()))))
 
 
 def _leaking_shares(results: Results) -> list[str]:
@@ -79,7 +84,7 @@ def _facts(results: Results) -> dict[str, str]:
     seconds = sum(run.seconds for run in runs) + sum(run.seconds for run in results.failed)
     return {
         "protocol": shared["protocol"],
-        "seeds": str(results.seeds),
+        "seeds": _seeds(results),
         "model": "K={layers} GCN layers, o={width} wide, {epochs} epochs".format(**shared),
         "epochs trained": grouped(sum(run.trained for run in runs)),
         "computing": f"{duration(seconds)} ({seconds:.0f} s over all workers)",

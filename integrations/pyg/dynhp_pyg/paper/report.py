@@ -129,7 +129,7 @@ def _rates(results: Results) -> Section:
     return Section(
         title="The published gain, and the learning rate",
         text=paragraphs("restarts.txt"),
-        parts=(*tables, likeness_table(results)),
+        parts=(*tables, *([likeness_table(results)] if is_comparable(results) else [])),
     )
 
 

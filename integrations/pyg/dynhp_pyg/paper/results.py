@@ -11,7 +11,14 @@ from typing import Any
 from dynhp.campaign import Finished
 from dynhp.campaign.data import canonical
 from dynhp.errors import SettingsError
-from dynhp_pyg.paper.compared import COMPLETE, NEGATIVES, Column, ComparedMethod, fixed
+from dynhp_pyg.paper.compared import (
+    COMPLETE,
+    NEGATIVES,
+    RESTARTS,
+    Column,
+    ComparedMethod,
+    fixed,
+)
 from dynhp_pyg.paper.published import is_published_model
 from dynhp_pyg.runs.intervals import Mean, mean_of
 from dynhp_pyg.runs.spec import RATIOS
@@ -176,7 +183,7 @@ def _seed_result(run: Finished, result: Mapping[str, Any]) -> SeedResult:
     )
 
 
-_SEARCHES = (COMPLETE, replace(COMPLETE, rate_restarts=10))
+_SEARCHES = (COMPLETE, replace(COMPLETE, rate_restarts=RESTARTS))
 
 
 def _nine(search: ComparedMethod) -> list[ComparedMethod]:

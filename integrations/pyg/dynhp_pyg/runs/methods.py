@@ -95,9 +95,8 @@ def _changes(settings: LinkRun, grid: Space) -> dict[str, Any]:
         "interpolation": Interpolation(),
         "placebo": Placebo(len(grid.grid())),
     }
-    # A placebo's copies always differ by their random numbers, and by nothing else.
-    independent = settings.method == "placebo" or settings.randomness == "independent"
-    randomness = "independent" if independent else "common"
+    # Left to the proposer where nothing else is asked for: a placebo's copies are independent.
+    randomness = "independent" if settings.randomness == "independent" else None
     return {"proposer": proposers[settings.method], "randomness": randomness}
 
 

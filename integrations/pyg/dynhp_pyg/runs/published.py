@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynhp.errors import SettingsError
 from dynhp_pyg.runs.spec import WITH_TRIES
 
 __all__ = ["PROTOCOLS", "published_settings"]
@@ -24,6 +25,11 @@ def published_settings(method: str, adapt_every: int) -> dict[str, Any]:
     >>> published_settings("random", 10)
     {'protocol': 'paper'}
     """
+    if method == "recommended":
+        raise SettingsError(
+            "the published code knows no method='recommended', whose rounds are of another length; "
+            "use protocol 'paper', and restart the rate as you want it"
+        )
     if method not in WITH_TRIES:
         return {"protocol": "paper"}
     return {"protocol": "paper", "rate_restarts": adapt_every, "randomness": "independent"}

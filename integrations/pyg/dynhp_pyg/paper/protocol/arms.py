@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any, Literal
 
-from dynhp_pyg.paper.compared import CRITERIA, MAIN_PAIR, PAIRS, RATIO, Pair
+from dynhp_pyg.paper.compared import CRITERIA, MAIN_PAIR, PAIRS, RATIO, RESTARTS, Pair
 from dynhp_pyg.runs.published import published_settings
 from dynhp_pyg.runs.spec import RATIOS
 
@@ -60,17 +60,17 @@ def _published() -> Iterator[RunSettings]:
     for pair, criterion in product(MAIN_PAIR.values(), CRITERIA):
         yield {"method": "adagrid", **_pair(pair), "criterion": criterion}
         yield {"method": "adagrid", **_pair(pair), "criterion": criterion, **_restarts(pair)}
-    yield {"method": "fixed", "ratio": 0.5, "rate_restarts": 10}
-    yield {**_judged("placebo"), "rate_restarts": 10}
+    yield {"method": "fixed", "ratio": 0.5, "rate_restarts": RESTARTS}
+    yield {**_judged("placebo"), "rate_restarts": RESTARTS}
 
 
 def _fair(column: RunSettings) -> Iterator[RunSettings]:
-    """Without restarts, with restarts every 10 epochs, and with a constant rate."""
+    """Without restarts, with restarts every few epochs, and with a constant rate."""
     yield from _searches()
     yield from map(_judged, ("adagrid", "placebo"))
-    yield from _searches(rate_restarts=10)
+    yield from _searches(rate_restarts=RESTARTS)
     yield {**_judged("adagrid"), **_restarts((10, 1))}
-    yield {**_judged("placebo"), "rate_restarts": 10}
+    yield {**_judged("placebo"), "rate_restarts": RESTARTS}
     yield {"method": "fixed", "ratio": 0.5, "schedule": "constant"}
     if column == CONFIRMED:
         yield {**_judged("adagrid", (10, 5)), **_restarts((10, 5))}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from statistics import fmean
 
 from dynhp_pyg.paper.compared import (
     COMPLETE,
     RANDOM,
+    RESTARTS,
     UNADAPTED,
     Column,
     ComparedMethod,
@@ -17,36 +17,34 @@ from dynhp_pyg.paper.compared import (
     as_published,
     fixed,
 )
-from dynhp_pyg.paper.differences import Side, differences_by_seed
+from dynhp_pyg.paper.differences import LUCK, Side, differences_by_seed
 from dynhp_pyg.paper.document import Cell, Table
-from dynhp_pyg.paper.results import Results
+from dynhp_pyg.paper.results import Results, mean_auc, shared_seeds
 from dynhp_pyg.paper.tables.cells import (
     DASH,
     column_table,
     difference_cell,
     mean_cell,
     paired_cell,
-    rounded,
     signed,
 )
-from dynhp_pyg.paper.tables.rates import FIXED_RESTARTED, PLACEBO_RESTARTED
+from dynhp_pyg.paper.tables.rates import FIXED_RESTARTED, PLACEBO_RESTARTED, RANDOM_NUMBERS
 from dynhp_pyg.runs.intervals import Mean, holm, mean_of, p_value
 from dynhp_pyg.runs.spec import RATIOS
 
 __all__ = ["fair_findings", "fair_means_table", "fair_table", "ratios_table", "restarts_table"]
 
 CONSTANT = replace(UNADAPTED, schedule="constant")
-COMPLETE_RESTARTED = replace(COMPLETE, rate_restarts=10)
+COMPLETE_RESTARTED = replace(COMPLETE, rate_restarts=RESTARTS)
 _ADAGRIDS = tuple(as_published(adagrid(pair, "validation")) for pair in ((10, 1), (10, 5)))
 _RIVALS = {
     "complete search @10": COMPLETE_RESTARTED,
-    "random search @10": replace(RANDOM, rate_restarts=10),
+    "random search @10": replace(RANDOM, rate_restarts=RESTARTS),
     "placebo 10/1 @10": PLACEBO_RESTARTED,
     "fixed 0.5 @10": FIXED_RESTARTED,
     "fixed 0.5, constant rate": CONSTANT,
 }
 _BEST = "best fixed ratio @10"
-_SURE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,21 +57,21 @@ class TestedDifference:
     @property
     def side(self) -> Side:
         """On which side of zero it lies for sure, "" where it may be luck."""
-        if self.corrected is None or self.corrected >= _SURE:
+        if self.corrected is None or self.corrected >= LUCK:
             return ""
         return "above" if self.difference.mean > 0 else "below"
 
 
 def restarts_table(results: Results, negatives: str) -> Table:
     """Every method less complete search as it is usual: a rate that falls and never restarts."""
-    methods = [each for each in results.methods if each not in (COMPLETE, *_nine())]
+    methods = [each for each in results.methods if each not in (COMPLETE, *_searched_ratios())]
     return column_table(
         results.columns_with(negatives),
         {str(method): partial(_paired, results, method, COMPLETE) for method in methods},
         name=f"restarts_{negatives}",
         title=f"Less complete search without restarts: {negatives} negatives",
         note="Points of AUC, paired by seed. @10: the learning rate restarts every 10 epochs. "
-        "Bold: the interval does not hold zero.",
+        f"Bold: the interval does not hold zero. {RANDOM_NUMBERS}",
     )
 
 
@@ -106,7 +104,7 @@ def fair_means_table(results: Results, negatives: str) -> Table:
         {
             str(method): partial(_mean, results, method)
             for method in results.methods
-            if method not in _nine()
+            if method not in _searched_ratios()
         },
         name=f"means_{negatives}",
         title=f"Test AUC: {negatives} negatives",
@@ -118,7 +116,10 @@ def ratios_table(results: Results, negatives: str) -> Table:
     """The nine fixed ratios with restarts: how much the ratio matters where the rate stays high."""
     return column_table(
         results.columns_with(negatives),
-        {f"{ratio:g}": partial(_mean, results, fixed(ratio, rate_restarts=10)) for ratio in RATIOS},
+        {
+            f"{ratio:g}": partial(_mean, results, fixed(ratio, rate_restarts=RESTARTS))
+            for ratio in RATIOS
+        },
         name=f"fixed_{negatives}",
         title=f"Fixed ratios @10: {negatives} negatives",
         first="ratio",
@@ -158,7 +159,7 @@ def _tested(results: Results) -> Mapping[_Key, TestedDifference]:
     each: dict[_Key, list[float]] = {}
     for method in _ADAGRIDS:
         for column in results.columns:
-            for name, rival in {**_RIVALS, _BEST: _best_fixed(results, column)}.items():
+            for name, rival in {**_RIVALS, **_best_fixed(results, column)}.items():
                 values = differences_by_seed(results, method, rival, column)
                 if values:
                     each[method, name, column] = list(values.values())
@@ -170,22 +171,20 @@ def _tested(results: Results) -> Mapping[_Key, TestedDifference]:
     }
 
 
-def _best_fixed(results: Results, column: Column) -> ComparedMethod:
-    """The best of nine in hindsight, over the seeds that each has."""
-
-    def mean(method: ComparedMethod) -> float:
-        by_seed = results.by_seed(column, method)
-        return fmean(each.auc for each in by_seed.values()) if by_seed else 0.0
-
-    return max((fixed(ratio, rate_restarts=10) for ratio in RATIOS), key=mean)
+def _best_fixed(results: Results, column: Column) -> dict[str, ComparedMethod]:
+    """The best of nine in hindsight, over the seeds that all of them have; none without any."""
+    nine = [fixed(ratio, rate_restarts=RESTARTS) for ratio in RATIOS]
+    each = {method: results.by_seed(column, method) for method in nine}
+    seeds = shared_seeds(each.values())
+    return {_BEST: max(nine, key=lambda method: mean_auc(each[method], seeds))} if seeds else {}
 
 
-def _nine() -> Sequence[ComparedMethod]:
+def _searched_ratios() -> Sequence[ComparedMethod]:
     """All fixed ratios but 0.5: they are part of the two complete searches."""
     return [
         fixed(ratio, rate_restarts=restarts)
         for ratio in RATIOS
-        for restarts in (None, 10)
+        for restarts in (None, RESTARTS)
         if ratio != UNADAPTED.ratio
     ]
 
@@ -215,7 +214,8 @@ def _tested_cell(
     if each is None:
         return difference_cell(None, of=of)
     cell = difference_cell(each.difference, of=of)
-    values = {**cell.values, "p_holm": rounded(each.corrected)}
+    corrected = None if each.corrected is None else f"{each.corrected:.3g}"
+    values = {**cell.values, "p_holm": corrected}
     return replace(cell, values=values, second_line=_p(each.corrected), side=each.side)
 
 
