@@ -140,7 +140,10 @@ class ComparedMethod:
         adapted = "" if self.adapts == (RATIO,) else f" of {self.adapted}"
         rate = "" if self.schedule == "cosine" else f", {self.schedule} schedule"
         restarts = "" if self.rate_restarts is None else f" @{self.rate_restarts}"
-        return f"{self.plain_name}{restarts}{adapted}{judged}{rate}"
+        # With restarts tries are independent unless said otherwise, as under the published code.
+        alone = self.randomness == "independent" and self.rate_restarts is None
+        tries = ", independent tries" if alone else ""
+        return f"{self.plain_name}{restarts}{adapted}{judged}{rate}{tries}"
 
 
 def adagrid(pair: Pair, criterion: str) -> ComparedMethod:

@@ -68,6 +68,7 @@ def _fair(column: RunSettings) -> Iterator[RunSettings]:
     """Without restarts, with restarts every few epochs, and with a constant rate."""
     yield from _searches()
     yield from map(_judged, ("adagrid", "placebo"))
+    yield {**_judged("adagrid"), "randomness": "independent"}
     yield from _searches(rate_restarts=RESTARTS)
     yield {**_judged("adagrid"), **_restarts((10, 1))}
     yield {**_judged("placebo"), "rate_restarts": RESTARTS}
