@@ -18,6 +18,7 @@ from dynhp_pyg.paper.tables.costs import cost_table, seconds_table
 from dynhp_pyg.paper.tables.fair import (
     fair_means_table,
     fair_table,
+    fresh_seeds_table,
     ratios_table,
     restarts_table,
 )
@@ -142,7 +143,10 @@ def _fair(results: Results) -> Section:
     return Section(
         title="The same restarts for all",
         text=paragraphs("restarts.txt"),
-        parts=_for_each_sampler(results, restarts_table, fair_table),
+        parts=(
+            *_for_each_sampler(results, restarts_table, fair_table),
+            *filter(None, [fresh_seeds_table(results)]),
+        ),
     )
 
 

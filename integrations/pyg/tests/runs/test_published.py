@@ -17,13 +17,13 @@ from dynhp_pyg.runs.example import tiny_graph
 from dynhp_pyg.runs.intervals import holm, p_value
 from dynhp_pyg.runs.published import published_settings
 from dynhp_pyg.runs.run import LinkRun, run
-from dynhp_pyg.runs.spec import WITH_TRIES
+from dynhp_pyg.runs.spec import WITH_TRIES, space_of
 
 GRAPH = tiny_graph()
 SETTINGS = LinkRun(epochs=12, adapt_every=4, try_for=2, width=8, split=(0.6, 0.2, 0.2), seed=3)
 
 
-@pytest.mark.parametrize("method", WITH_TRIES)
+@pytest.mark.parametrize("method", [each for each in WITH_TRIES if each != "recommended"])
 def test_methods_with_tries_restart_the_rate_in_every_round(method: str) -> None:
     assert published_settings(method, 7)["rate_restarts"] == 7
 
@@ -31,6 +31,19 @@ def test_methods_with_tries_restart_the_rate_in_every_round(method: str) -> None
 @pytest.mark.parametrize("method", ["complete", "random", "fixed"])
 def test_methods_without_tries_train_as_written(method: str) -> None:
     assert published_settings(method, 7) == {"protocol": "paper"}
+
+
+def test_what_the_published_code_does_not_know_is_refused() -> None:
+    with pytest.raises(SettingsError, match="knows no method='recommended'"):
+        published_settings("recommended", 10)
+
+
+def test_the_recommended_way_can_have_independent_tries() -> None:
+    settings = replace(
+        SETTINGS, method="recommended", space=space_of(["learning_rate_scale"]), epochs=16
+    )
+    other = replace(settings, randomness="independent")
+    assert run(settings, graph=GRAPH).history != run(other, graph=GRAPH).history
 
 
 def test_restarts_and_independent_tries_each_change_the_result() -> None:
@@ -102,6 +115,14 @@ def test_what_is_given_goes_before_what_was_published(tmp_path: Path) -> None:
 def test_restarts_need_no_protocol(tmp_path: Path) -> None:
     settings = trained(tmp_path, "--method", "fixed", "--rate-restarts", "2")
     assert (settings["protocol"], settings["rate_restarts"]) == ("undirected", 2)
+
+
+def test_a_rate_that_stays_cannot_restart_as_published(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = ["linkpred", "train", "--dataset", "cora", "--protocol", "published"]
+    assert main([*command, "--schedule", "constant"]) == 2
+    assert "--protocol published restarts a rate that falls" in capsys.readouterr().err
 
 
 def test_the_split_of_the_published_code_is_the_papers(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,63 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from dynhp_pyg.paper.compared import (
     COMPLETE,
-    RANDOM,
     RESTARTS,
     UNADAPTED,
     Column,
     ComparedMethod,
-    adagrid,
-    as_published,
     fixed,
 )
-from dynhp_pyg.paper.differences import LUCK, Side, differences_by_seed
 from dynhp_pyg.paper.document import Cell, Table
-from dynhp_pyg.paper.results import Results, mean_auc, shared_seeds
+from dynhp_pyg.paper.results import Results, mean_or_none
 from dynhp_pyg.paper.tables.cells import (
     DASH,
     column_table,
     difference_cell,
     mean_cell,
     paired_cell,
+    row_of,
     signed,
 )
-from dynhp_pyg.paper.tables.rates import FIXED_RESTARTED, PLACEBO_RESTARTED, RANDOM_NUMBERS
-from dynhp_pyg.runs.intervals import Mean, holm, mean_of, p_value
+from dynhp_pyg.paper.tables.rates import FIXED_RESTARTED, RANDOM_NUMBERS
+from dynhp_pyg.paper.tables.tested import (
+    ADAGRIDS,
+    BEST_FIXED,
+    RIVALS,
+    Key,
+    TestedDifference,
+    tested_differences,
+)
 from dynhp_pyg.runs.spec import RATIOS
 
-__all__ = ["fair_findings", "fair_means_table", "fair_table", "ratios_table", "restarts_table"]
-
-CONSTANT = replace(UNADAPTED, schedule="constant")
-COMPLETE_RESTARTED = replace(COMPLETE, rate_restarts=RESTARTS)
-_ADAGRIDS = tuple(as_published(adagrid(pair, "validation")) for pair in ((10, 1), (10, 5)))
-_RIVALS = {
-    "complete search @10": COMPLETE_RESTARTED,
-    "random search @10": replace(RANDOM, rate_restarts=RESTARTS),
-    "placebo 10/1 @10": PLACEBO_RESTARTED,
-    "fixed 0.5 @10": FIXED_RESTARTED,
-    "fixed 0.5, constant rate": CONSTANT,
-}
-_BEST = "best fixed ratio @10"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestedDifference:
-    """AdaGrid less a rival in a column, with its p-value corrected for all that are tested."""
-
-    difference: Mean
-    corrected: float | None
-
-    @property
-    def side(self) -> Side:
-        """On which side of zero it lies for sure, "" where it may be luck."""
-        if self.corrected is None or self.corrected >= LUCK:
-            return ""
-        return "above" if self.difference.mean > 0 else "below"
+__all__ = ["fair_findings", "fair_means_table", "fair_table", "fresh_seeds_table"]
+__all__ += ["ratios_table", "restarts_table"]
 
 
 def restarts_table(results: Results, negatives: str) -> Table:
@@ -77,11 +55,11 @@ def restarts_table(results: Results, negatives: str) -> Table:
 
 def fair_table(results: Results, negatives: str) -> Table:
     """AdaGrid with restarts less each rival that has the same restarts, or a rate that stays."""
-    tested = _tested(results)
+    tested = tested_differences(results)
     rows = {
         f"{method} − {rival}": partial(_tested_cell, results, tested, method, rival)
-        for method in _ADAGRIDS
-        for rival in (*_RIVALS, _BEST)
+        for method in ADAGRIDS
+        for rival in (*RIVALS, BEST_FIXED)
         if method in results.methods
     }
     return column_table(
@@ -94,6 +72,39 @@ def fair_table(results: Results, negatives: str) -> Table:
         f"{len(tested)} differences of this report's tables of this kind. Bold: p < 0.05. The best "
         "fixed ratio is the one of nine with the highest mean test AUC in the column, which "
         "flatters it; complete search chooses by validation, seed by seed.",
+    )
+
+
+def fresh_seeds_table(results: Results) -> Table | None:
+    """The column with more seeds, by the seeds that all columns have and by the others.
+
+    The first ones made it a column to look at, so they flatter what is looked for.
+    """
+    first = min(results.seeds_in.values())
+    more = [column for column, seeds in results.seeds_in.items() if seeds > first]
+    if not more:
+        return None
+    (column,) = more
+    groups = {
+        "all seeds": range(results.seeds_in[column]),
+        f"seeds 0 to {first - 1}": range(first),
+        f"seeds {first} and on": range(first, results.seeds_in[column]),
+    }
+    tested = tested_differences(results)
+    return Table(
+        name="fresh_seeds",
+        title=f"AdaGrid less its rivals, {column} negatives: the seeds apart",
+        headings=("difference", *groups),
+        rows=tuple(
+            row_of(
+                f"{method} − {name}",
+                *(_over(tested[method, name, where], each) for each in groups.values()),
+            )
+            for method, name, where in tested
+            if where == column
+        ),
+        note="Points of AUC, paired by seed, not corrected for their number. The first seeds are "
+        "those by which this column was chosen to be looked at.",
     )
 
 
@@ -131,14 +142,14 @@ def fair_findings(results: Results) -> Iterator[str]:
     """Say what the tables show: the rate alone, and what AdaGrid adds to it."""
     for column in results.columns:
         alone = _paired(results, FIXED_RESTARTED, COMPLETE, column)
-        adapted = _paired(results, _ADAGRIDS[0], COMPLETE, column)
+        adapted = _paired(results, ADAGRIDS[0], COMPLETE, column)
         if alone.text != DASH and adapted.text != DASH:
             yield (
                 f"{column} negatives, less complete search without restarts: a fixed ratio of 0.5 "
-                f"with restarts {alone.text}; {_ADAGRIDS[0]} {adapted.text} points "
+                f"with restarts {alone.text}; {ADAGRIDS[0]} {adapted.text} points "
                 f"(restarts_{column.negatives}.csv)."
             )
-    tested = _tested(results)
+    tested = tested_differences(results)
     sure = [
         f"{method} − {rival}, {column} ({signed(each.difference.mean)}, {_p(each.corrected)})"
         for (method, rival, column), each in tested.items()
@@ -150,33 +161,6 @@ def fair_findings(results: Results) -> Iterator[str]:
             f"constant rate, {len(sure)} are not zero after Holm's correction"
             f"{': ' + '; '.join(sure) if sure else ''} (fair_*.csv)."
         )
-
-
-_Key = tuple[ComparedMethod, str, Column]
-
-
-def _tested(results: Results) -> Mapping[_Key, TestedDifference]:
-    each: dict[_Key, list[float]] = {}
-    for method in _ADAGRIDS:
-        for column in results.columns:
-            for name, rival in {**_RIVALS, **_best_fixed(results, column)}.items():
-                values = differences_by_seed(results, method, rival, column)
-                if values:
-                    each[method, name, column] = list(values.values())
-    testable = {key: p_value(values) for key, values in each.items() if len(values) > 1}
-    corrected = dict(zip(testable, holm(list(testable.values())), strict=True))
-    return {
-        key: TestedDifference(difference=mean_of(values), corrected=corrected.get(key))
-        for key, values in each.items()
-    }
-
-
-def _best_fixed(results: Results, column: Column) -> dict[str, ComparedMethod]:
-    """The best of nine in hindsight, over the seeds that all of them have; none without any."""
-    nine = [fixed(ratio, rate_restarts=RESTARTS) for ratio in RATIOS]
-    each = {method: results.by_seed(column, method) for method in nine}
-    seeds = shared_seeds(each.values())
-    return {_BEST: max(nine, key=lambda method: mean_auc(each[method], seeds))} if seeds else {}
 
 
 def _searched_ratios() -> Sequence[ComparedMethod]:
@@ -205,7 +189,7 @@ def _mean(results: Results, method: ComparedMethod, column: Column) -> Cell:
 
 def _tested_cell(
     results: Results,
-    tested: Mapping[_Key, TestedDifference],
+    tested: Mapping[Key, TestedDifference],
     method: ComparedMethod,
     rival: str,
     column: Column,
@@ -217,6 +201,11 @@ def _tested_cell(
     corrected = None if each.corrected is None else f"{each.corrected:.3g}"
     values = {**cell.values, "p_holm": corrected}
     return replace(cell, values=values, second_line=_p(each.corrected), side=each.side)
+
+
+def _over(tested: TestedDifference, seeds: range) -> Cell:
+    there = [value for seed, value in tested.by_seed.items() if seed in seeds]
+    return difference_cell(mean_or_none(there), of=len(seeds))
 
 
 def _p(corrected: float | None) -> str:
