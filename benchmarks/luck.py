@@ -6,7 +6,7 @@ Run as ``python benchmarks/luck.py [runs [part/parts]]``; the exit code is 1 whe
 Where the only better value was tried in fewer than two rounds, the record does not hold the effect
 (``on_record``). Such runs of a walk are left out: the column ``runs`` says how many are counted.
 Where it was tried more often, a walk of few rounds still saw little of it: these cells are counted
-and shown, and the limit is for the others.
+and shown, and the limit, which they do not keep, is for the others.
 """
 
 from __future__ import annotations

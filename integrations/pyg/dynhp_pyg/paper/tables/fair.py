@@ -78,7 +78,8 @@ def fair_table(results: Results, negatives: str) -> Table:
 def fresh_seeds_table(results: Results) -> Table | None:
     """The column with more seeds, by the seeds that all columns have and by the others.
 
-    The first ones made it a column to look at, so they flatter what is looked for.
+    A first measurement made it a column to look at. Its seeds may be among the first ones here,
+    which then flatter what is looked for.
     """
     first = min(results.seeds_in.values())
     more = [column for column, seeds in results.seeds_in.items() if seeds > first]
@@ -103,8 +104,8 @@ def fresh_seeds_table(results: Results) -> Table | None:
             for method, name, where in tested
             if where == column
         ),
-        note="Points of AUC, paired by seed, not corrected for their number. The first seeds are "
-        "those by which this column was chosen to be looked at.",
+        note="Points of AUC, paired by seed, not corrected for their number. A first measurement, "
+        "whose seeds may be among the first ones here, made this a column to look at.",
     )
 
 
