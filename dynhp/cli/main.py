@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import metadata
 from typing import Any
 
 from dynhp.cli import check, journal
-from dynhp.errors import DynhpError
+from dynhp.errors import DynhpError, Hint
 
 __all__ = ["main"]
 
@@ -33,7 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         parsed = _parser(arguments).parse_args(arguments)
-        return int(parsed.func(parsed) or 0)
+        with _hints_in_a_line():
+            return int(parsed.func(parsed) or 0)
     except SystemExit as end:  # argparse has printed its message
         return int(end.code or 0)
     except DynhpError as error:
@@ -41,6 +44,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
+
+
+@contextmanager
+def _hints_in_a_line() -> Iterator[None]:
+    """Show hints without the line of code that they come from: here it is never the user's."""
+    usual = warnings.formatwarning
+
+    def shown(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        line: str | None = None,
+    ) -> str:
+        if category is Hint:
+            return f"hint: {message}\n"
+        return usual(message, category, filename, lineno, line)
+
+    warnings.formatwarning = shown
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import runpy
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from importlib import metadata
 from typing import Any
 
 import pytest
 
-from dynhp.errors import SettingsError
+from dynhp.errors import Hint, SettingsError
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -76,6 +77,33 @@ def test_an_error_of_dynhp_is_one_line(run: Run, install: Callable[..., None]) -
 
     install("dynhp.commands", greet=register)
     assert run("greet") == (2, "", "dynhp: error: not like this\n")
+
+
+def test_a_hint_is_one_line_and_other_warnings_are_as_usual(
+    run: Run, install: Callable[..., None]
+) -> None:
+    def register(subparsers: Any) -> None:
+        def warns(parsed: object) -> None:
+            for category in (Hint, UserWarning):
+                print(warnings.formatwarning("mind this", category, "a.py", 3, "code()"), end="")
+
+        subparsers.add_parser("greet").set_defaults(func=warns)
+
+    install("dynhp.commands", greet=register)
+    usual = warnings.formatwarning
+    _, out, _ = run("greet")
+    assert out == "hint: mind this\na.py:3: UserWarning: mind this\n  code()\n"
+    assert warnings.formatwarning is usual
+
+
+def test_hints_of_a_run_are_shown_so_from_outside() -> None:
+    code = (
+        "import warnings; from dynhp.cli import main; from dynhp.errors import Hint; "
+        "main.check.register = lambda s: s.add_parser('check').set_defaults("
+        "func=lambda parsed: warnings.warn('mind this', Hint)); main.main(['check'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr == "hint: mind this\n"
 
 
 # --- the command itself
