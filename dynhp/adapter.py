@@ -18,7 +18,7 @@ from dynhp.rounds import settings
 from dynhp.rounds.attempt import reseed
 from dynhp.rounds.jobs import UNKNOWN_STATE, close
 from dynhp.rounds.saved import parse_state, state_of
-from dynhp.rounds.start import draw_seed, next_wave, round_tries
+from dynhp.rounds.start import draw_seed, next_wave, require_waves, round_tries
 from dynhp.rounds.steps import CarryOutTries, Step, TrainStretch, carry_out, guard_of, one_at_a_time
 from dynhp.selection import Best, Selection
 from dynhp.spaces import Space, SpaceLike
@@ -113,7 +113,7 @@ class DynamicGridAdapter:
         self.callbacks = tuple(self.callbacks)
         self._rounds: list[Round] = []
         self.space, self._start = settings.starting_point(self.space, trainer, initial)
-        self.proposer.waves(self.space, self.current)  # refuses a space that does not suit
+        require_waves(self)
         self._rng = np.random.default_rng(self.seed)
         self._checked = False  # whether a round has proved its promise in this process
         self.hints = give_hints(self.space, self.criterion, getattr(trainer, "kinds", None))
