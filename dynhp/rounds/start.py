@@ -24,7 +24,7 @@ MANY_TRIES = 1000
 
 def require_waves(adapter: AdapterView) -> None:
     """Refuse a space that does not suit the proposer, and say what very many candidates cost."""
-    waves = adapter.proposer.waves(adapter.space, adapter.current).most
+    _, waves = adapter.proposer.waves(adapter.space, adapter.current)
     if sum(waves) > MANY_TRIES:
         epochs = epochs_of_tries(adapter.selection, waves, adapter.try_for)
         advise(
