@@ -25,6 +25,9 @@ from dynhp.trainer import Reseeds, State, Trainer
 
 __all__ = ["TryLog", "advance", "attempt", "go_to", "move_to", "put_back", "put_in_force", "reseed"]
 
+MOST_ERROR = 2000
+"""The characters that a try keeps of an exception's text."""
+
 
 class Restorable(Protocol):
     """Whatever hands out its state and takes it back: a trainer, or the parts of a loop."""
@@ -142,7 +145,7 @@ class TryLog:
                 return
 
     def _fail(self, failure: Exception) -> None:
-        self._error = f"{type(failure).__name__}: {failure}"
+        self._error = _text_of(failure)
         # The record keeps a line; the logger shows where it came from.
         logging.getLogger("dynhp").info(
             "a try of %r failed", dict(self._job.candidate), exc_info=failure
@@ -210,7 +213,18 @@ def _after(failure: BaseException | None) -> str:
 
 
 def _line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:300].rstrip(": ")
+    return _text_of(error)[:300].rstrip(": ")
+
+
+def _text_of(error: BaseException) -> str:
+    """What an exception says, cut where it is long: it is kept in every record of the run."""
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception as broken:  # what cannot even say what it is
+        text = f"{type(error).__name__}, whose text raises {type(broken).__name__}"
+    if len(text) <= MOST_ERROR:
+        return text
+    return f"{text[: MOST_ERROR - 40]}... ({len(text)} characters)"
 
 
 def _not_finite(metrics: Metrics, watch: tuple[str, ...], epoch: int) -> str | None:

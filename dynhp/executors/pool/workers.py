@@ -101,8 +101,8 @@ class WorkerPool:
         if idle and not idle[0].states:
             return idle[0]
         for worker in idle if ahead else ():
-            if len(worker.states) > SET_ASIDE and len(idle) < len(self.workers):
-                break
+            if len(worker.states) > SET_ASIDE and any(each.request for each in self.workers):
+                break  # somebody else will get free; one that is starting perhaps never
             left = self._packing - (time.monotonic() - worker.since)
             if left <= 0:
                 return worker

@@ -35,7 +35,7 @@ alone = init_device_mesh("cpu", (2, 1), mesh_dim_names=("all", "own"))["own"]
 RATES, EPOCHS = [0.003, 0.03, 0.3], 12
 
 
-class Training:
+class ShardedTraining:
     """A small model, of which no layer divides evenly by two, its data and its optimiser."""
 
     def __init__(self, mesh: Any = mesh) -> None:
@@ -102,7 +102,7 @@ class Training:
 
 
 def plain(rates: list[float]) -> Any:
-    training = Training()
+    training = ShardedTraining()
     for rate in rates:
         training.optimizer.param_groups[0]["lr"] = rate
         training.epoch()
@@ -110,7 +110,7 @@ def plain(rates: list[float]) -> Any:
     return training.whole()
 
 
-def run(training: Training, **settings: Any) -> Any:
+def run(training: ShardedTraining, **settings: Any) -> Any:
     adapter = training.adapter(**settings)
     history = adapter.run(EPOCHS)
     return {"chosen": [round_.candidate["lr"] for round_ in history], **training.whole()}
@@ -127,24 +127,24 @@ def raised(call: Any) -> str:
 def resumed() -> Any:
     """Half of the run with one model, the rest with another that takes over its checkpoint."""
     saved = f"{folder}/rank{rank}"
-    run_with_checkpoints(Training().adapter(), EPOCHS // 3, checkpoint=saved)
-    training = Training()
+    run_with_checkpoints(ShardedTraining().adapter(), EPOCHS // 3, checkpoint=saved)
+    training = ShardedTraining()
     run_with_checkpoints(training.adapter(), EPOCHS, checkpoint=saved)
     return training.whole()
 
 
-shards = torch_part(Training().model).get()
+shards = torch_part(ShardedTraining().model).get()
 layers = (torch.nn.Linear(5, 7), torch.nn.BatchNorm1d(7), torch.nn.Dropout())
 whole = torch.nn.Sequential(*layers, torch.nn.Linear(7, 1))
 results = {
     "plain": plain([RATES[0]] * EPOCHS),
-    "dry": run(Training(), dry_run=True, check="every"),
-    "adapted": (adapted := run(Training())),
+    "dry": run(ShardedTraining(), dry_run=True, check="every"),
+    "adapted": (adapted := run(ShardedTraining())),
     "replayed": plain([rate for rate in adapted["chosen"] for _ in range(4)]),
     "resumed": resumed(),
     "other spread": raised(lambda: torch_part(whole).set(shards)),
-    "smaller": raised(lambda: torch_part(Training(alone).model).set(shards)),
-    "averaged": raised(lambda: AveragedWeights(Training().model, horizon=2)),
+    "smaller": raised(lambda: torch_part(ShardedTraining(alone).model).set(shards)),
+    "averaged": raised(lambda: AveragedWeights(ShardedTraining().model, horizon=2)),
 }
 dist.barrier()
 print(json.dumps(results))
