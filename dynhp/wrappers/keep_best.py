@@ -56,6 +56,9 @@ class KeepBest:
             self.hyperparameters = trainer.hyperparameters
         if isinstance(trainer, Reseeds):
             self.reseed = trainer.reseed
+        for name in ("kinds", "tolerance"):  # what it says about itself
+            if hasattr(trainer, name):
+                setattr(self, name, getattr(trainer, name))
 
     def get_state(self) -> KeptState:
         """The trainer's state and the best one."""
