@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import lightgbm as lgb
+import numpy as np
 
 from dynhp.errors import SettingsError, nearest, shown
 from dynhp.records import Metrics, Value
 from dynhp_lightgbm.parameters import in_force
 
-__all__ = ["BoosterModel", "LightGBMTask", "UndoableModel"]
-
-_DIGITS = 10  # of metrics that a booster shows after it has undone rounds
+__all__ = ["BoosterModel", "HeldOut", "LightGBMTask", "UndoableModel", "metrics_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +29,7 @@ class LightGBMTask:
     feval: Callable[..., Any] | None = None
 
     def booster(self) -> lgb.Booster:
-        """A booster without trees, as ``lightgbm.train`` makes it."""
+        """A booster without trees, as ``lightgbm.train`` makes it, with its validation data."""
         booster = lgb.Booster(dict(self.params), self.data)
         for name, data in zip(self.valid_names, self.valid_sets, strict=True):
             if data is self.data:
@@ -46,7 +45,50 @@ class LightGBMTask:
             *(booster.eval_train(self.feval) if on_training else ()),
             *booster.eval_valid(self.feval),
         ]
-        return {f"{result[0]}-{result[1]}": float(result[2]) for result in results}
+        return metrics_of(results)
+
+
+def metrics_of(results: Iterable[Any]) -> Metrics:
+    """What LightGBM measured, by names such as ``val-binary_logloss``."""
+    return {f"{result[0]}-{result[1]}": float(result[2]) for result in results}
+
+
+class HeldOut:
+    """Validation data whose scores are kept outside of any booster.
+
+    Args:
+        name: how metrics call it.
+        data: as LightGBM has it.
+        raw: as it was given, to predict with.
+    """
+
+    def __init__(self, name: str, data: lgb.Dataset, raw: Any) -> None:
+        self._name = name
+        self._raw = raw
+        self._copy = data.subset(list(range(data.num_data()))).construct()
+        self._before: Any = data.get_init_score()
+
+    def scores(self, booster: lgb.Booster, rounds: int) -> Any:
+        """The sum of the first so many rounds of trees, in the order in which they were added."""
+        if self._before is None and rounds:  # in one call, which adds them in the same order
+            return booster.predict(self._raw, raw_score=True, num_iteration=rounds)
+        shape = (self._copy.num_data(), booster.num_model_per_iteration())
+        zero = np.zeros(shape[0] if shape[1] == 1 else shape)
+        scores = zero if self._before is None else zero + self._before
+        for place in range(rounds):
+            scores = scores + self.added(booster, place)
+        return scores
+
+    def added(self, booster: lgb.Booster, place: int) -> Any:
+        """What one round of trees adds."""
+        return booster.predict(self._raw, raw_score=True, start_iteration=place, num_iteration=1)
+
+    def measured(self, task: LightGBMTask, scores: Any) -> list[Any]:
+        """What LightGBM measures on these data where their scores are these."""
+        self._copy.set_init_score(scores)
+        booster = lgb.Booster({**task.params, "verbosity": -1}, self._copy)
+        booster.set_train_data_name(self._name)
+        return list(booster.eval_train(task.feval))
 
 
 class BoosterModel:
@@ -95,14 +137,17 @@ class BoosterModel:
 class UndoableModel(BoosterModel):
     """A booster without generators, which can undo its last rounds.
 
-    LightGBM undoes a round by subtracting its trees, which leaves the last bits of the scores
-    different. On training data the scores are computed anew: that happens when a booster gets other
-    training data, so a second copy of the data takes turns with the first. On validation data they
-    stay as they are, and metrics are rounded to what is sure.
+    LightGBM undoes a round by subtracting its trees, which leaves the last bits of all scores
+    different (an AUC shows it, where scores were equal). So scores are computed anew: on training
+    data LightGBM does it when it gets others, so a copy of them takes turns with the first; on
+    validation data we do it.
     """
 
-    def __init__(self, task: LightGBMTask) -> None:
-        super().__init__(task)
+    def __init__(self, task: LightGBMTask, held_out: Sequence[HeldOut]) -> None:
+        super().__init__(replace(task, valid_sets=(), valid_names=()))
+        self._measured = task
+        self._held_out = held_out
+        self._scores = [data.scores(self.booster, 0) for data in held_out]
         self._stale = False  # whether rounds were undone since the last one was trained
         self._other: lgb.Dataset | None = None
 
@@ -111,18 +156,28 @@ class UndoableModel(BoosterModel):
         del self._trees[len(self._trees) - epochs :]
         while self.booster.current_iteration() > self._trees[-1]:
             self.booster.rollback_one_iter()
+        self._scores = [data.scores(self.booster, self._trees[-1]) for data in self._held_out]
         self._stale = True
 
     def _update(self) -> None:
-        if not self._stale:
-            return super()._update()
-        if self._other is None:
-            self._other = self.task.data.subset(range(self.task.data.num_data()))
-        now, self._other = self._other, self.booster.train_set
-        self.booster.update(train_set=now)
-        self._stale = False
-        return None
+        trees = self.booster.current_iteration()
+        if self._stale:
+            if self._other is None:
+                self._other = self.task.data.subset(list(range(self.task.data.num_data())))
+            now, self._other = self._other, self.booster.train_set
+            self.booster.update(train_set=now)
+            self._stale = False
+        else:
+            super()._update()
+        if self.booster.current_iteration() > trees:  # it adds none where nothing can be split
+            added = (data.added(self.booster, trees) for data in self._held_out)
+            self._scores = [old + new for old, new in zip(self._scores, added, strict=True)]
 
     def metrics(self) -> Metrics:
-        """What LightGBM measures on the validation data, without the bits that are not sure."""
-        return {name: float(f"{value:.{_DIGITS}g}") for name, value in super().metrics().items()}
+        """What LightGBM measures where the scores are these."""
+        results = [
+            result
+            for data, scores in zip(self._held_out, self._scores, strict=True)
+            for result in data.measured(self._measured, scores)
+        ]
+        return metrics_of(results)

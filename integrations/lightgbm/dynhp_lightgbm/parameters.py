@@ -30,7 +30,6 @@ _LENGTHS = (
 _STOPS = ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change")
 _OTHER_DRAWS = {  # what else draws, and the values with which it does not
     "boosting": ("gbdt",),
-    "data_sample_strategy": ("bagging",),
     "use_quantized_grad": (0,),
     "extra_trees": (0,),
 }
@@ -82,6 +81,11 @@ def require_adaptable(space: Space, known: Mapping[str, Value], booster: lgb.Boo
                 f"{shown(name)} cannot change while LightGBM trains: it is read once, or has "
                 f"another name here (learning_rate, not eta){nearest(name, ADAPTABLE)}"
             )
+    if known["data_sample_strategy"] == "goss":
+        raise SettingsError(
+            "LightGBM crashes where a parameter changes under data_sample_strategy='goss'; use "
+            "bagging_fraction and bagging_freq instead"
+        )
     if "bagging_fraction" in space and not known["bagging_freq"]:
         raise SettingsError(
             "bagging_fraction has no effect with bagging_freq=0; give params bagging_freq=1"

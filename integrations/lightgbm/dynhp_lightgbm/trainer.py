@@ -11,7 +11,7 @@ from dynhp import Space
 from dynhp.errors import SettingsError, advise, shown
 from dynhp.spaces import SpaceLike
 from dynhp.wrappers import Replayed
-from dynhp_lightgbm.boosters import BoosterModel, LightGBMTask, UndoableModel
+from dynhp_lightgbm.boosters import BoosterModel, HeldOut, LightGBMTask, UndoableModel
 from dynhp_lightgbm.parameters import drawing, in_force, require_adaptable, require_params
 
 __all__ = ["LightGBMTrainer", "lightgbm_trainer"]
@@ -28,8 +28,8 @@ class LightGBMTrainer(Replayed):
 
     model: BoosterModel
 
-    def __init__(self, task: LightGBMTask, *, draws: bool) -> None:
-        super().__init__(lambda: (BoosterModel if draws else UndoableModel)(task))
+    def __init__(self, task: LightGBMTask, make: Callable[[], BoosterModel]) -> None:
+        super().__init__(make)
         self.kinds = {name: "shrinkage" for name in task.names if name == "learning_rate"}
 
     @property
@@ -53,6 +53,7 @@ def lightgbm_trainer(
     A state is the values of all rounds. The way back undoes rounds and trains what is missing.
     Where the parameters draw random numbers (rows, columns, dropped trees), LightGBM's generators
     cannot be read or set, and the way back is trained again from the first round: exact and slow.
+    So it is where validation data were freed, which are needed to undo rounds to the last bit.
 
     Args:
         params: as for ``lightgbm.train``.
@@ -74,6 +75,7 @@ def lightgbm_trainer(
     given = require_params(params)
     _require_data(data, valid_sets)
     names = _names(valid_sets, valid_names)
+    raw = [each.data for each in valid_sets]  # LightGBM lets go of it
     # Data take over what the parameters say about them, as they do in lightgbm.train.
     lgb.train(given, data, 1, valid_sets=list(valid_sets), valid_names=names, feval=feval)
     task = LightGBMTask(
@@ -87,13 +89,26 @@ def lightgbm_trainer(
     booster = task.booster()
     known = in_force(booster)
     require_adaptable(space, known, booster)
-    if drawn := drawing(space, known):
-        advise(
-            f"{', '.join(drawn)}: LightGBM draws from generators that nobody can set back, so "
-            "every way back to a round is trained again from the first one. That is exact, and "
-            "costs about candidates × rounds² / (2 × adapt_every) rounds"
+    if (reason := _not_undoable(raw, drawing(space, known))) is None:
+        held_out = [HeldOut(*each) for each in zip(names, valid_sets, raw, strict=True)]
+        return LightGBMTrainer(task, lambda: UndoableModel(task, held_out))
+    advise(
+        f"{reason}, so every way back to a round is trained again from the first one. That is "
+        "exact, and costs about candidates × rounds² / (2 × adapt_every) rounds"
+    )
+    return LightGBMTrainer(task, lambda: BoosterModel(task))
+
+
+def _not_undoable(raw: Sequence[Any], drawn: Sequence[str]) -> str | None:
+    """Why rounds cannot be undone exactly, None where they can."""
+    if drawn:
+        return f"{', '.join(drawn)}: LightGBM draws from generators that nobody can set back"
+    if not all(hasattr(each, "shape") for each in raw):
+        return (
+            "valid_sets: the data themselves are needed to undo rounds, and LightGBM has let go of "
+            "them (make the Datasets with free_raw_data=False)"
         )
-    return LightGBMTrainer(task, draws=bool(drawn))
+    return None
 
 
 def _require_data(data: object, valid_sets: Any) -> None:
