@@ -82,7 +82,8 @@ class KeepBest:
 
     def metrics(self) -> Metrics:
         """The trainer's metrics, and the score of the best state (nan before the first)."""
-        return {**self.trainer.metrics(), "best_score": self._best_score}
+        measured = self.trainer.metrics()  # nothing where it measures only what was trained
+        return {**measured, "best_score": self._best_score} if measured else measured
 
     def deliver(self) -> None:
         """Put the trainer into its best state, where it has one."""

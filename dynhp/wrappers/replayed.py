@@ -53,13 +53,15 @@ class RollsBack(Protocol):
 
     >>> class Walk:
     ...     steps = [0.1, 0.2]
-    ...     def roll_back(self, epochs): del self.steps[len(self.steps) - epochs :]
+    ...     def roll_back(self, epochs):
+    ...         del self.steps[len(self.steps) - epochs :]
+    ...         return True
     >>> isinstance(Walk(), RollsBack)
     True
     """
 
-    def roll_back(self, epochs: int) -> None:
-        """Undo that many epochs, as if they had never been."""
+    def roll_back(self, epochs: int) -> bool:
+        """Undo that many epochs, as if they had never been; false where that is not possible."""
         ...
 
 
@@ -126,10 +128,11 @@ class Replayed:
     def _go_back(self, epochs: int) -> None:
         """Undo all but so many epochs, or where that is not possible begin anew."""
         surplus = len(self._line) - epochs
-        if surplus and isinstance(self.model, RollsBack):
-            self.model.roll_back(surplus)
+        if not surplus:
+            return
+        if isinstance(self.model, RollsBack) and self.model.roll_back(surplus):
             del self._line[epochs:]
-        elif surplus:
+        else:
             self.model, self._line = self._made(), []
 
     def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:

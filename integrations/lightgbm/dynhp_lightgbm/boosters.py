@@ -149,29 +149,36 @@ class UndoableModel(BoosterModel):
         self._held_out = held_out
         self._scores = [data.scores(self.booster, 0) for data in held_out]
         self._stale = False  # whether rounds were undone since the last one was trained
+        self._constant = False  # whether the first tree is a constant, which cannot be undone
         self._other: lgb.Dataset | None = None
 
-    def roll_back(self, epochs: int) -> None:
+    def roll_back(self, epochs: int) -> bool:
         """Undo that many rounds."""
+        if self._constant:
+            return False
         del self._trees[len(self._trees) - epochs :]
         while self.booster.current_iteration() > self._trees[-1]:
             self.booster.rollback_one_iter()
         self._scores = [data.scores(self.booster, self._trees[-1]) for data in self._held_out]
         self._stale = True
+        return True
 
     def _update(self) -> None:
         trees = self.booster.current_iteration()
-        if self._stale:
-            if self._other is None:
-                self._other = self.task.data.subset(list(range(self.task.data.num_data())))
-            now, self._other = self._other, self.booster.train_set
-            self.booster.update(train_set=now)
-            self._stale = False
-        else:
-            super()._update()
-        if self.booster.current_iteration() > trees:  # it adds none where nothing can be split
-            added = (data.added(self.booster, trees) for data in self._held_out)
-            self._scores = [old + new for old, new in zip(self._scores, added, strict=True)]
+        nothing_to_split = self.booster.update(train_set=self._turned() if self._stale else None)
+        self._stale = False
+        if self.booster.current_iteration() == trees:
+            return
+        self._constant |= nothing_to_split
+        added = (data.added(self.booster, trees) for data in self._held_out)
+        self._scores = [old + new for old, new in zip(self._scores, added, strict=True)]
+
+    def _turned(self) -> lgb.Dataset:
+        """The copy of the training data whose turn it is."""
+        if self._other is None:
+            self._other = self.task.data.subset(list(range(self.task.data.num_data())))
+        now, self._other = self._other, self.booster.train_set
+        return now
 
     def metrics(self) -> Metrics:
         """What LightGBM measures where the scores are these."""

@@ -66,16 +66,11 @@ class GrownBooster:
             self.rounds += 1
 
     def metrics(self) -> Metrics:
-        """What XGBoost measures on the validation data, such as ``val-logloss``.
-
-        Nothing before the first round, for XGBoost would then take its base score from these data.
-        """
-        if not self.rounds:
-            return {}
+        """What XGBoost measures on the validation data, such as ``val-logloss``."""
         task = self.task
         line = self.booster.eval_set(
             list(task.evals),
-            self.rounds - 1,
+            self.rounds,
             task.custom_metric,
             output_margin=task.obj is not None,
         )

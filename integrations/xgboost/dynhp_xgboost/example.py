@@ -27,7 +27,7 @@ def example() -> tuple[Callable[[], Trainer], dict[str, Ordered]]:
 
 
 def make() -> Trainer:
-    """Two moons or so, half of the rows drawn for each round.
+    """Which quadrant a point lies in, half of the rows drawn for each round.
 
     >>> sorted(make().hyperparameters())
     ['max_depth', 'reg_lambda']

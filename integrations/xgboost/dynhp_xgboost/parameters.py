@@ -53,7 +53,7 @@ def renamed(params: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 def in_force(booster: xgb.Booster) -> dict[str, Value]:
     """What a booster itself says its parameters are, by all their names.
 
-    >>> booster = xgb.Booster({"eta": 0.1})
+    >>> data = xgb.DMatrix(np.zeros((2, 1)), [0, 1]); booster = xgb.Booster({"eta": 0.1}, [data])
     >>> values = in_force(booster); values["eta"], values["learning_rate"], values["max_depth"]
     (0.1, 0.1, 6)
     """

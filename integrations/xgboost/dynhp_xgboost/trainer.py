@@ -17,7 +17,13 @@ __all__ = ["XGBoostTrainer", "xgboost_trainer"]
 
 
 class XGBoostTrainer(Trainer, Protocol):
-    """A trainer that has a booster; ``xgboost_trainer`` makes one."""
+    """A trainer that has a booster; ``xgboost_trainer`` makes one.
+
+    >>> from dynhp_xgboost.example import make
+    >>> trainer: XGBoostTrainer = make()
+    >>> trainer.train_k(2, {"max_depth": 1, "reg_lambda": 1.0}); len(trainer.booster.get_dump())
+    2
+    """
 
     @property
     def booster(self) -> xgb.Booster:
