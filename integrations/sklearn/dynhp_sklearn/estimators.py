@@ -71,7 +71,6 @@ class _Adaptive(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> None:
-        self._require_settings()
         space = self.space if isinstance(self.space, Space) else Space(self.space)
         require_adaptable(self.estimator, space)
         require_weights(self.estimator, sample_weight)
@@ -171,6 +170,7 @@ class AdaptiveClassifier(ClassifierMixin, _Adaptive):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaptiveClassifier:
         """Fit with adaptation."""
+        self._require_settings()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(y)
         self.classes_ = np.unique(y)
@@ -226,6 +226,7 @@ class AdaptiveRegressor(RegressorMixin, _Adaptive):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaptiveRegressor:
         """Fit with adaptation."""
+        self._require_settings()
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True
         )

@@ -48,5 +48,5 @@ def make() -> EstimatorTrainer:
         space=_SPACE,
         validation=(X[80:], y[80:]),
         scoring="neg_log_loss",
-        batch_size=16,
+        batch_size=40,
     )

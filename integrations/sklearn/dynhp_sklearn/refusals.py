@@ -68,7 +68,7 @@ def require_adaptable(estimator: Any, space: Space) -> None:
                 "so its values would all train the same; take it out of the space, or use "
                 "SGDClassifier or SGDRegressor, which read eta0 each time"
             )
-        if name in ("eta0", "power_t") and known.get("learning_rate") in ("optimal", "pa1", "pa2"):
+        if name in ("eta0", "power_t") and known.get("learning_rate") == "optimal":
             raise SettingsError(
                 f"{name} has no effect with learning_rate={shown(known['learning_rate'])}; give "
                 f"{type(estimator).__name__}(learning_rate='constant', eta0=0.01)"

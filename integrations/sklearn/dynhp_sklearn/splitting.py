@@ -14,7 +14,7 @@ __all__ = ["held_out_rows"]
 def held_out_rows(y: Any, fraction: float, classes: Any, *, seed: int) -> Any:
     """For each row whether it is held out: the same part of each class, and of no class all.
 
-    >>> held_out_rows(np.array([0, 0, 0, 0, 1, 1]), 0.25, np.array([0, 1]), seed=0).sum()
+    >>> int(held_out_rows(np.array([0, 0, 0, 0, 1, 1]), 0.25, [0, 1], seed=0).sum())
     2
     """
     rng = np.random.default_rng(seed)

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
+from sklearn.utils.validation import check_is_fitted
 
 from dynhp import Space
 from dynhp.errors import SettingsError, nearest, shown
@@ -48,7 +49,13 @@ def _rows(table: Any, rows: Any) -> Any:
 
 
 class EstimatorTrainer:
-    """A trainer around an estimator; ``trainer_from_estimator`` makes one."""
+    """A trainer around an estimator; ``trainer_from_estimator`` makes one.
+
+    >>> from dynhp_sklearn.example import make
+    >>> trainer = make(); trainer.train_k(2, {"eta0": 0.1, "alpha": 1e-4})
+    >>> trainer.estimator.coef_.shape
+    (1, 3)
+    """
 
     def __init__(
         self,
@@ -109,12 +116,13 @@ class EstimatorTrainer:
 
     def metrics(self) -> Metrics:
         """The score on the validation data; nothing before the first epoch."""
-        held_out = self._validation
-        extra = {} if held_out.weight is None else {"sample_weight": held_out.weight}
         try:
-            score = self._scorer(self.estimator, held_out.X, held_out.y, **extra)
+            check_is_fitted(self.estimator)
         except NotFittedError:
             return {}
+        held_out = self._validation
+        extra = {} if held_out.weight is None else {"sample_weight": held_out.weight}
+        score = self._scorer(self.estimator, held_out.X, held_out.y, **extra)
         return {"val_score": float(score)}
 
     def hyperparameters(self) -> dict[str, Value]:
