@@ -14,7 +14,8 @@ from dynhp.records import Metrics, Value
 from dynhp.wrappers import Replayed
 from dynhp_xgboost.parameters import in_force
 
-__all__ = ["BoostingTask", "Evals", "GrownBooster", "LoadedBooster", "ReplayedBooster"]
+__all__ = ["BoostingTask", "DrawingBooster", "Evals", "GrownBooster", "LoadedBooster"]
+__all__ += ["ReplayedBooster"]
 
 Evals: TypeAlias = Sequence[tuple[xgb.DMatrix, str]]
 """Validation data and their names, as for ``xgboost.train``."""
@@ -33,10 +34,11 @@ class BoostingTask:
     obj: Callable[..., Any] | None = None
     custom_metric: Callable[..., Any] | None = None
 
-    def booster(self, trees: bytes = b"") -> xgb.Booster:
-        """A new booster, with these trees where there are any."""
+    def booster(self, trees: bytes = b"", seed: int | None = None) -> xgb.Booster:
+        """A new booster, with these trees and this seed where they are given."""
         cache = [self.data, *(data for data, _ in self.evals)]
-        return xgb.Booster(dict(self.params), cache, bytearray(trees) if trees else None)
+        params = dict(self.params) if seed is None else {**self.params, "seed": seed}
+        return xgb.Booster(params, cache, bytearray(trees) if trees else None)
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -92,15 +94,7 @@ class GrownBooster:
 
 
 class LoadedBooster(GrownBooster):
-    """A trainer that gets back to a round by loading the trees into a new booster.
-
-    With ``every_round`` each round begins with a new booster, so that what it draws with
-    ``seed_per_iteration`` depends on its number alone: XGBoost draws once more when it is new.
-    """
-
-    def __init__(self, task: BoostingTask, *, every_round: bool = False) -> None:
-        super().__init__(task)
-        self._every_round = every_round
+    """A trainer that gets back to a round by loading the trees into a new booster."""
 
     def get_state(self) -> tuple[int, bytes]:
         """The rounds so far, and the trees."""
@@ -111,12 +105,36 @@ class LoadedBooster(GrownBooster):
         self.rounds, trees = state
         self.booster = self.task.booster(trees)
 
+
+class DrawingBooster(GrownBooster):
+    """A trainer whose rounds draw by their number (``seed_per_iteration``).
+
+    A booster draws once more when it is new, so each round begins with a new one.
+    """
+
+    def __init__(self, task: BoostingTask) -> None:
+        super().__init__(task)
+        self._seed: int | None = None
+
+    def get_state(self) -> tuple[int, bytes, int | None]:
+        """The rounds so far, the trees, and a seed that is not that of the parameters."""
+        return self.rounds, self.model(), self._seed
+
+    def set_state(self, state: tuple[int, bytes, int | None]) -> None:
+        """Load the trees into a new booster."""
+        self.rounds, trees, self._seed = state
+        self.booster = self.task.booster(trees, self._seed)
+
+    def reseed(self, seed: int) -> None:
+        """Draw otherwise from now on."""
+        self._seed = seed % 2**31
+
     def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
         """Add ``k`` rounds of trees."""
-        for _ in range(k if self._every_round else 0):
+        for _ in range(k):
             self.set_state(self.get_state())
             super().train_k(1, hyperparameters)
-        super().train_k(0 if self._every_round else k, hyperparameters)
+        super().train_k(0, hyperparameters)
 
 
 class ReplayedBooster(Replayed):

@@ -10,7 +10,13 @@ import xgboost as xgb
 from dynhp import Space, Trainer
 from dynhp.errors import SettingsError, advise, shown
 from dynhp.spaces import SpaceLike
-from dynhp_xgboost.boosters import BoostingTask, Evals, LoadedBooster, ReplayedBooster
+from dynhp_xgboost.boosters import (
+    BoostingTask,
+    DrawingBooster,
+    Evals,
+    LoadedBooster,
+    ReplayedBooster,
+)
 from dynhp_xgboost.parameters import drawing, in_force, renamed, require_adaptable, require_params
 
 __all__ = ["XGBoostTrainer", "xgboost_trainer"]
@@ -77,8 +83,10 @@ def xgboost_trainer(
     known = in_force(task.booster())
     require_adaptable(space, known, data)
     drawn = drawing(space, known)
-    if not drawn or known.get("seed_per_iteration"):
-        return LoadedBooster(task, every_round=bool(drawn))
+    if not drawn:
+        return LoadedBooster(task)
+    if known.get("seed_per_iteration"):
+        return DrawingBooster(task)
     advise(
         f"{', '.join(drawn)}: XGBoost draws from a generator that nobody can set back, so every "
         "way back to a round is trained again from the first one. That is exact, and costs about "

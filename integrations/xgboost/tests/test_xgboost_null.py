@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import xgboost as xgb
 
-from dynhp.errors import NotRepeatable
+from dynhp import Placebo
+from dynhp.errors import NotRepeatable, SettingsError
 from dynhp_xgboost import adapted_train, xgboost_trainer
-from dynhp_xgboost.boosters import LoadedBooster, ReplayedBooster
+from dynhp_xgboost.boosters import DrawingBooster, LoadedBooster, ReplayedBooster
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 6))
@@ -76,7 +77,7 @@ def test_by_number_of_the_round_tries_leave_no_trace() -> None:
     """With ``seed_per_iteration`` the line without tries is that of the same trainer."""
     params = {**PARAMS, "subsample": 0.5, "colsample_bytree": 0.5, "seed_per_iteration": True}
     alone = xgboost_trainer(params, TRAIN, space=RUN["space"], evals=RUN["evals"])
-    assert isinstance(alone, LoadedBooster)
+    assert isinstance(alone, DrawingBooster)
     alone.train_k(10, {"max_depth": 3, "eta": 0.3})
     booster, _ = adapted_train(params, TRAIN, 10, minimize="val-logloss", dry_run=True, **RUN)
     assert trees(booster) == trees(alone.booster)
@@ -87,19 +88,28 @@ def test_a_loaded_booster_draws_once_more_than_one_that_goes_on() -> None:
     """The trap: without a new booster in every round, rounds after a restore draw other rows."""
     params = {**PARAMS, "subsample": 0.5, "seed_per_iteration": True}
     sound = xgboost_trainer(params, TRAIN, space=RUN["space"], evals=RUN["evals"])
-    assert isinstance(sound, LoadedBooster)
+    assert isinstance(sound, DrawingBooster)
     values = {"max_depth": 3, "eta": 0.3}
     dumps = []
-    for every_round in (False, True):
-        trainer = LoadedBooster(sound.task, every_round=every_round)
+    for trainer in (LoadedBooster(sound.task), sound):
         trainer.train_k(3, values)
-        state = trainer.get_state()
+        state: Any = trainer.get_state()
         trainer.train_k(1, values)
         on = trainer.booster.get_dump()[3]
         trainer.set_state(state)
         trainer.train_k(1, values)
         dumps.append(trainer.booster.get_dump()[3] == on)
     assert dumps == [False, True]
+
+
+def test_a_placebo_has_random_numbers_of_its_own() -> None:
+    params = {**PARAMS, "subsample": 0.5, "seed_per_iteration": True}
+    run = {**RUN, "proposer": Placebo(3), "space": {"max_depth": [1, 3, 6]}}
+    _, history = adapted_train(params, TRAIN, 8, minimize="val-logloss", **run)
+    for round_ in history:
+        assert len({try_.series[-1]["val-logloss"] for try_ in round_.tries}) == 3
+    with pytest.raises(SettingsError, match=r"needs a trainer with reseed\(seed\)"):
+        adapted_train(PARAMS, TRAIN, 8, minimize="val-logloss", **run)
 
 
 def test_a_line_that_cannot_be_trained_again_stops_the_run() -> None:
