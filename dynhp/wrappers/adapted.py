@@ -15,7 +15,7 @@ from dynhp.trainer import Trainer
 from dynhp.wrappers.keep_best import KeepBest
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing import Unpack
 
 __all__ = ["adapt_trainer"]
 

@@ -10,14 +10,14 @@ import lightgbm as lgb
 from dynhp import Space
 from dynhp.errors import SettingsError, advise, shown
 from dynhp.spaces import SpaceLike
-from dynhp.wrappers import Replayed
+from dynhp.wrappers import Retrained
 from dynhp_lightgbm.boosters import BoosterModel, HeldOut, LightGBMTask, UndoableModel
 from dynhp_lightgbm.parameters import drawing, in_force, require_adaptable, require_params
 
 __all__ = ["LightGBMTrainer", "lightgbm_trainer"]
 
 
-class LightGBMTrainer(Replayed):
+class LightGBMTrainer(Retrained):
     """A trainer whose state is the values of its rounds; ``lightgbm_trainer`` makes one.
 
     >>> from dynhp_lightgbm.example import make

@@ -99,7 +99,7 @@ def test_rounds_are_undone_where_that_is_exact_and_else_trained_again() -> None:
         state = made.get_state()
         made.train_k(3, {**values, "learning_rate": 0.5})
         made.set_state(state)
-        assert made.epochs_replayed == again
+        assert made.epochs_retrained == again
 
 
 def test_what_lightgbm_subtracts_does_not_come_back_to_the_last_bit() -> None:
@@ -158,7 +158,7 @@ def test_a_first_tree_without_a_split_is_not_undone_but_trained_again() -> None:
         assert made.metrics() == metrics
     made.set_state(start)
     assert made.booster.current_iteration() == 0
-    assert made.epochs_replayed == 8
+    assert made.epochs_retrained == 8
 
 
 def test_a_line_that_cannot_be_trained_again_stops_the_run() -> None:

@@ -11,11 +11,11 @@ import xgboost as xgb
 
 from dynhp.errors import SettingsError, nearest, shown
 from dynhp.records import Metrics, Value
-from dynhp.wrappers import Replayed
+from dynhp.wrappers import Retrained
 from dynhp_xgboost.parameters import in_force
 
 __all__ = ["BoostingTask", "DrawingBooster", "Evals", "GrownBooster", "LoadedBooster"]
-__all__ += ["ReplayedBooster"]
+__all__ += ["RetrainedBooster"]
 
 Evals: TypeAlias = Sequence[tuple[xgb.DMatrix, str]]
 """Validation data and their names, as for ``xgboost.train``."""
@@ -137,7 +137,7 @@ class DrawingBooster(GrownBooster):
         super().train_k(0, hyperparameters)
 
 
-class ReplayedBooster(Replayed):
+class RetrainedBooster(Retrained):
     """A trainer that gets back to a round by training the rounds before it again."""
 
     model: GrownBooster

@@ -15,7 +15,7 @@ from dynhp_xgboost.boosters import (
     DrawingBooster,
     Evals,
     LoadedBooster,
-    ReplayedBooster,
+    RetrainedBooster,
 )
 from dynhp_xgboost.parameters import drawing, in_force, renamed, require_adaptable, require_params
 
@@ -93,7 +93,7 @@ def xgboost_trainer(
         "candidates × rounds² / (2 × adapt_every) rounds; with seed_per_iteration=True in params "
         "it costs nothing (the draws are then others than those of xgboost.train)"
     )
-    return ReplayedBooster(task)
+    return RetrainedBooster(task)
 
 
 def _require_data(data: object, evals: Any) -> None:

@@ -11,7 +11,7 @@ import xgboost as xgb
 from dynhp import Placebo
 from dynhp.errors import NotRepeatable, SettingsError
 from dynhp_xgboost import adapted_train, xgboost_trainer
-from dynhp_xgboost.boosters import DrawingBooster, LoadedBooster, ReplayedBooster
+from dynhp_xgboost.boosters import DrawingBooster, LoadedBooster, RetrainedBooster
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 6))
@@ -116,7 +116,7 @@ def test_a_line_that_cannot_be_trained_again_stops_the_run() -> None:
     """Rows that are drawn anew from outside, as a data iterator or threads may do it."""
     params = {**PARAMS, "subsample": 0.5}
     trainer = xgboost_trainer(params, TRAIN, space=RUN["space"], evals=RUN["evals"])
-    assert isinstance(trainer, ReplayedBooster)
+    assert isinstance(trainer, RetrainedBooster)
     trainer.train_k(2, {"max_depth": 3, "eta": 0.3})
     state = trainer.get_state()
     trainer.train_k(1, {"max_depth": 1, "eta": 0.3})

@@ -10,14 +10,14 @@ from dynhp._checks import require_callable, require_instance
 from dynhp.errors import NotRepeatable, SettingsError, shown
 from dynhp.records import Candidate, Metrics, Value
 
-__all__ = ["Replayable", "Replayed", "ReplayedState", "RollsBack"]
+__all__ = ["Retrainable", "Retrained", "RetrainedState", "RollsBack"]
 
-ReplayedState: TypeAlias = tuple[tuple[tuple[int, dict[str, Value]], ...], str]
+RetrainedState: TypeAlias = tuple[tuple[tuple[int, dict[str, Value]], ...], str]
 """So many epochs with these values, in order, and the digest of what they came to."""
 
 
 @runtime_checkable
-class Replayable(Protocol):
+class Retrainable(Protocol):
     """What trains and measures, but cannot hand out its state; trained anew it comes to the same.
 
     >>> class Sum:
@@ -26,7 +26,7 @@ class Replayable(Protocol):
     ...     def metrics(self): return {"loss": (self.total - 1) ** 2}
     ...     def hyperparameters(self): return {}
     ...     def digest(self): return repr(self.total)
-    >>> isinstance(Sum(), Replayable)
+    >>> isinstance(Sum(), Retrainable)
     True
     """
 
@@ -65,15 +65,15 @@ class RollsBack(Protocol):
         ...
 
 
-class Replayed:
+class Retrained:
     """A trainer whose state is the values of its epochs: it is reached by training them again.
 
     For models with hidden generators, or without any way to copy them. It is exact and slow: every
-    way back costs the epochs that lead there (``epochs_replayed`` counts them), unless the model
+    way back costs the epochs that lead there (``epochs_retrained`` counts them), unless the model
     can undo its last ones (``roll_back``). An epoch that does not come to the same is an error.
 
     Args:
-        make: builds a fresh model at its beginning, each time the same; see ``Replayable``.
+        make: builds a fresh model at its beginning, each time the same; see ``Retrainable``.
 
     >>> class Sum:
     ...     total = 0.0
@@ -81,32 +81,32 @@ class Replayed:
     ...     def metrics(self): return {"loss": (self.total - 1) ** 2}
     ...     def hyperparameters(self): return {}
     ...     def digest(self): return repr(self.total)
-    >>> trainer = Replayed(Sum)
+    >>> trainer = Retrained(Sum)
     >>> trainer.train_k(1, {"lr": 0.25}); state = trainer.get_state()
     >>> trainer.train_k(1, {"lr": 5.0}); trainer.set_state(state); trainer.metrics()
     {'loss': 0.5625}
     """
 
-    def __init__(self, make: Callable[[], Replayable]) -> None:
-        require_callable("Replayed: make", make, "a function that builds a model")
+    def __init__(self, make: Callable[[], Retrainable]) -> None:
+        require_callable("Retrained: make", make, "a function that builds a model")
         self._make = make
         self.model = self._made()
-        self.epochs_replayed = 0
+        self.epochs_retrained = 0
         self._line: list[Candidate] = []  # the values of each epoch
         self._in_force: Candidate | None = None  # values that no epoch was trained with yet
 
-    def _made(self) -> Replayable:
+    def _made(self) -> Retrainable:
         model = self._make()
         needed = "an object with train_k, metrics, hyperparameters and digest"
-        require_instance("Replayed: what make() builds", model, Replayable, needed)
+        require_instance("Retrained: what make() builds", model, Retrainable, needed)
         return model
 
-    def get_state(self) -> ReplayedState:
+    def get_state(self) -> RetrainedState:
         """The values of all epochs so far, and a digest of what they came to."""
         runs = ((dict(values), len(list(run))) for values, run in groupby(self._line))
         return tuple((epochs, values) for values, epochs in runs), self.model.digest()
 
-    def set_state(self, state: ReplayedState) -> None:
+    def set_state(self, state: RetrainedState) -> None:
         """Undo what is not on the way to this state, and train what is missing."""
         segments, digest = _parsed(state)
         line = [Candidate(values) for epochs, values in segments for _ in range(epochs)]
@@ -117,7 +117,7 @@ class Replayed:
         for values, run in groupby(line[len(self._line) :]):
             epochs = len(list(run))
             self.train_k(epochs, values)
-            self.epochs_replayed += epochs
+            self.epochs_retrained += epochs
         if self.model.digest() != digest:
             raise NotRepeatable(
                 f"training the same {len(line)} epochs again did not come to the same model, so it "
@@ -153,13 +153,13 @@ class Replayed:
         return {**self.model.hyperparameters(), **(self._in_force or {})}
 
 
-def _parsed(state: ReplayedState) -> tuple[Iterable[tuple[int, Mapping[str, Value]]], str]:
+def _parsed(state: RetrainedState) -> tuple[Iterable[tuple[int, Mapping[str, Value]]], str]:
     try:
         segments, digest = state
         pairs = [(int(epochs), dict(values)) for epochs, values in segments]
     except (TypeError, ValueError):
         raise SettingsError(
-            f"a state of Replayed is (segments, digest), got {shown(state)}; give what get_state() "
-            "handed out"
+            f"a state of Retrained is (segments, digest), got {shown(state)}; give what "
+            "get_state() handed out"
         ) from None
     return pairs, digest

@@ -1,4 +1,4 @@
-"""Replayed: what cannot be copied is trained again, exactly, or the run stops."""
+"""Retrained: what cannot be copied is trained again, exactly, or the run stops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import NotRepeatable, SettingsError
 from dynhp.testing import check_trainer
-from dynhp.wrappers import Replayed
+from dynhp.wrappers import Retrained
 
 SPACE = {"lr": [0.1, 0.5, 0.9]}
 
@@ -68,20 +68,20 @@ class Undoes(Hidden):
         return True
 
 
-class Unseeded(Hidden):
+class LeftToChance(Hidden):
     """Comes to something else each time."""
 
     seed = None
 
 
-class TrainedAgain(Replayed):
+class TrainedAgain(Retrained):
     """As ``make()`` of the laws builds it: without arguments, in another process too."""
 
     def __init__(self) -> None:
         super().__init__(Hidden)
 
 
-class RolledBack(Replayed):
+class RolledBack(Retrained):
     """The same with a model that can undo epochs."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ def test_a_dry_run_ends_as_the_model_does_without_us() -> None:
     )
     adapter.run(12)
     assert trainer.model.digest() == plain.digest()
-    assert trainer.epochs_replayed > 0
+    assert trainer.epochs_retrained > 0
 
 
 def test_only_what_is_not_on_the_way_is_trained_again() -> None:
@@ -112,11 +112,11 @@ def test_only_what_is_not_on_the_way_is_trained_again() -> None:
     trainer.train_k(2, {"lr": 0.5})
     late = trainer.get_state()
     trainer.set_state(late)
-    assert trainer.epochs_replayed == 0  # it was there
+    assert trainer.epochs_retrained == 0  # it was there
     trainer.set_state(early)
-    assert trainer.epochs_replayed == 3  # from the beginning
+    assert trainer.epochs_retrained == 3  # from the beginning
     trainer.set_state(late)
-    assert trainer.epochs_replayed == 5  # on from there
+    assert trainer.epochs_retrained == 5  # on from there
     assert late[0] == ((3, {"lr": 0.1}), (2, {"lr": 0.5}))
 
 
@@ -126,11 +126,11 @@ def test_what_can_be_undone_is_not_trained_again() -> None:
     state = trainer.get_state()
     trainer.train_k(2, {"lr": 0.5})
     trainer.set_state(state)
-    assert trainer.epochs_replayed == 0
+    assert trainer.epochs_retrained == 0
     assert trainer.get_state() == state
     trainer.train_k(7, {"lr": 0.5})
     trainer.set_state(state)
-    assert trainer.epochs_replayed == 3  # it could not be undone
+    assert trainer.epochs_retrained == 3  # it could not be undone
     assert trainer.get_state() == state
 
 
@@ -146,7 +146,7 @@ def test_values_without_an_epoch_leave_the_model_alone() -> None:
 
 
 def test_a_model_that_comes_to_something_else_stops_the_run() -> None:
-    trainer = Replayed(Unseeded)
+    trainer = Retrained(LeftToChance)
     trainer.train_k(2, {"lr": 0.5})
     state = trainer.get_state()
     trainer.train_k(1, {"lr": 0.5})
@@ -157,8 +157,8 @@ def test_a_model_that_comes_to_something_else_stops_the_run() -> None:
 @pytest.mark.parametrize(
     ("mistake", "message"),
     [
-        (lambda: Replayed(Hidden()), "Replayed: make must be a function"),  # type: ignore[arg-type]
-        (lambda: Replayed(object), "must be an object with train_k"),  # type: ignore[arg-type]
+        (lambda: Retrained(Hidden()), "Retrained: make must be a function"),  # type: ignore[arg-type]
+        (lambda: Retrained(object), "must be an object with train_k"),  # type: ignore[arg-type]
         (lambda: TrainedAgain().set_state(b"weights"), "is \\(segments, digest\\), got b'weights'"),  # type: ignore[arg-type]
         (lambda: TrainedAgain().set_state((3, "x")), "give what get_state"),  # type: ignore[arg-type]
     ],
