@@ -133,7 +133,8 @@ class AdaptedRun:
 def history_of_trial(trial: optuna.trial.FrozenTrial) -> History:
     """The rounds of a trial's run, as they were noted with it.
 
-    >>> history_of_trial(optuna.trial.create_trial(value=0.5, user_attrs={"history": '{"rounds": []}'}))
+    >>> noted = {"history": '{"rounds": []}'}
+    >>> history_of_trial(optuna.trial.create_trial(value=0.5, user_attrs=noted))
     History(rounds=())
     """
     if HISTORY not in trial.user_attrs:
