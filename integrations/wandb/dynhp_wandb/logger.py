@@ -36,7 +36,6 @@ class WandB:
         tries: whether the tries are logged too.
         on_error: ``"stop"`` where rows cannot be logged, or ``"warn"`` and log them later.
 
-    >>> import os, tempfile
     >>> from dynhp import DynamicGridAdapter
     >>> from dynhp.testing import Quadratic
     >>> run = wandb.init(mode="disabled")  # or "offline", or "online"
@@ -44,6 +43,7 @@ class WandB:
     ...                              adapt_every=5, try_for=1, callbacks=[WandB(run)])
     >>> adapter.run(10).epochs
     10
+    >>> run.finish()
     """
 
     def __init__(
