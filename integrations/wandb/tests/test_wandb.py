@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,19 @@ def run(tmp_path: Path) -> Iterator[Any]:
         yield run
 
 
+def written(path: Path) -> list[dict[str, str]]:
+    """The rows of a run that has ended; W&B's own process writes the last of them a bit later."""
+    size = -1
+    while size != path.stat().st_size or not rows_in(path):
+        size = path.stat().st_size
+        time.sleep(0.2)
+    return rows_in(path)
+
+
 def series_of(*paths: Path) -> Series:
     """All series in the files, by the axis that each row says."""
     series: dict[str, list[tuple[int, float]]] = {}
-    rows = [json_row(row) for path in paths for row in rows_in(path)]
+    rows = [json_row(row) for path in paths for row in written(path)]
     for row in rows:
         [step] = [row[name] for name in ("dynhp/epoch", "dynhp/try_epoch") if name in row]
         for name, value in row.items():
@@ -57,8 +67,8 @@ def test_a_loop_has_every_epoch_of_the_main_line_once_and_in_order(run: Any) -> 
     summary = dict(run.summary)  # which is what a resumed run is given by the server
     run.finish()
     path = Path(run.settings.sync_file)
-    rows = [row for row in rows_in(path) if "dynhp/row" in row]
-    assert len(rows_in(path)) == len(rows) + 2
+    rows = [row for row in written(path) if "dynhp/row" in row]
+    assert len(written(path)) == len(rows) + 2
     main = [json_row(row) for row in rows if "main/loss" in row]
     assert [row["dynhp/epoch"] for row in main] == list(range(12))
     assert [row["main/loss"] for row in main] == [each["loss"] for _, each in history.measured]
@@ -181,7 +191,7 @@ def test_where_the_files_of_an_offline_run_are_gone_nothing_is_repeated(tmp_path
         logger.rewind({**position, "files": ["no-such-file.wandb"]})
         for round_ in adapter_with(check="off").run(15)[2:]:
             logger(round_)
-    first = json_row(rows_in(Path(run.settings.sync_file))[0])
+    first = json_row(written(Path(run.settings.sync_file))[0])
     assert first["dynhp/row"] == len(half)
 
 
