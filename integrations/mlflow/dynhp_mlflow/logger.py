@@ -34,9 +34,7 @@ class MLflow:
         tries: whether the tries are logged too.
         on_error: ``"stop"`` where points cannot be logged, or ``"warn"`` and log them later.
 
-    >>> import tempfile
-    >>> from dynhp import DynamicGridAdapter
-    >>> from dynhp.testing import Quadratic
+    >>> callbacks = [MLflow()]  # of an adapter or a loop, inside ``with mlflow.start_run():``
     >>> MLflow(run_id=3)
     Traceback (most recent call last):
     dynhp.errors.SettingsError: MLflow: run_id must be the id of a run, got 3

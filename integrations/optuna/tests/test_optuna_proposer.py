@@ -101,6 +101,8 @@ def test_it_comes_near_the_best_values(sampler: Any, at_once: int | None) -> Non
 
 
 def test_a_gaussian_process_too() -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("scipy")
     proposer = OptunaProposer(functools.partial(GPSampler, n_startup_trials=3), 2)
     *_, last = run_proposer(proposer, MIXED, FAR, bowl, rounds=5)
     assert bowl(last.round.candidate)[0] > -3
