@@ -13,13 +13,10 @@ from dynhp import Categorical, DynamicGridAdapter, History, adapt
 from dynhp.records import Event, Round
 from dynhp.storage import checkpoints
 from dynhp.testing import NoisyQuadratic
+from tests.support.killing import Killed
 
 Series = Mapping[str, list[tuple[int, float]]]
 """The points of each series, in the order in which they were written."""
-
-
-class Killed(BaseException):
-    """Ends a run as a kill does: nothing is tidied up after it."""
 
 
 def adapter_with(*callbacks: Any, **settings: Any) -> DynamicGridAdapter:

@@ -22,8 +22,8 @@ from dynhp.storage import checkpoints
 from dynhp.testing import Quadratic
 from dynhp_mlflow import MLflow
 from dynhp_mlflow.names import Names
+from tests.support.killing import Killed
 from tests.support.loggers import (
-    Killed,
     Series,
     adapter_with,
     check_series,

@@ -108,7 +108,7 @@ def test_a_gaussian_process_too() -> None:
     assert bowl(last.round.candidate)[0] > -3
 
 
-class Spy(RandomSampler):
+class NotingSampler(RandomSampler):
     """A sampler that notes what it is shown."""
 
     seen: list[list[optuna.trial.FrozenTrial]]
@@ -123,7 +123,7 @@ def spying() -> tuple[Callable[..., BaseSampler], list[list[optuna.trial.FrozenT
     seen: list[list[optuna.trial.FrozenTrial]] = []
 
     def make(seed: int) -> BaseSampler:
-        spy = Spy(seed=seed)
+        spy = NotingSampler(seed=seed)
         spy.seen = seen
         return spy
 
