@@ -44,7 +44,8 @@ from dynhp.records import Candidate
 from dynhp.storage import checkpoints
 from dynhp.testing import NoisyQuadratic
 from dynhp_optuna import OptunaProposer
-from tests.support.spaces import candidate_of, generators, kinds, luck, run_proposer, spaces
+from dynhp_optuna.distributions import distribution_of, from_optuna, to_optuna
+from tests.support.spaces import axes, candidate_of, generators, kinds, luck, run_proposer, spaces
 
 MIXED = Space({"lr": Float(1e-4, 1.0, log=True), "layers": Int(1, 8), "width": Ordered(8, 16, 32)})
 FAR = Candidate({"lr": 1e-4, "layers": 8, "width": 8})
@@ -88,6 +89,22 @@ def test_bounds_types_and_counts_hold_on_any_space(
         for candidate in candidates[1:]:
             assert space.admits(candidate)
             assert kinds(candidate) == kinds(space.cast(candidate))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(axes, generators)
+def test_values_come_back_from_optuna_as_they_were(axis: Any, rng: np.random.Generator) -> None:
+    distribution = distribution_of(axis)
+    for value in {axis.start(), axis.draw(rng), *axis.grid()}:
+        parameter = to_optuna(axis, value)
+        assert distribution._contains(distribution.to_internal_repr(parameter))
+        assert from_optuna(axis, parameter) == value
+        assert type(from_optuna(axis, parameter)) is type(value)
+
+
+def test_a_value_between_the_listed_ones_has_the_nearest_place() -> None:
+    axis = Ordered(0.1, 0.3, 0.5)
+    assert [to_optuna(axis, value) for value in (0.12, 0.28, 0.45)] == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -98,8 +98,9 @@ def test_killed_by_the_system_and_resumed_nothing_is_missing_or_twice(tmp_path: 
     )
     assert done.returncode == -9, done.stderr
     [killed] = tmp_path.glob("wandb/offline-run-*/*.wandb")
-    before = len(rows_in(killed))
-    assert before > 0  # and what W&B had in its hands is lost
+    # W&B had the last rows in its hands, also some of before the checkpoint: how many is luck.
+    os.truncate(killed, killed.stat().st_size * 2 // 3)
+    assert len(rows_in(killed)) > 0
     with wandb.init(mode="offline", dir=tmp_path, id="killed", settings=QUIET) as run:
         with checkpoints(tmp_path / "run", adapter_with(WandB(run))) as adapter:
             history = adapter.run(100)
