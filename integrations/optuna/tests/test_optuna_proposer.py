@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import random
 import subprocess
@@ -334,7 +335,13 @@ def test_a_quasi_random_sequence_goes_on() -> None:
     assert len(set(new)) == len(new)
 
 
+def log_settings() -> tuple[Any, ...]:
+    logger = logging.getLogger("optuna")
+    return logger.level, logger.handlers[:], logger.propagate
+
+
 def test_what_optuna_warns_of_is_a_hint_once(capfd: pytest.CaptureFixture[str]) -> None:
+    before = log_settings()
     space = Space({"x": Float(0.0, 1.0), "kind": Categorical("a", "b", "c")})
     run = lambda: list(  # noqa: E731
         run_proposer(
@@ -349,7 +356,7 @@ def test_what_optuna_warns_of_is_a_hint_once(capfd: pytest.CaptureFixture[str]) 
         run()
     assert len([hint for hint in hints if "Optuna says" in str(hint.message)]) == 1
     assert capfd.readouterr() == ("", "")
-    assert optuna.logging.get_verbosity() == optuna.logging.INFO
+    assert log_settings() == before
 
 
 def test_two_that_differ_are_told_apart_in_a_checkpoint(tmp_path: Path) -> None:
