@@ -9,7 +9,7 @@ import pytest
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 
-# Tests tell nobody that they run: MLflow would as soon as it is imported, W&B where it has an error.
+# Tests tell nobody that they run: MLflow would when it is imported, W&B where it has an error.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
 
