@@ -11,10 +11,16 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from dynhp.errors import SettingsError, shown
+from dynhp.errors import SettingsError, advise, shown
 from dynhp.loops.copying import copy_back, copy_out, others, require_content, taken_care_of
-from dynhp.loops.text import not_a_list, other_parts, way_out_for
-from dynhp.selfcheck.reading import has_methods, is_estimator
+from dynhp.loops.text import (
+    belongs_to_torch,
+    better_than_a_copy,
+    not_a_list,
+    other_parts,
+    way_out_for,
+)
+from dynhp.selfcheck.reading import has_methods, is_estimator, is_of
 
 __all__ = ["CopyOf", "Part", "Parts", "copied", "global_generators", "part_of", "parts_of"]
 __all__ += ["stateful_part"]
@@ -104,11 +110,8 @@ class HasState(Protocol):
 
 def part_of(thing: Any) -> Part:
     """Find out how this object's state is taken and set; torch objects belong to dynhp_torch."""
-    if any(kind.__module__.partition(".")[0] == "torch" for kind in type(thing).__mro__):
-        raise SettingsError(
-            f"state: {type(thing).__name__} is a torch object, and torch's generators belong to "
-            "the state too; use adapt of dynhp_torch (pip install 'dynhp[torch]')"
-        )
+    if is_of(thing, "torch"):
+        raise SettingsError(belongs_to_torch(thing))
     return stateful_part(thing)
 
 
@@ -144,6 +147,8 @@ def stateful_part(thing: Any) -> Part:
             reseed=getattr(thing, "reseed", None),
         )
     if has_methods(thing, "step", "reset") or is_estimator(thing):
+        if is_of(thing, "gymnasium"):
+            advise(better_than_a_copy(thing))
         return copied(thing)
     raise SettingsError(
         "state: each object must have state_dict and load_state_dict, or get_state and set_state, "
