@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import copy
-import io
 import math
-import types
 from collections import deque
 from collections.abc import Iterator
-from enum import Enum
 from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.envs.registration import EnvSpec
 
-from dynhp.errors import SettingsError, shown
+from dynhp_gymnasium.kinds import (
+    deep_copy,
+    is_constant,
+    is_left,
+    is_plain_object,
+    is_times,
+    kind_of,
+    require_kind,
+    require_reach,
+)
 
-__all__ = ["content_of", "generators_in", "kind_of", "put_back"]
+__all__ = ["content_of", "generators_in", "put_back"]
 
 _KIND = "of the class"  # no attribute can be called that
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic)
-# How things were made, and how they are shown: it never changes, or decides nothing.
-_CONSTANT = {"_saved_kwargs", "spec", "_cached_spec", "env_fns", "metadata", "_metadata"}
-_CLOCKS = {"episode_start_time", "episode_start_times"}  # of RecordEpisodeStatistics
-_LEFT = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, type)
-_SHOWN = ("pygame", "moviepy", "matplotlib", "cv2")
-_PROCESSES = ("multiprocessing", "threading", "_thread", "socket", "subprocess", "_io")
-_SIMULATORS = ("mujoco", "Box2D", "ale_py")  # their state is in C
 
 
 def content_of(thing: Any) -> Any:
@@ -74,8 +72,8 @@ class _Reader:
     def read(self, value: Any, place: str) -> Any:
         if isinstance(value, _PLAIN):
             return value
-        if _is_left(value):
-            return ("left",)
+        if is_left(value):
+            return ("left", kind_of(value))
         if id(value) in self._places:
             return ("same", self._places[id(value)])
         self._places[id(value)] = place
@@ -94,18 +92,18 @@ class _Reader:
         if kind is dict:
             pairs = [(key, self.read(each, f"{place}[{key!r}]")) for key, each in value.items()]
             return ("dict", pairs)
-        _require_reach(value, place)
-        if not _is_plain_object(value):
-            return ("value", _deep_copy(value, place))
+        require_reach(value, place)
+        if not is_plain_object(value):
+            return ("value", deep_copy(value, place))
         return ("object", self._of_object(value, place))
 
     def _of_object(self, value: Any, place: str) -> dict[str, Any]:
         attributes = {
-            name: each for name, each in vars(value).items() if not _is_constant(value, name)
+            name: each for name, each in vars(value).items() if not is_constant(value, name)
         }
         return {
             name: ("count", len(each))
-            if _is_times(value, name)
+            if is_times(value, name)
             else self.read(each, f"{place}.{name}")
             for name, each in attributes.items()
         } | {_KIND: kind_of(value)}
@@ -133,6 +131,7 @@ class _Writer:
             return content
         kind = content[0]
         if kind == "left":
+            require_kind(live, content[1], place)
             return live
         if kind == "same":
             return self._made[content[1]]
@@ -168,7 +167,7 @@ class _Writer:
         return kept
 
     def _deque(self, live: Any, items: list[Any], place: str) -> Any:
-        _require_kind(live, kind_of(deque()), place)  # another would have another maxlen
+        require_kind(live, kind_of(deque()), place)  # another would have another maxlen
         written = self._items(list(self._keep(place, live)), items, place)
         live.clear()
         live.extend(written)
@@ -196,77 +195,13 @@ class _Writer:
 
     def _object(self, live: Any, contents: dict[str, Any], place: str) -> Any:
         contents = dict(contents)
-        _require_kind(live, contents.pop(_KIND), place)
+        require_kind(live, contents.pop(_KIND), place)
         self._keep(place, live)
         attributes = vars(live)
         if not isinstance(live, gymnasium.Space):  # of those only the generators are in a state
             for name in [name for name in attributes if name not in contents]:
-                if not _is_constant(live, name):
+                if not is_constant(live, name):
                     del attributes[name]
         for name, content in contents.items():
             attributes[name] = self.write(attributes.get(name), content, f"{place}.{name}")
         return live
-
-
-def kind_of(value: Any) -> str:
-    """The class of a thing, as one text.
-
-    >>> kind_of({})
-    'builtins.dict'
-    """
-    return f"{type(value).__module__}.{type(value).__qualname__}"
-
-
-def _require_kind(live: Any, kind: str, place: str) -> None:
-    if kind_of(live) != kind:
-        raise SettingsError(
-            f"state_of: {place} was of {kind} when the state was taken and is {shown(live)} now, "
-            "so it cannot be put back; give Part(get=..., set=...) for the environment"
-        )
-
-
-def _is_plain_object(value: Any) -> bool:
-    """Whether all that it stores is under its names; what pickles in its own way may hide more."""
-    kind: Any = type(value)
-    usual = kind.__reduce_ex__ is object.__reduce_ex__ and kind.__reduce__ is object.__reduce__
-    containers = isinstance(value, list | tuple | dict | set | frozenset | deque | Enum | Exception)
-    slots = any(vars(each).get("__slots__") for each in kind.__mro__)
-    return usual and hasattr(value, "__dict__") and not containers and not slots
-
-
-def _is_left(value: Any) -> bool:
-    return isinstance(value, (*_LEFT, EnvSpec)) or _module(value) in _SHOWN
-
-
-def _module(value: Any) -> str:
-    return type(value).__module__.partition(".")[0]
-
-
-def _is_constant(owner: Any, name: str) -> bool:
-    table = name == "P" and type(owner).__module__.startswith("gymnasium.envs.toy_text")
-    clock = name in _CLOCKS and type(owner).__name__ == "RecordEpisodeStatistics"
-    return table or clock or name in _CONSTANT
-
-
-def _is_times(owner: Any, name: str) -> bool:
-    """Whether these are durations of episodes, which are other ones each time."""
-    return name == "time_queue" and type(owner).__name__ == "RecordEpisodeStatistics"
-
-
-def _require_reach(value: Any, place: str) -> None:
-    streams = isinstance(value, io.IOBase | Iterator)
-    if streams or _module(value) in (*_PROCESSES, *_SIMULATORS):
-        raise SettingsError(
-            f"state_of: {place} ({type(value).__name__}) cannot be copied out and put back; give "
-            "Part(get=..., set=...) for the environment, or one without it"
-        )
-
-
-def _deep_copy(value: Any, place: str) -> Any:
-    try:
-        return copy.deepcopy(value)
-    except Exception as error:
-        raise SettingsError(
-            f"state_of: {place} ({type(value).__name__}) cannot be copied: {str(error)[:200]}; "
-            "give Part(get=..., set=...) for the environment"
-        ) from error

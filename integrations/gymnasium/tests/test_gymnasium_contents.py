@@ -19,9 +19,9 @@ from dynhp.testing import difference
 from dynhp_gymnasium import state_of
 
 
-class Colour(Enum):
-    RED = 1
-    BLUE = 2
+class Mood(Enum):
+    CALM = 1
+    WILD = 2
 
 
 class Opponent:
@@ -54,7 +54,7 @@ class Everything(gymnasium.Env[Any, Any]):
         self.recent: Any = deque(maxlen=3)
         self.seen: set[int] = set()
         self.counts: Any = OrderedDict(a=0)
-        self.colour = Colour.RED
+        self.colour = Mood.CALM
         self.clock = SlottedClock()
         self.nested = {"deep": [{"er": (1, [2])}]}
         self.callback = len
@@ -73,7 +73,7 @@ class Everything(gymnasium.Env[Any, Any]):
         self.seen.add(len(self.path))
         self.counts["a"] += 1
         self.counts[f"b{len(self.path)}"] = 1
-        self.colour = Colour.BLUE if self.colour is Colour.RED else Colour.RED
+        self.colour = Mood.WILD if self.colour is Mood.CALM else Mood.CALM
         self.clock.time += 1
         self.nested["deep"][0]["er"][1].append(len(self.path))  # type: ignore[index]
         self.new = len(self.path)
@@ -186,6 +186,27 @@ def test_containers_and_generators_that_became_something_else_are_made_anew() ->
         env.held["inside"][0] = None
         part.set(state)
         assert difference(part.get(), state) is None
+
+
+def test_a_function_that_became_another_is_not_kept_by_mistake() -> None:
+    for before, after in (([len, max], [max]), ([len, max], [max, len]), ([len], [None])):
+        env = Holding(before)
+        part = state_of(env)
+        state = part.get()
+        env.held["inside"][0][:] = after
+        with pytest.raises(SettingsError, match=r"was of builtins.(len|max) when the state was"):
+            part.set(state)
+
+
+def test_names_that_are_constant_in_an_environment_count_elsewhere() -> None:
+    thing = Opponent(None)
+    thing.spec = 1  # type: ignore[attr-defined]
+    env = Holding(thing)
+    part = state_of(env)
+    state = part.get()
+    thing.spec = 2  # type: ignore[attr-defined]
+    part.set(state)
+    assert thing.spec == 1  # type: ignore[attr-defined]
 
 
 class FakeSurface:
