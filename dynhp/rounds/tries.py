@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from dynhp.errors import AllTriesFailed, ContractError
 from dynhp.records import Candidate, Metrics, Round, RoundStarted, Try
+from dynhp.records.text import failures_text
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.rounds.repeat import REPEATS, RepeatRun, SelfCheck
-from dynhp.rounds.running_try import RunningTry
+from dynhp.rounds.running_try import RunningTry, Standings, standings
 from dynhp.rounds.steps import TrainStretch
 from dynhp.selection import Ranking, Stage, reason
 from dynhp.trainer import State
 
 __all__ = ["RoundTries", "StageRun"]
-
-_MOST_LINES = 20  # of an error that lists the tries
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -27,11 +28,9 @@ class StageRun:
     round_tries: RoundTries
     tries: list[RunningTry]
     stage: Stage
-    leaders: list[RunningTry]  # those that would go on if the stage ended now, the best first
-    compared: list[RunningTry]  # the leaders and the value in force, in the order they came
+    standings: Standings
     last: bool  # whether a try that ends here has ended for good
     outcomes_taken: int = 0
-    in_force: RunningTry | None = None  # the first try of the value in force, once it has come
 
     def jobs(self) -> list[Job]:
         """What to train from where; made again each time, so that no state is held for longer."""
@@ -40,6 +39,10 @@ class StageRun:
     def begun(self) -> list[int]:
         """The epochs that each try has already."""
         return [running.record.epochs for running in self.tries]
+
+    def places(self) -> list[int | None]:
+        """The place of each try among those of the round."""
+        return [running.place for running in self.tries]
 
     def _job(self, running: RunningTry) -> Job:
         return Job(
@@ -61,7 +64,7 @@ class StageRun:
         check = None if running.record.epochs else self.round_tries.check
         job = None if check is None else self._job(running)
         running.add(outcome, self.round_tries.score)
-        leads = self._rank(running)
+        leads = self.standings.add(running)
         state = UNKNOWN_STATE if check is None or job is None else check.look_at(job, outcome)
         if leads:
             if state is not UNKNOWN_STATE:
@@ -72,30 +75,6 @@ class StageRun:
                 running.state = outcome.keep()
         if self.last:
             self.round_tries.announce(running.record)
-
-    def _rank(self, running: RunningTry) -> bool:
-        """Rank the tries with one more; whether that is one of the leaders."""
-        # A try that fell behind is never ranked again: its state is gone.
-        self.compared.append(running)
-        order = self.round_tries.ranking([each.record for each in self.compared])
-        leaders = [self.compared[place] for place in order[: self.stage.keep]]
-        now = set(map(id, leaders))
-        if not now.difference(map(id, self.leaders)) <= {id(running)}:
-            raise ContractError(
-                f"the ranking {self.round_tries.ranking!r} went back to a try it had put behind "
-                "another; with one try more, those already in front may only stay or fall behind it"
-            )
-        for each in self.leaders:
-            if id(each) not in now:
-                each.drop_state()
-        self.leaders = leaders
-        if self.in_force is None:  # values are compared once: a race may have a thousand tries
-            for each in self.compared if self.outcomes_taken == 1 else (running,):
-                if each.record.candidate == self.round_tries.current:
-                    self.in_force = each
-                    break
-        self.compared = [each for each in self.compared if each is self.in_force or id(each) in now]
-        return id(running) in now
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -122,7 +101,10 @@ class RoundTries:
         self, wave: Sequence[tuple[Candidate, int | None]], stages: Sequence[Stage]
     ) -> Iterator[StageRun]:
         """Take a wave of (candidate, seed) through its stages, one after the other."""
-        tries = [self._running(candidate, seed) for candidate, seed in wave]
+        tries = [
+            self._running(candidate, seed, place)
+            for place, (candidate, seed) in enumerate(wave, start=len(self.tries))
+        ]
         self.tries += tries
         best_of_earlier_waves = [] if self.best is None else [self.best]
         for number, stage in enumerate(stages, start=1):
@@ -136,9 +118,10 @@ class RoundTries:
                     f"an executor gave only {stage_run.outcomes_taken} outcomes for "
                     f"{len(tries)} jobs"
                 )
-            self.best = stage_run.leaders[0] if stage_run.leaders else None
+            leaders = stage_run.standings.leaders
+            self.best = leaders[0] if leaders else None
             if not last:
-                tries = self._going_on(tries, stage_run.leaders)
+                tries = self._going_on(tries, leaders)
 
     def _going_on(self, tries: list[RunningTry], leaders: list[RunningTry]) -> list[RunningTry]:
         """Those that go on after a stage; the others have ended, which is only known now."""
@@ -148,9 +131,9 @@ class RoundTries:
                 self.announce(running.record)
         return [running for running in tries if id(running) in on]
 
-    def _running(self, candidate: Candidate, seed: int | None) -> RunningTry:
+    def _running(self, candidate: Candidate, seed: int | None, place: int) -> RunningTry:
         record = Try(candidate=candidate, series=(), epochs=0, score=math.nan, seed=seed)
-        return RunningTry(record, self.origin)
+        return RunningTry(record, self.origin, place)
 
     def _stage_run(
         self, tries: list[RunningTry], stage: Stage, leaders: list[RunningTry], *, last: bool
@@ -160,8 +143,7 @@ class RoundTries:
             round_tries=self,
             tries=tries,
             stage=stage,
-            leaders=leaders,
-            compared=list(leaders),
+            standings=standings(self.ranking, stage.keep, leaders, self.current),
             last=last,
         )
 
@@ -187,16 +169,9 @@ class RoundTries:
             self.best = next((each for each in its if each.record.error is None), None)
         if self.best is not None:
             return self.best.record
-        lines = [
-            f"  {dict(try_.candidate)}: "[:100]
-            + (try_.error or "overtaken by one that failed later").splitlines()[0][:200]
-            for try_ in self.records[:_MOST_LINES]
-        ]
-        if len(self.records) > _MOST_LINES:
-            lines.append(f"  and {len(self.records) - _MOST_LINES} more")
         raise AllTriesFailed(
             f"all tries of round {self.started.index} failed; the trainer is back at the round's "
-            "start. Widen the space or fix the trainer:\n" + "\n".join(lines)
+            f"start. Widen the space or fix the trainer:\n{failures_text(self.records)}"
         )
 
     def take_winner_state(self) -> State:
@@ -207,12 +182,22 @@ class RoundTries:
             running.drop_state()
         return state
 
-    def record_round(
-        self, stretch: TrainStretch, *, done: int, seed: int | None, seconds: float
+    def stretch(self, epochs: int, *, done: int, seed: int | None, began: float) -> TrainStretch:
+        """The step that trains the winner's line on, until the round has so many epochs."""
+        assert self.best is not None
+        return TrainStretch(
+            self.best.record.candidate,
+            epochs - done,
+            partial(self._record_round, done=done, seed=seed, began=began),
+            kept=self.best.place if done else None,
+        )
+
+    def _record_round(
+        self, stretch: TrainStretch, *, done: int, seed: int | None, began: float
     ) -> Round:
         """The record of the round, after its stretch."""
         assert self.best is not None
-        chosen, winner, records = self.tries.index(self.best), self.best.record, self.records
+        chosen, winner, records = self.best.place, self.best.record, self.records
         end = self.started.start + done + stretch.epochs
         return Round(
             index=self.started.index,
@@ -228,7 +213,7 @@ class RoundTries:
             checked=0 if self.check is None else self.check.epochs,
             tolerance=0.0 if self.check is None else self.check.tolerance,
             stretch=tuple([each for each in stretch.measured if each[0] < end - 1]),
-            seconds=seconds,
+            seconds=time.perf_counter() - began,
         )
 
 

@@ -129,8 +129,11 @@ def test_persistent_workers_are_refused_also_where_the_loader_is_not_in_the_stat
         "lr": optimizer_param(training.optimizer, "lr"),
     }
     space = {**NOISES, "lr": [0.01, 0.1]}
+    state = [training.model, training.optimizer]
     with pytest.raises(SettingsError, match="noise: worker processes of a loader with persistent_"):
-        adapt(4, state=[training.model, training.optimizer], space=space, bind=bind, **SETTINGS)
+        adapt(4, state=state, space=space, bind=bind, **SETTINGS)
+    with pytest.raises(SettingsError, match="noise: worker processes of a loader with persistent_"):
+        torch_trainer(state=state, train_epoch=print, evaluate=dict, bind=bind)
     del loader
 
 
