@@ -10,7 +10,12 @@ __all__ += ["is_users_module"]
 
 _INSTALLED = ("site-packages", "dist-packages")
 
-_INTEGRATIONS = ("dynhp_torch", "dynhp_pyg", "dynhp_ray")  # other names are their user's
+_INTEGRATIONS = (
+    "dynhp_torch",
+    "dynhp_pyg",
+    "dynhp_ray",
+    "dynhp_gymnasium",
+)  # other names are their user's
 
 
 def is_installed(filename: str | None) -> bool:
