@@ -10,7 +10,10 @@ __all__ += ["is_users_module"]
 
 _INSTALLED = ("site-packages", "dist-packages")
 
-_INTEGRATIONS = ("dynhp_torch", "dynhp_pyg", "dynhp_ray")  # other names are their user's
+_INTEGRATIONS = (  # other names are their user's
+    *("dynhp_torch", "dynhp_pyg", "dynhp_ray"),
+    *("dynhp_jax", "dynhp_keras"),
+)
 
 
 def is_installed(filename: str | None) -> bool:

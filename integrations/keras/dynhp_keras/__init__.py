@@ -1,0 +1,1 @@
+"""dynhp for Keras 3."""
