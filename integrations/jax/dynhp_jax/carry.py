@@ -127,11 +127,15 @@ class Carry:
         donated = self.donated is not False
         return [copied_leaf(leaf, donated=donated) for leaf in leaves]
 
+    def raw_keys(self) -> list[str]:
+        """Where there are numbers of the kind of a raw key, which may be other numbers too."""
+        leaves = jax.tree.leaves(self.tree)
+        return [place for place, leaf in zip(self._places, leaves, strict=True) if _looks_raw(leaf)]
+
     def reseed(self, seed: int) -> None:
         """Make every typed key anew from this seed; a raw one cannot be told from other numbers."""
         leaves = jax.tree.leaves(self.tree)
-        raw = [place for place, leaf in zip(self._places, leaves, strict=True) if _looks_raw(leaf)]
-        if raw:
+        if raw := self.raw_keys():
             raise SettingsError(
                 f"independent randomness needs typed keys, but {raw[0]} is uint32, a raw key or "
                 "other numbers; make it with jax.random.key(seed), or jax.random.wrap_key_data"

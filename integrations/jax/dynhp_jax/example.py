@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from dynhp import Ordered, Trainer
-from dynhp.records import Value
 from dynhp_jax.injected import injected
 from dynhp_jax.trainer import pytree_trainer
 
@@ -38,45 +38,49 @@ def make() -> Trainer:
     >>> make().hyperparameters()
     {'learning_rate': 0.01}
     """
-    data, first, second = jax.random.split(jax.random.key(0), 3)
-    inputs = jax.random.normal(data, (64, 4))
-    labels = (inputs[:, 0] * inputs[:, 1] > 0).astype(jnp.int32)
+    first, second = jax.random.split(jax.random.key(0))
     params = {
         "first": jax.random.normal(first, (4, 8)) / 2,
         "second": jax.random.normal(second, (8, 2)) / 3,
     }
-    tx = optax.inject_hyperparams(optax.adam)(learning_rate=0.01)
-
-    def loss_of(params: Any, inputs: Any, labels: Any, kept: Any) -> Any:
-        hidden = jax.nn.relu(inputs @ params["first"]) * kept
-        losses = optax.softmax_cross_entropy_with_integer_labels(hidden @ params["second"], labels)
-        return losses.mean()
-
-    def step(carry: Any, batch: Any, dropout: Any) -> tuple[Any, None]:
-        key, noise = jax.random.split(carry["key"])
-        kept = jax.random.bernoulli(noise, 1 - dropout, (16, 8)) / (1 - dropout)
-        grads = jax.grad(loss_of)(carry["params"], inputs[batch], labels[batch], kept)
-        updates, memory = tx.update(grads, carry["memory"])
-        new = optax.apply_updates(carry["params"], updates)
-        return {"params": new, "memory": memory, "key": key}, None
-
-    @partial(jax.jit, donate_argnums=0)
-    def epoch(carry: Any, dropout: Any) -> Any:
-        key, shuffle = jax.random.split(carry["key"])
-        batches = jax.random.permutation(shuffle, 32).reshape(2, 16)
-        return jax.lax.scan(partial(step, dropout=dropout), {**carry, "key": key}, batches)[0]
-
-    @jax.jit
-    def measured(carry: Any) -> Any:
-        return loss_of(carry["params"], inputs[32:], labels[32:], 1.0)
-
-    def train_epoch(carry: Any, values: Mapping[str, Value]) -> Any:
-        return epoch(carry, values["dropout"])
-
     return pytree_trainer(
-        {"params": params, "memory": tx.init(params), "key": jax.random.key(1)},
-        train_epoch=train_epoch,
-        evaluate=lambda carry: {"val_loss": measured(carry)},
+        {"params": params, "memory": _OPTIMIZER.init(params), "key": jax.random.key(1)},
+        train_epoch=lambda carry, values: _epoch(carry, values["dropout"]),
+        evaluate=lambda carry: {"val_loss": _measured(carry["params"])},
         bind={"learning_rate": injected("learning_rate")},
         reads=["dropout"],
     )
+
+
+# Functions of the module, so that they are compiled once, however many trainers there are.
+_OPTIMIZER = optax.inject_hyperparams(optax.adam)(learning_rate=0.01)
+_INPUTS = np.random.default_rng(0).normal(size=(64, 4)).astype(np.float32)
+_LABELS = (_INPUTS[:, 0] * _INPUTS[:, 1] > 0).astype(np.int32)
+
+
+def _loss(params: Any, inputs: Any, labels: Any, kept: Any) -> Any:
+    hidden = jax.nn.relu(inputs @ params["first"]) * kept
+    outputs = hidden @ params["second"]
+    return optax.softmax_cross_entropy_with_integer_labels(outputs, labels).mean()
+
+
+@partial(jax.jit, donate_argnums=0)
+def _epoch(carry: Any, dropout: Any) -> Any:
+    key, shuffle = jax.random.split(carry["key"])
+    batches = jax.random.permutation(shuffle, 32).reshape(2, 16)
+    return jax.lax.scan(partial(_step, dropout=dropout), {**carry, "key": key}, batches)[0]
+
+
+def _step(carry: Any, batch: Any, dropout: Any) -> tuple[Any, None]:
+    key, noise = jax.random.split(carry["key"])
+    kept = jax.random.bernoulli(noise, 1 - dropout, (16, 8)) / (1 - dropout)
+    data = jnp.asarray(_INPUTS)[batch], jnp.asarray(_LABELS)[batch]
+    grads = jax.grad(_loss)(carry["params"], *data, kept)
+    updates, memory = _OPTIMIZER.update(grads, carry["memory"])
+    params = optax.apply_updates(carry["params"], updates)
+    return {"params": params, "memory": memory, "key": key}, None
+
+
+@jax.jit
+def _measured(params: Any) -> Any:
+    return _loss(params, _INPUTS[32:], _LABELS[32:], 1.0)

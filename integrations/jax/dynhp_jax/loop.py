@@ -63,6 +63,14 @@ class PytreeLoop:
         """Make ``carry`` the one after the best epoch."""
         self.loop.restore_best()
 
+    def state_dict(self) -> dict[str, Any]:
+        """The loop's own state on the main line, after a report; the carry is saved beside it."""
+        return self.loop.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take it back before the first pass; the carry is given to ``adapt_pytree``."""
+        self.loop.load_state_dict(state)
+
     def close(self) -> None:
         """End the run as ``break`` would."""
         self.loop.close()

@@ -44,6 +44,8 @@ class PytreeTrainer:
         self._parts = Parts((carry.part(), *others))
         self._generators = Parts([part for part in others if part.reseed is not None])
         self.kinds = bindings.kinds_of(bind)
+        if not carry.raw_keys():  # else nobody knows which numbers are to be seeded
+            self.reseed = self._parts.reseed
 
     @property
     def carry(self) -> Any:
@@ -87,10 +89,6 @@ class PytreeTrainer:
     def hyperparameters(self) -> Mapping[str, Value]:
         """The values in force, as far as they live in the carry or are bound elsewhere."""
         return bindings.read(self._bind)
-
-    def reseed(self, seed: int) -> None:
-        """Give all keys and generators another seed."""
-        self._parts.reseed(seed)
 
 
 def pytree_trainer(

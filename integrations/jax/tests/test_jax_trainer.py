@@ -74,7 +74,7 @@ class KeyOutside:
 
 def test_a_key_that_is_left_out_breaks_the_law_of_restore() -> None:
     checks = dict(trainer_checks(KeyOutside, RATE, another_process=False))
-    with pytest.raises(LawBroken, match="^restore: "):
+    with pytest.raises(LawBroken, match=r"^restore: "):
         checks["restore"]()
 
 
