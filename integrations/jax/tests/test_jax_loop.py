@@ -37,9 +37,9 @@ def run(made: Training, **options: Any) -> Any:
     return loop
 
 
-@pytest.mark.parametrize("donate", [False, True], ids=["kept", "donated"])
-@pytest.mark.parametrize("raw", [False, True], ids=["typed key", "raw key"])
-@pytest.mark.parametrize("try_for", [1, 3])
+@pytest.mark.parametrize(
+    ("donate", "raw", "try_for"), [(False, False, 1), (True, False, 3), (False, True, 3)]
+)
 def test_a_dry_run_is_bit_identical_to_the_plain_loop(
     donate: bool, raw: bool, try_for: int
 ) -> None:
@@ -82,6 +82,11 @@ def test_a_weak_type_stays_weak_so_that_nothing_compiles_again() -> None:
     assert [(each.weak_type, each.dtype) for each in handed] == [(True, jnp.float32)]
 
 
+def drive(loop: Any, body: Any) -> None:
+    for epoch, carry in loop:
+        body(epoch, carry)
+
+
 def first_passes(loop: Any) -> Any:
     for epoch, carry in loop:
         yield epoch, carry
@@ -114,48 +119,68 @@ def test_a_key_that_is_left_out_is_caught_and_named() -> None:
     made = training()
     key = jax.random.key(3)
     loop = adapt_pytree(made.start(), 4, space=SPACE, minimize="loss", adapt_every=2, try_for=1)
+
+    def body(epoch: Any, carry: Any) -> None:
+        nonlocal key
+        key, noise = jax.random.split(key)
+        carry = {**carry, "key": noise}
+        carry, loss = made.epoch(carry)
+        epoch.report(carry, loss=loss)
+
     with pytest.raises(NotRepeatable, match=r"In reach: .*\bkey\b"):
-        for epoch, carry in loop:
-            key, noise = jax.random.split(key)
-            carry = {**carry, "key": noise}
-            carry, loss = made.epoch(carry)
-            epoch.report(carry, loss=loss)
+        drive(loop, body)
 
 
 def test_a_raw_key_that_is_left_out_is_caught_and_named() -> None:
     made = training(raw=True)
     key = jax.random.PRNGKey(3)
     loop = adapt_pytree(made.start(), 4, space=SPACE, minimize="loss", adapt_every=2, try_for=1)
+
+    def body(epoch: Any, carry: Any) -> None:
+        nonlocal key
+        key, noise = jax.random.split(key)
+        carry, loss = made.epoch({**carry, "key": noise})
+        epoch.report(carry, loss=loss)
+
     with pytest.raises(NotRepeatable, match=r"In reach: .*\bkey\b"):
-        for epoch, carry in loop:
-            key, noise = jax.random.split(key)
-            carry, loss = made.epoch({**carry, "key": noise})
-            epoch.report(carry, loss=loss)
+        drive(loop, body)
 
 
 def test_a_carry_that_is_not_handed_back_is_refused() -> None:
     made = training()
     options: Any = {"space": SPACE, "minimize": "loss", "adapt_every": 2, "try_for": 1}
+
+    def forgets(epoch: Any, carry: Any) -> None:
+        made.epoch(carry)
+
     with pytest.raises(LoopError, match="did not hand back its carry"):
-        for _, carry in adapt_pytree(made.start(), 4, **options):
-            made.epoch(carry)
+        drive(adapt_pytree(made.start(), 4, **options), forgets)
+
+    def keeps(epoch: Any, carry: Any) -> None:
+        made.epoch(carry)
+        epoch.report(carry, loss=1.0)
+
     with pytest.raises(LoopError, match=r"very arrays that were handed out.*carry = train_epoch"):
-        for epoch, carry in adapt_pytree(made.start(), 4, **options):
-            made.epoch(carry)
-            epoch.report(carry, loss=1.0)
+        drive(adapt_pytree(made.start(), 4, **options), keeps)
+
+    def twice(epoch: Any, carry: Any) -> None:
+        epoch.carry, loss = made.epoch(carry)
+        epoch.report(made.epoch(carry)[0], loss=loss)
+
     with pytest.raises(LoopError, match="handed back already"):
-        for epoch, carry in adapt_pytree(made.start(), 4, **options):
-            epoch.carry, loss = made.epoch(carry)
-            epoch.report(made.epoch(carry)[0], loss=loss)
+        drive(adapt_pytree(made.start(), 4, **options), twice)
 
 
 def test_another_structure_is_refused() -> None:
     loop = adapt_pytree(
         {"w": jnp.ones(1)}, 4, space={"lr": [0.1, 0.2]}, minimize="loss", adapt_every=2, try_for=1
     )
+
+    def body(epoch: Any, carry: Any) -> None:
+        epoch.report({"v": carry["w"] * epoch["lr"]}, loss=1.0)
+
     with pytest.raises(LoopError, match=r"no carry\['w'\] but with carry\['v'\]"):
-        for epoch, carry in loop:
-            epoch.report({"v": carry["w"] * epoch["lr"]}, loss=1.0)
+        drive(loop, body)
 
 
 def test_a_donation_that_comes_late_is_noticed() -> None:
@@ -163,30 +188,39 @@ def test_a_donation_that_comes_late_is_noticed() -> None:
     loop = adapt_pytree(
         plain.start(), 6, space=SPACE, minimize="loss", adapt_every=2, try_for=1, check="off"
     )
+
+    def body(epoch: Any, carry: Any) -> None:
+        carry, loss = (plain if epoch < 2 else donating).epoch(carry)
+        epoch.report(carry, loss=loss)
+
     with pytest.raises(LoopError, match="donated=True"):
-        for epoch, carry in loop:
-            carry, loss = (plain if epoch < 2 else donating).epoch(carry)
-            epoch.report(carry, loss=loss)
+        drive(loop, body)
 
 
 def test_a_donated_carry_that_is_handed_back_is_refused() -> None:
     made = training(donate=True)
     loop = adapt_pytree(made.start(), 4, space=SPACE, minimize="loss", adapt_every=2, try_for=1)
+
+    def body(epoch: Any, carry: Any) -> None:
+        _, loss = made.epoch(carry)
+        epoch.report(carry, loss=loss)
+
     with pytest.raises(LoopError, match="came back deleted"):
-        for epoch, carry in loop:
-            _, loss = made.epoch(carry)
-            epoch.report(carry, loss=loss)
+        drive(loop, body)
 
 
 def test_a_value_that_is_overwritten_stops_the_run() -> None:
     made = training()
     opt = made.start()["opt"]
     loop = adapt_pytree(made.start(), 4, space=SPACE, minimize="loss", adapt_every=2, try_for=1)
+
+    def body(epoch: Any, carry: Any) -> None:
+        carry, loss = made.epoch(carry)
+        # The optimiser state from before the loop, as when it is kept in another variable.
+        epoch.report({**carry, "opt": opt if epoch.trying else carry["opt"]}, loss=loss)
+
     with pytest.raises(ValueNotInForce, match=r"learning_rate should be .*Hand back the optimiser"):
-        for epoch, carry in loop:
-            carry, loss = made.epoch(carry)
-            # The optimiser state from before the loop, as when it is kept in another variable.
-            epoch.report({**carry, "opt": opt if epoch.trying else carry["opt"]}, loss=loss)
+        drive(loop, body)
 
 
 def test_a_schedule_is_refused_and_a_factor_on_top_of_it_is_the_way_out() -> None:
@@ -210,11 +244,14 @@ def test_a_value_that_nobody_reads_is_refused() -> None:
 def test_a_value_baked_into_a_compiled_function_is_noticed() -> None:
     made = Training(optimizer=optax.adam(0.01))
     loop = adapt_pytree(made.start(), 4, space=SPACE, minimize="loss", adapt_every=2, try_for=1)
+
+    def body(epoch: Any, carry: Any) -> None:
+        _ = epoch["learning_rate"]
+        carry, loss = made.epoch(carry)
+        epoch.report(carry, loss=loss)
+
     with pytest.raises(ValueNotUsed):
-        for epoch, carry in loop:
-            _ = epoch["learning_rate"]
-            carry, loss = made.epoch(carry)
-            epoch.report(carry, loss=loss)
+        drive(loop, body)
 
 
 def test_two_optimisers_are_bound_by_their_places() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import dynhp
 from dynhp.errors import LoopError, SettingsError, shown
-from dynhp.loops import Binding, Loop, LoopDriver, LoopOptions, Move, Part
+from dynhp.loops import Binding, Loop, LoopDriver, LoopOptions, Move
 from dynhp.records import History
 from dynhp.spaces import Space, SpaceLike
 from dynhp_keras.bindings import bound_settings
@@ -17,7 +17,13 @@ from dynhp_keras.fit_call import FitCall, data_parts, fit_call
 from dynhp_keras.forwarding import Forwarding
 from dynhp_keras.saving import FitFile
 from dynhp_keras.stage import Stage, split_callbacks
-from dynhp_keras.state import callback_part, generator_parts, model_part, require_built
+from dynhp_keras.state import (
+    callback_part,
+    generator_parts,
+    guarded,
+    model_part,
+    require_built,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -77,6 +83,9 @@ class Adapt(Forwarding):
         **options: Unpack[LoopOptions],
     ) -> None:
         super().__init__()
+        for name in options:
+            if name not in LoopOptions.__annotations__:
+                raise TypeError(f"Adapt() got an unexpected keyword argument {name!r}")
         if options.get("steps") is not None:
             raise SettingsError("Adapt counts in epochs of fit; leave steps= out")
         self._space = space if isinstance(space, Space) else Space(space)
@@ -116,12 +125,9 @@ class Adapt(Forwarding):
         others = [each for each in call.callbacks.callbacks if each is not self]
         require_built(self.model)
         acting = split_callbacks(others, self._acting, list(self._space))
-        parts = [
-            self._guarded(model_part(self.model)),
-            *map(self._guarded, (*generator_parts(), *data_parts(call))),
-            *([self._guarded(callback_part(acting))] if acting else []),
-            *self._state,
-        ]
+        own = (model_part(self.model), *generator_parts(), *data_parts(call))
+        own = (*own, callback_part(acting)) if acting else own
+        parts = [*(guarded(part, lambda: self._armed) for part in own), *self._state]
         bind = bound_settings(self._space, self._bind, self.model)
         self.loop = dynhp.adapt(
             call.epochs - call.first, state=parts, space=self._space, bind=bind, **self._settings
@@ -134,9 +140,9 @@ class Adapt(Forwarding):
         start = call.epochs - _ENOUGH
         if self._file is not None and self._file.exists:
             self._armed = True
-            self._file.load(self._run)
+            done = self._file.load(self._run)
             self._armed = False
-            start = call.epochs if self._run.complete else start
+            start = call.epochs if done == len(self.loop) else start
         # A new list: the loop over the old one goes on to call on_train_begin of the others.
         call.callbacks.callbacks = [self]
         self._start: int | None = start
@@ -150,24 +156,6 @@ class Adapt(Forwarding):
             )
         if sum(isinstance(each, Adapt) for each in call.callbacks.callbacks) > 1:
             raise SettingsError("one Adapt per fit: list all hyperparameters in one space")
-
-    def _guarded(self, part: Part) -> Part:
-        """A part that is put back from our hooks only.
-
-        A fit that raised leaves its run behind, which ends when Python clears it away: at a moment
-        when the model may be in other hands.
-        """
-
-        def set_(state: Any) -> None:
-            if self._armed:
-                part.set(state)
-
-        model, optimizer, get = self.model, self.model.optimizer, part.get
-
-        def get_(held: Any = (model, optimizer)) -> Any:
-            return get()
-
-        return Part(get=get_, set=set_, reseed=part.reseed, name=part.name, shared=part.shared)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Begin the next pass, with its number on the main line."""
@@ -245,8 +233,7 @@ class Adapt(Forwarding):
         return self._call.first + epoch
 
     def _required(self) -> LoopDriver:
-        if self._run is None:
-            raise LoopError("this run has ended; use a new Adapt for another fit")
+        assert self._run is not None, "a pass without on_train_begin"
         return self._run
 
     def on_train_end(self, logs: Any = None) -> None:

@@ -167,5 +167,6 @@ def _require_number(name: str, value: Value) -> None:
 def _plain(value: Any) -> Value:
     if isinstance(value, int | float):
         return value
-    number = keras.ops.convert_to_numpy(value)[()]
+    tensor = value.value if isinstance(value, keras.Variable) else value
+    number = keras.ops.convert_to_numpy(tensor)[()]
     return float(str(number))  # the number that was meant: 0.1, not 0.10000000149011612

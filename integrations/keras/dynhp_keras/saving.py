@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from dynhp.errors import SettingsError
@@ -16,8 +15,7 @@ __all__ = ["FitFile"]
 class FitFile:
     """The file of a fit that goes on where it was killed.
 
-    >>> import tempfile
-    >>> FitFile(Path(tempfile.mkdtemp()) / "fit.zip").exists
+    >>> FitFile("nothing-is-here.zip").exists
     False
     """
 
@@ -31,15 +29,18 @@ class FitFile:
 
     def save(self, run: LoopDriver) -> None:
         """Save after an epoch of the main line was reported and before the loop moves on."""
-        state = {"loop": run.state_dict(), "state": run.loop.parts.get_state()}
+        assert run.epoch is not None
+        parts = run.loop.parts.get_state()
+        state = {"done": int(run.epoch) + 1, "loop": run.state_dict(), "state": parts}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(self.path, lambda file: write_state(state, file), durable=True)
 
-    def load(self, run: LoopDriver) -> None:
-        """Go on from there."""
+    def load(self, run: LoopDriver) -> int:
+        """Go on from there; gives the epochs that are done."""
         with self.path.open("rb") as file:
             saved = read_state(file)
-        if not isinstance(saved, dict) or set(saved) != {"loop", "state"}:
+        if not isinstance(saved, dict) or set(saved) != {"done", "loop", "state"}:
             raise SettingsError(f"{self.path} holds no fit; give checkpoint= another name")
         run.load_state_dict(saved["loop"])
         run.loop.parts.set_state(saved["state"])
+        return int(saved["done"])

@@ -112,8 +112,8 @@ class Stage:
         return (
             f"one of the callbacks {', '.join(suspects)} changes what is trained ({changed}). "
             "Tries are hidden from callbacks, so the main line would be trained otherwise than the "
-            "tries it is chosen by; say Adapt(..., acting=[callback]) of the one that takes part in "
-            "training, so that it acts in tries too"
+            "tries it is chosen by; say Adapt(..., acting=[callback]) of the one that takes part, "
+            "so that it acts in tries too"
         )
 
     def clear(self) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import keras
@@ -81,11 +83,14 @@ def model_part(model: Any) -> Part:
 
 
 def _variables(model: Any, optimizer: Any) -> dict[str, Any]:
-    """Every variable once, by its place and path; two layers may have one name."""
+    """Every variable once, by its place and path, without the numbers that Keras gives to names."""
     known: dict[int, Any] = {}
     for each in (*model.variables, *optimizer.variables, *model.metrics_variables):
         known.setdefault(id(each), each)
-    return {f"{place}:{each.path}": each for place, each in enumerate(known.values())}
+    return {
+        f"{place}:{re.sub(r'_[0-9]+', '', each.path)}": each
+        for place, each in enumerate(known.values())
+    }
 
 
 def _value(variable: Any) -> Any:
@@ -124,6 +129,25 @@ def _set_global_seed(state: Any) -> None:
         global_state.set_global_attribute(_GLOBAL_SEED, None)
     elif _global_seed() is not None:
         seed_generator.global_seed_generator().state.assign(state.copy())
+
+
+def guarded(part: Part, armed: Callable[[], bool]) -> Part:
+    """A part that is put back while it is allowed to, and otherwise left alone.
+
+    A fit that raised leaves its run behind, which ends when Python clears it away: at a moment when
+    the model may be in other hands.
+
+    >>> place = [1]
+    >>> part = Part(get=lambda: place[0], set=lambda state: place.__setitem__(0, state))
+    >>> guarded(part, lambda: False).set(7); place
+    [1]
+    """
+
+    def set_(state: Any) -> None:
+        if armed():
+            part.set(state)
+
+    return replace(part, set=set_)
 
 
 def callback_part(callbacks: Sequence[Any]) -> Part:

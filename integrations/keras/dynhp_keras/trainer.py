@@ -60,6 +60,11 @@ def keras_trainer(
     others = (*generator_parts(), *(parts_of(state, part_of) if state else ()))
     whole = Parts((model_part(model), *values, *others, *global_generators()))
 
+    # The first call of a fit or an evaluation builds loss and metrics, and draws a batch for it.
+    before = whole.get_state()
+    evaluate()
+    whole.set_state(before)
+
     def train_k(k: int, hyperparameters: Mapping[str, Value]) -> None:
         candidate = Candidate(hyperparameters)
         for name in candidate:
