@@ -8,22 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dynhp
-from dynhp.errors import LoopError, SettingsError, shown
+from dynhp.errors import Hint, LoopError, SettingsError
 from dynhp.loops import Binding, Loop, LoopDriver, LoopOptions, Move
 from dynhp.records import History
 from dynhp.spaces import Space, SpaceLike
 from dynhp_keras.bindings import bound_settings
-from dynhp_keras.fit_call import FitCall, data_parts, fit_call
+from dynhp_keras.fit_call import FirstEpoch, data_parts, fit_call, require_known
 from dynhp_keras.forwarding import Forwarding
 from dynhp_keras.saving import FitFile
 from dynhp_keras.stage import Stage, split_callbacks
-from dynhp_keras.state import (
-    callback_part,
-    generator_parts,
-    guarded,
-    model_part,
-    require_built,
-)
+from dynhp_keras.state import callback_part, generator_parts, guarded, model_part, require_built
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -113,21 +107,20 @@ class Adapt(Forwarding):
     def close(self) -> None:
         """After a fit that was interrupted: undo the try that was under way."""
         if self._run is not None:
-            self._armed = True
             self._end_run()
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Take the place of all callbacks, and let fit begin far below zero."""
-        call = fit_call(self.model)
+        call, self._stage = fit_call(self.model), None
         if call.epochs <= call.first:
             return
-        self._require_known(call)
+        require_known(call, Adapt)
         others = [each for each in call.callbacks.callbacks if each is not self]
         require_built(self.model)
         acting = split_callbacks(others, self._acting, list(self._space))
         own = (model_part(self.model), *generator_parts(), *data_parts(call))
         own = (*own, callback_part(acting)) if acting else own
-        parts = [*(guarded(part, lambda: self._armed) for part in own), *self._state]
+        parts = [*(guarded(part, self._may_set) for part in own), *self._state]
         bind = bound_settings(self._space, self._bind, self.model)
         self.loop = dynhp.adapt(
             call.epochs - call.first, state=parts, space=self._space, bind=bind, **self._settings
@@ -146,16 +139,12 @@ class Adapt(Forwarding):
         # A new list: the loop over the old one goes on to call on_train_begin of the others.
         call.callbacks.callbacks = [self]
         self._start: int | None = start
-        self._began_at, self.model._initial_epoch = self.model._initial_epoch, start
+        self._began_at = self.model._initial_epoch
+        self.model._initial_epoch = FirstEpoch(start, call.callbacks)
 
-    def _require_known(self, call: FitCall) -> None:
-        if call.validation_freq != 1:
-            raise SettingsError(
-                f"validation_freq={shown(call.validation_freq)} leaves epochs without "
-                "a validation, and every epoch of a try is judged; use validation_freq=1"
-            )
-        if sum(isinstance(each, Adapt) for each in call.callbacks.callbacks) > 1:
-            raise SettingsError("one Adapt per fit: list all hyperparameters in one space")
+    def _may_set(self) -> bool:
+        """Whether the state may be put back now: in our hooks, and when no fit is under way."""
+        return self._armed or self._run is None
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Begin the next pass, with its number on the main line."""
@@ -193,7 +182,8 @@ class Adapt(Forwarding):
             if self.model.stop_training:
                 self._end_run()
                 return
-        elif self._settings["try_for"] > 1 and self._stage.records_anything:
+        self.model.stop_training = False  # a try ends nothing but itself
+        if now.trying and self._settings["try_for"] > 1 and self._stage.records_anything:
             self._stage.note_state(run.loop.parts.get_state())
         self._armed = True
         try:
@@ -216,7 +206,6 @@ class Adapt(Forwarding):
             return False
         state = parts.get_state()
         self._end_run()
-        self._armed = True
         parts.set_state(state)  # where the next round had begun, leaving it put its origin back
         return True
 
@@ -224,10 +213,8 @@ class Adapt(Forwarding):
         run, self._run = self._run, None
         assert run is not None
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", dynhp.errors.Hint)  # the end of a try is meant here
-            self._armed = True
+            warnings.simplefilter("ignore", Hint)  # the end of a try is meant here
             run.close()
-            self._armed = False
 
     def _number(self, epoch: int) -> int:
         return self._call.first + epoch
@@ -244,7 +231,8 @@ class Adapt(Forwarding):
         self._call.callbacks.callbacks = self._list
         if self._stopped:
             self.model.stop_training = False
-        for each in self._stage.callbacks:
+        stage, self._stage = self._stage, None
+        for each in stage.callbacks:
             each.on_train_end(self._logs)
 
 

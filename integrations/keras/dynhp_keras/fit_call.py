@@ -9,10 +9,10 @@ from typing import Any
 
 import keras
 
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, shown
 from dynhp.loops import Part
 
-__all__ = ["FitCall", "data_parts", "fit_call"]
+__all__ = ["FirstEpoch", "FitCall", "data_parts", "fit_call", "require_known"]
 
 _NEEDED = ("callbacks", "epochs", "initial_epoch", "epoch_iterator", "validation_freq")
 _UNDOABLE = {
@@ -32,6 +32,36 @@ class FitCall:
     epochs: int
     iterator: Any
     validation_freq: Any
+
+
+class FirstEpoch(int):
+    """Where one fit begins: true in that fit, and false in any other that may find it later.
+
+    Keras asks ``model._initial_epoch or initial_epoch``. A fit that fails before it begins leaves
+    the number in the model, and the next one must not take it.
+    """
+
+    _callbacks: Any
+
+    def __new__(cls, start: int, callbacks: Any) -> FirstEpoch:
+        """The number, for the fit that has this list of callbacks."""
+        made = int.__new__(cls, start)
+        made._callbacks = callbacks
+        return made
+
+    def __bool__(self) -> bool:
+        return sys._getframe(1).f_locals.get("callbacks") is self._callbacks
+
+
+def require_known(call: FitCall, adapt: type) -> None:
+    """Refuse a fit whose epochs are not all measured, or that two callbacks would adapt."""
+    if call.validation_freq != 1:
+        raise SettingsError(
+            f"validation_freq={shown(call.validation_freq)} leaves epochs without a validation, "
+            "and every epoch of a try is judged; use validation_freq=1"
+        )
+    if sum(isinstance(each, adapt) for each in call.callbacks.callbacks) > 1:
+        raise SettingsError("one Adapt per fit: list all hyperparameters in one space")
 
 
 def fit_call(model: Any) -> FitCall:

@@ -92,11 +92,11 @@ class Stage:
             before = fingerprint(get_state()) if check and last else None
             self._say(record)
             logs = next(args[1] for hook, args in record.events if hook == "on_epoch_end")
-            if before is not None and (changed := before.difference(fingerprint(get_state()))):
-                raise NotRepeatable(self._message(changed))
-            if self._model.stop_training:
+            if self._model.stop_training:  # some put the best weights back when they stop
                 self.clear()
                 return int(epoch), logs
+            if before is not None and (changed := before.difference(fingerprint(get_state()))):
+                raise NotRepeatable(self._message(changed))
         self.clear()
         return None, logs
 

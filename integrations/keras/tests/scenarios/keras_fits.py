@@ -131,6 +131,7 @@ def test_a_fit_that_was_killed_goes_on_to_the_bit(tmp_path: Path) -> None:
         adapt(checkpoint=tmp_path / "other.zip", try_for=3)
 
 
+@torch_is_enough
 def test_an_interrupted_fit_leaves_the_model_alone_until_it_is_closed() -> None:
     class Interrupts(keras.layers.Layer):
         seen = 0
@@ -177,14 +178,26 @@ def test_a_new_rate_compiles_nothing() -> None:
 
 
 @torch_is_enough
+def test_the_best_epoch_can_be_brought_back() -> None:
+    model, ours = make(), adapt(keep_best=True)
+    history = fit(model, ours)
+    assert ours.loop is not None
+    best = ours.loop.best
+    assert best is not None
+    assert best.metrics["val_loss"] == min(history.history["val_loss"])
+    model.optimizer.learning_rate = 3.0
+    ours.loop.restore_best()
+    assert float(model.optimizer.learning_rate) < 1.0
+
+
+@torch_is_enough
 def test_a_placebo_reseeds_the_layers() -> None:
     ours = adapt(proposer=Placebo(3))
     fit(make(), ours, epochs=3)
     assert len({each.series[0]["loss"] for each in ours.history.rounds[0].tries}) == 3
 
 
+@torch_is_enough  # JAX compiles each of its models again: KERAS_BACKEND=jax dynhp check
 def test_the_example_obeys_the_laws() -> None:
-    # In another process: by ``dynhp check``. JAX compiles each model again, so here one law.
-    checks = dict(trainer_checks(*example(), another_process=False))
-    for law in checks if TORCH else ["restore"]:
-        checks[law]()
+    for _, check in trainer_checks(*example(), another_process=False):
+        check()

@@ -161,6 +161,19 @@ def test_a_rate_that_is_overwritten_stops_the_run() -> None:
 
 
 @torch_is_enough
+def test_a_fit_that_fails_before_it_begins_leaves_the_next_one_alone() -> None:
+    class Fails(callbacks.Callback):
+        def on_train_begin(self, logs: Any = None) -> None:
+            raise RuntimeError("no connection")
+
+    model, ours = make(), adapt()
+    with pytest.raises(RuntimeError, match="no connection"):
+        fit(model, ours, Fails())
+    assert fit(model, epochs=2).epoch == [0, 1]
+    assert fit(model, ours, epochs=4, initial_epoch=1).epoch == [1, 2, 3]  # the same one again
+
+
+@torch_is_enough
 def test_backup_and_restore_comes_first(tmp_path: Path) -> None:
     saved = callbacks.BackupAndRestore(tmp_path / "backup", delete_checkpoint=False)
     model = make()
