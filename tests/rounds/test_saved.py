@@ -307,7 +307,10 @@ DAMAGED: list[tuple[Callable[[Any], Any], str]] = [
     (put("current", value={"lr": 5.0}), "damaged .SettingsError: lr must lie in .*, got 5.0"),
     (put("current", value={}), "damaged .SettingsError: no value for hyperparameter 'lr'"),
     (put("current", value=None), "damaged .SettingsError: .* must be a mapping .*, got None"),
-    (put("current", value={"lr": 0.01}), "damaged .ValueError: the last round chose another val"),
+    (
+        put("current", value={"lr": 0.01}),
+        r"damaged .ValueError: the last round chose another value than Candidate\(lr=0.01\)\)",
+    ),
     (put("generator", value=None), "damaged .TypeError"),
     (put("generator", value={}), "damaged .(KeyError|ValueError|TypeError)"),
     (put("generator", "bit_generator", value="MT19937"), "damaged .ValueError"),
