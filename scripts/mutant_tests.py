@@ -85,6 +85,7 @@ class MutantTests:
         self.seconds: dict[str, float] = {}
         self.runners: dict[Place, list[str]] = {}
         self.kills: dict[str, Counter[str]] = defaultdict(Counter)
+        self.sound: set[str] = set()  # tests that pass alone, without a mutant
         self.at_import: set[str] = set()
         switch = trampoline()
         switch.record_trampoline_hit = lambda name, caller=None: self.at_import.add(name)
@@ -159,6 +160,7 @@ class MutantTests:
                 with os.fdopen(read, "rb") as pipe:
                     fate, test = json.loads(pipe.read())
                 self.kills[function_of(mutant)][test] += 1
+                self.sound.add(test)
                 seconds = time.monotonic() - began
                 print(f"mutant {mutant} {seconds:.1f} {fate}: {test}", flush=True)
 
@@ -184,8 +186,9 @@ class MutantTests:
             answer = self.ask(mutant, tests)
             if answer.fate == "survived":
                 break
-            if self.ask("", [answer.test]).fate == "survived":
-                alone = self.ask(mutant, [answer.test])
+            if answer.test in self.sound or self.ask("", [answer.test]).fate == "survived":
+                first = answer.test == tests[0]  # then it was alone
+                alone = answer if first else self.ask(mutant, [answer.test])
                 if alone.fate != "survived":
                     return alone
             tests.remove(answer.test)

@@ -380,3 +380,11 @@ def test_all_other_settings_are_listed() -> None:
         adapter_for(Toy(), criterion=lowest("norm")).load_state_dict(
             adapter_for(Toy()).state_dict()
         )
+
+
+def test_rounds_that_are_kept_already_need_not_be_given_again() -> None:
+    adapter = adapter_for(Toy())
+    adapter.run(12)
+    whole, rest = adapter.state_dict(), adapter.state_dict(since=2)
+    assert len(whole["history"]) == 3
+    assert rest == {**whole, "history": whole["history"][2:]}
