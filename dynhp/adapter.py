@@ -13,13 +13,21 @@ from dynhp.advice import give_hints
 from dynhp.criteria import Criterion, chosen_criterion
 from dynhp.executors import Executor, Serial
 from dynhp.proposers import FullGrid, Proposer
-from dynhp.records import Candidate, Event, History, Round, RoundStarted, Try, Value
+from dynhp.records import Candidate, Event, History, Round, RoundStarted, Value
 from dynhp.rounds import settings
-from dynhp.rounds.attempt import put_back, reseed
+from dynhp.rounds.attempt import put_back
 from dynhp.rounds.jobs import UNKNOWN_STATE, close
 from dynhp.rounds.saved import parse_state, state_of
-from dynhp.rounds.start import draw_seed, next_wave, require_waves, round_tries
-from dynhp.rounds.steps import CarryOutTries, Step, TrainStretch, carry_out, guard_of, one_at_a_time
+from dynhp.rounds.start import go_on, next_wave, require_waves, round_tries
+from dynhp.rounds.steps import (
+    CarryOutTries,
+    Step,
+    TrainStretch,
+    carry_out,
+    guard_of,
+    one_at_a_time,
+    stretch_left,
+)
 from dynhp.selection import Best, Selection
 from dynhp.spaces import Space, SpaceLike
 from dynhp.trainer import State, Trainer
@@ -119,10 +127,8 @@ class DynamicGridAdapter:
         self.hints = give_hints(self.space, self.criterion, getattr(trainer, "kinds", None))
 
     def __repr__(self) -> str:
-        return (
-            f"DynamicGridAdapter({self.space!r}, {self.criterion!r}, "
-            f"adapt_every={self.adapt_every}, try_for={self.try_for}, epoch={self.epoch})"
-        )
+        lengths = f"adapt_every={self.adapt_every}, try_for={self.try_for}, epoch={self.epoch}"
+        return f"DynamicGridAdapter({self.space!r}, {self.criterion!r}, {lengths})"
 
     @property
     def history(self) -> History:
@@ -178,30 +184,18 @@ class DynamicGridAdapter:
 
     # fmt: off
     @one_at_a_time
-    def round_steps(self) -> Generator[Step, None, None]:
-        """One round of Algorithm 1 as steps for a driver: ``step``, or the loop of ``adapt``."""
-        began, index = time.perf_counter(), len(self._rounds)
+    def round_steps(self, begun: Round | None = None) -> Generator[Step, None, None]:
+        """One round as steps for a driver; ``begun``: one that was left in its stretch."""
+        index, random_state = len(self._rounds), self._rng.bit_generator.state
         alpha, beta = settings.round_lengths(self)
-        random_state = self._rng.bit_generator.state
         origin = self.trainer.get_state()                                # theta_{i-1}
         try:
-            started = RoundStarted(index=index, start=self.epoch, epochs=alpha)
-            self._announce(started)
-            tries, at = round_tries(self, self._rounds, started, origin, self._announce), origin
-            while wave := next_wave(self, self._rounds, tries, self._rng):
-                for stage in tries.stages(wave, self.selection.stages(len(wave), beta)):
-                    yield CarryOutTries(stage, at)          # lines 3, 4: train each q of Q for beta
-                    at = UNKNOWN_STATE
-            for repeat in tries.repeats():                               # the promise, proved
-                self.trainer.set_state(origin)
-                repeat.check.watch.back_at_origin()
-                yield CarryOutTries(repeat, origin)
-            winner = tries.winner(in_force=self.dry_run)                 # line 6: argmax of f
-            done, seed = self._go_on(winner, tries.take_winner_state(), origin)  # theta_{i,q_opt}
-            stretch = TrainStretch(winner.candidate, alpha - done)
+            if begun is None:
+                stretch = yield from self._choice(origin, alpha, beta)   # lines 3 to 6
+            else:
+                stretch = stretch_left(begun, alpha)
             yield stretch                                                # line 7: alpha - beta
-            seconds = time.perf_counter() - began
-            round_ = tries.record_round(stretch, done=done, seed=seed, seconds=seconds)
+            round_ = stretch.record()
             self._announce(round_)
             self._rounds.append(round_)  # from here on it has been, whatever interrupts
         except BaseException as failure:
@@ -209,24 +203,30 @@ class DynamicGridAdapter:
                 self._rng.bit_generator.state = random_state
                 put_back(self.trainer, origin, failure)
             raise
-        self._checked |= round_.checked > 0
+        self._checked |= begun is None and round_.checked > 0
         settings.hint_at_edges(self.space, self._rounds)
-    # fmt: on
 
-    def _go_on(self, winner: Try, state: State, origin: State) -> tuple[int, int | None]:
-        """Bring the main line to where it goes on: epochs it has of this round, and its seed."""
-        if self.dry_run:  # the plain line, which draws what it would have drawn
+    def _choice(
+        self, origin: State, alpha: int, beta: int
+    ) -> Generator[Step, None, TrainStretch]:
+        """The tries of a round, and the stretch that follows the one that is kept."""
+        began = time.perf_counter()
+        started = RoundStarted(index=len(self._rounds), start=self.epoch, epochs=alpha)
+        self._announce(started)
+        tries, at = round_tries(self, self._rounds, started, origin, self._announce), origin
+        while wave := next_wave(self, self._rounds, tries, self._rng):
+            for stage in tries.stages(wave, self.selection.stages(len(wave), beta)):
+                yield CarryOutTries(stage, at)              # lines 3, 4: train each q of Q for beta
+                at = UNKNOWN_STATE
+        for repeat in tries.repeats():                                   # the promise, proved
             self.trainer.set_state(origin)
-            return 0, None
-        if self.keep == "value" and self.randomness == "independent":
-            seed = draw_seed(self._rng)
-            self.trainer.set_state(origin)
-            reseed(self.trainer, seed)
-            return 0, seed
-        # Under common random numbers the way back would lead through the winner's copy again.
-        if state is not UNKNOWN_STATE:
-            self.trainer.set_state(state)
-        return winner.epochs, winner.seed
+            repeat.check.watch.back_at_origin()
+            yield CarryOutTries(repeat, origin)
+        winner = tries.winner(in_force=self.dry_run)                     # line 6: argmax of f
+        state = tries.take_winner_state()
+        done, seed = go_on(self, winner, state, origin, self._rng)       # theta_{i,q_opt}
+        return tries.stretch(alpha, done=done, seed=seed, began=began)
+    # fmt: on
 
     def _announce(self, event: Event) -> None:
         for callback in self.callbacks:

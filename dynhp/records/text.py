@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dynhp.records.history import Round, Try
 
 __all__ = ["history_text", "label", "round_cells", "round_text", "text_table", "try_text"]
-__all__ += ["harmless", "values_text"]
+__all__ += ["failures_text", "harmless", "values_text"]
 
 _ROWS = 20  # so many fit on a screen together with what was printed before
 _WIDTH = 80  # of an error, which may be a page long
@@ -153,3 +153,15 @@ def _table(rows: Sequence[Sequence[str]], left_out: int, what: str, *, at_end: b
 def _cut(text: str) -> str:
     line = harmless(" ".join(text.split()))
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
+
+
+def failures_text(tries: Sequence[Try]) -> str:
+    """What became of each of these tries, none of which succeeded, a line each."""
+    lines = [
+        f"  {dict(try_.candidate)}: "[:100]
+        + (try_.error or "overtaken by one that failed later").splitlines()[0][:200]
+        for try_ in tries[:_ROWS]
+    ]
+    if len(tries) > _ROWS:
+        lines.append(f"  and {len(tries) - _ROWS} more")
+    return "\n".join(lines)

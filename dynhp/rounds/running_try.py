@@ -23,6 +23,7 @@ class RunningTry:
 
     record: Try
     state: State
+    place: int = 0  # among the tries of its round
     in_trainer: Outcome | None = None  # where its end state is in the trainer, not yet taken out
 
     def add(self, outcome: Outcome, score: Callable[[Sequence[Metrics]], float]) -> None:

@@ -9,14 +9,16 @@ import numpy as np
 from dynhp.criteria.contract import metrics_of, score
 from dynhp.errors import ContractError, advise, shown
 from dynhp.proposers import Known
-from dynhp.records import Candidate, Event, Progress, Round, RoundStarted
+from dynhp.records import Candidate, Event, Progress, Round, RoundStarted, Try
+from dynhp.rounds.attempt import reseed
+from dynhp.rounds.jobs import UNKNOWN_STATE
 from dynhp.rounds.repeat import self_check
 from dynhp.rounds.settings import AdapterView
 from dynhp.rounds.tries import RoundTries
 from dynhp.selection import epochs_of_tries
 from dynhp.trainer import State
 
-__all__ = ["draw_seed", "next_wave", "require_waves", "round_tries"]
+__all__ = ["draw_seed", "go_on", "next_wave", "require_waves", "round_tries"]
 
 MANY_TRIES = 1000
 """More candidates in a round than this are hardly meant: it is said what they cost."""
@@ -83,6 +85,24 @@ def _cast(adapter: AdapterView, candidate: Candidate) -> Candidate:
     cast = adapter.space.cast(candidate)
     cast.mark_admitted_by(adapter.space)
     return cast
+
+
+def go_on(
+    adapter: AdapterView, winner: Try, state: State, origin: State, rng: np.random.Generator
+) -> tuple[int, int | None]:
+    """Bring the main line to where it goes on: epochs it has of this round, and its seed."""
+    if adapter.dry_run:  # the plain line, which draws what it would have drawn
+        adapter.trainer.set_state(origin)
+        return 0, None
+    if adapter.keep == "value" and adapter.randomness == "independent":
+        seed = draw_seed(rng)
+        adapter.trainer.set_state(origin)
+        reseed(adapter.trainer, seed)
+        return 0, seed
+    # Under common random numbers the way back would lead through the winner's copy again.
+    if state is not UNKNOWN_STATE:
+        adapter.trainer.set_state(state)
+    return winner.epochs, winner.seed
 
 
 def draw_seed(rng: np.random.Generator) -> int:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from dynhp.errors import AllTriesFailed, ContractError
 from dynhp.records import Candidate, Metrics, Round, RoundStarted, Try
+from dynhp.records.text import failures_text
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.rounds.repeat import REPEATS, RepeatRun, SelfCheck
 from dynhp.rounds.running_try import RunningTry, Standings, standings
@@ -16,8 +19,6 @@ from dynhp.selection import Ranking, Stage, reason
 from dynhp.trainer import State
 
 __all__ = ["RoundTries", "StageRun"]
-
-_MOST_LINES = 20  # of an error that lists the tries
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -38,6 +39,10 @@ class StageRun:
     def begun(self) -> list[int]:
         """The epochs that each try has already."""
         return [running.record.epochs for running in self.tries]
+
+    def places(self) -> list[int | None]:
+        """The place of each try among those of the round."""
+        return [running.place for running in self.tries]
 
     def _job(self, running: RunningTry) -> Job:
         return Job(
@@ -96,7 +101,10 @@ class RoundTries:
         self, wave: Sequence[tuple[Candidate, int | None]], stages: Sequence[Stage]
     ) -> Iterator[StageRun]:
         """Take a wave of (candidate, seed) through its stages, one after the other."""
-        tries = [self._running(candidate, seed) for candidate, seed in wave]
+        tries = [
+            self._running(candidate, seed, place)
+            for place, (candidate, seed) in enumerate(wave, start=len(self.tries))
+        ]
         self.tries += tries
         best_of_earlier_waves = [] if self.best is None else [self.best]
         for number, stage in enumerate(stages, start=1):
@@ -123,9 +131,9 @@ class RoundTries:
                 self.announce(running.record)
         return [running for running in tries if id(running) in on]
 
-    def _running(self, candidate: Candidate, seed: int | None) -> RunningTry:
+    def _running(self, candidate: Candidate, seed: int | None, place: int) -> RunningTry:
         record = Try(candidate=candidate, series=(), epochs=0, score=math.nan, seed=seed)
-        return RunningTry(record, self.origin)
+        return RunningTry(record, self.origin, place)
 
     def _stage_run(
         self, tries: list[RunningTry], stage: Stage, leaders: list[RunningTry], *, last: bool
@@ -161,16 +169,9 @@ class RoundTries:
             self.best = next((each for each in its if each.record.error is None), None)
         if self.best is not None:
             return self.best.record
-        lines = [
-            f"  {dict(try_.candidate)}: "[:100]
-            + (try_.error or "overtaken by one that failed later").splitlines()[0][:200]
-            for try_ in self.records[:_MOST_LINES]
-        ]
-        if len(self.records) > _MOST_LINES:
-            lines.append(f"  and {len(self.records) - _MOST_LINES} more")
         raise AllTriesFailed(
             f"all tries of round {self.started.index} failed; the trainer is back at the round's "
-            "start. Widen the space or fix the trainer:\n" + "\n".join(lines)
+            f"start. Widen the space or fix the trainer:\n{failures_text(self.records)}"
         )
 
     def take_winner_state(self) -> State:
@@ -181,12 +182,22 @@ class RoundTries:
             running.drop_state()
         return state
 
-    def record_round(
-        self, stretch: TrainStretch, *, done: int, seed: int | None, seconds: float
+    def stretch(self, epochs: int, *, done: int, seed: int | None, began: float) -> TrainStretch:
+        """The step that trains the winner's line on, until the round has so many epochs."""
+        assert self.best is not None
+        return TrainStretch(
+            self.best.record.candidate,
+            epochs - done,
+            partial(self._record_round, done=done, seed=seed, began=began),
+            kept=self.best.place if done else None,
+        )
+
+    def _record_round(
+        self, stretch: TrainStretch, *, done: int, seed: int | None, began: float
     ) -> Round:
         """The record of the round, after its stretch."""
         assert self.best is not None
-        chosen, winner, records = self.tries.index(self.best), self.best.record, self.records
+        chosen, winner, records = self.best.place, self.best.record, self.records
         end = self.started.start + done + stretch.epochs
         return Round(
             index=self.started.index,
@@ -202,7 +213,7 @@ class RoundTries:
             checked=0 if self.check is None else self.check.epochs,
             tolerance=0.0 if self.check is None else self.check.tolerance,
             stretch=tuple([each for each in stretch.measured if each[0] < end - 1]),
-            seconds=seconds,
+            seconds=time.perf_counter() - began,
         )
 
 
