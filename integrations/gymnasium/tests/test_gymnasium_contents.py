@@ -106,9 +106,10 @@ def test_all_that_an_environment_may_store_goes_back(before: int) -> None:
     steps(env, before)
     state, now = part.get(), repr(env.shown())
     first = steps(env, 6)
-    part.set(state)
-    assert repr(env.shown()) == now
-    assert steps(env, 6) == first
+    for _ in range(2):  # training after it writes nothing into the state
+        part.set(state)
+        assert repr(env.shown()) == now
+        assert steps(env, 6) == first
     assert env.opponents == opponents  # the very objects
     assert env.opponents[0].game is env
     assert env.same_board is env.board

@@ -123,7 +123,6 @@ def test_some_sample_must_have_a_weight() -> None:
     "members",
     [[], [3], [-1], [0.5], torch.tensor([False, False, False]), torch.tensor([True]), "rare", None,
      [[0]], object()],
-    ids=str,
 )  # fmt: skip
 def test_no_members(members: Any) -> None:
     with pytest.raises(SettingsError, match="members must be places among the 3 samples, or a tru"):
