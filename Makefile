@@ -4,6 +4,12 @@ VENV := .venv
 COMMA := ,
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# The demo needs less than the tests: no Ray, no tools. What is all there serves it too.
+DEMO_READY := $(if $(wildcard $(READY)),$(READY),$(VENV)/.ready-demo)
+# On a machine with PyPI alone, torch for Linux brings gigabytes of CUDA libraries. For the CPU build:
+#   make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu
+TORCH_INDEX ?=
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 # What can be installed with dynhp: an extra for each integration, and those of the core.
 INTEGRATIONS := $(notdir $(wildcard integrations/*))
 EMPTY :=
@@ -20,7 +26,7 @@ WITH_PROCESSES := tests/executors tests/storage tests/campaign tests/repository
 .PHONY: help setup demo test lint types imports pytest test-ray test-oldest format bench-core bench-luck bench-executors bench-executors-ray bench-linkpred quality mutants torture torture-campaign clean
 
 help:
-	@echo "make demo            set up and train with adaptation on bundled data"
+	@echo "make demo            set up what it needs and train with adaptation on bundled data"
 	@echo "make test            set up, then lint, types, import rules, all tests with coverage"
 	@echo "make test-ray        the tests of the integration of Ray alone"
 	@echo "make test-oldest     the core's tests with the oldest numpy, on each Python that is here"
@@ -34,18 +40,28 @@ help:
 	@echo "make torture-campaign  kill and resume campaigns a hundred times"
 	@echo "make mutants         mutation testing of the algorithm"
 	@echo "make format          format the code"
+	@echo "TORCH_INDEX=https://download.pytorch.org/whl/cpu  with any of them: torch without CUDA"
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt hatch_build.py
+define BASE
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade --constraint constraints.txt pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch hatchling editables
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation \
-		--editable ".[$(EXTRAS)]" --group test --group lint
-	@touch $(READY)
+	$(PIP_INSTALL) --upgrade pip
+	$(PIP_INSTALL) $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch hatchling editables
+endef
 
-demo: $(READY)
+$(READY): pyproject.toml constraints.txt hatch_build.py
+	$(BASE)
+	$(PIP_INSTALL) --no-build-isolation --editable ".[$(EXTRAS)]" --group test --group lint
+	@touch $@
+
+# "make test" completes this environment.
+$(VENV)/.ready-demo: pyproject.toml constraints.txt hatch_build.py
+	$(BASE)
+	$(PIP_INSTALL) --no-build-isolation --editable ".[pyg]"
+	@touch $@
+
+demo: $(DEMO_READY)
 	$(FAST_MALLOC) OMP_WAIT_POLICY=PASSIVE $(BIN)/dynhp linkpred train --dataset cora \
 		--split 80/10/10 --negatives uniform --method adagrid --adapt-every 10 --try-for 1 \
 		--seeds 3 --out out/cora
@@ -113,6 +129,7 @@ torture-campaign: $(READY)
 
 mutants: $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group mutants
+	$(BIN)/python -m pytest -q tests/repository/test_mutation_testing.py
 	$(BIN)/python scripts/mutants.py
 
 clean:

@@ -15,9 +15,10 @@ from dynhp.executors import Executor, Serial
 from dynhp.proposers import FullGrid, Proposer
 from dynhp.records import Candidate, Event, History, Round, RoundStarted, Value
 from dynhp.rounds import settings
+from dynhp.rounds.attempt import put_back
 from dynhp.rounds.jobs import UNKNOWN_STATE, close
 from dynhp.rounds.saved import parse_state, state_of
-from dynhp.rounds.start import go_on, next_wave, round_tries
+from dynhp.rounds.start import go_on, next_wave, require_waves, round_tries
 from dynhp.rounds.steps import (
     CarryOutTries,
     Step,
@@ -120,7 +121,7 @@ class DynamicGridAdapter:
         self.callbacks = tuple(self.callbacks)
         self._rounds: list[Round] = []
         self.space, self._start = settings.starting_point(self.space, trainer, initial)
-        self.proposer.waves(self.space, self.current)  # refuses a space that does not suit
+        require_waves(self)
         self._rng = np.random.default_rng(self.seed)
         self._checked = False  # whether a round has proved its promise in this process
         self.hints = give_hints(self.space, self.criterion, getattr(trainer, "kinds", None))
@@ -169,7 +170,7 @@ class DynamicGridAdapter:
             yield self.step()
 
     def step(self) -> Round:
-        """Carry out one round; whatever goes wrong in it, the trainer is back at its origin."""
+        """Carry out one round; whatever goes wrong, the trainer is back at its origin."""
         steps = self.round_steps()
         try:
             for step in steps:
@@ -197,10 +198,10 @@ class DynamicGridAdapter:
             round_ = stretch.record()
             self._announce(round_)
             self._rounds.append(round_)  # from here on it has been, whatever interrupts
-        except BaseException:
+        except BaseException as failure:
             if len(self._rounds) == index:
-                self.trainer.set_state(origin)
                 self._rng.bit_generator.state = random_state
+                put_back(self.trainer, origin, failure)
             raise
         self._checked |= begun is None and round_.checked > 0
         settings.hint_at_edges(self.space, self._rounds)
@@ -245,5 +246,5 @@ class DynamicGridAdapter:
         self._rng.bit_generator.state = saved.generator
         self._rounds, self._start = list(saved.history), saved.start
         self.space = self.space.given.including(saved.start)
-        self._checked = False  # another process may lack what this one had
-        self.epochs = saved.epochs
+        self.epochs, self._checked = saved.epochs, False  # another process may lack what this had
+        guard_of(self).lost = False

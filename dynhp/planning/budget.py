@@ -12,7 +12,7 @@ from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import SettingsError, shown
 from dynhp.records import History, Round
 from dynhp.rounds.repeat import REPEATS
-from dynhp.selection import Best, Selection
+from dynhp.selection import Best, Selection, epochs_of_tries
 
 __all__ = ["Cost", "HasAdapter", "HasHistory", "Plan", "adapter_of", "history_of", "plan"]
 __all__ += ["plan_for", "spent"]
@@ -228,11 +228,7 @@ class _Rounds(NamedTuple):
         return Cost(main_line=epochs, overhead=overhead, candidates=sum(waves))
 
     def _tries(self, beta: int, waves: tuple[int, ...]) -> int:
-        tried = 0
-        for tries in waves:
-            for stage in self.selection.stages(tries, beta):
-                tried += tries * stage.epochs
-                tries = min(tries, stage.keep)
+        tried = epochs_of_tries(self.selection, waves, beta)
         return tried if self.restart else tried - beta
 
     def _repeat(self, beta: int, waves: tuple[int, ...]) -> int:

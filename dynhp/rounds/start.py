@@ -1,4 +1,4 @@
-"""How a round starts: its tries to be, and the candidates that the proposer names for them."""
+"""How a round starts: its tries to be, the candidates that the proposer names, their number."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dynhp.criteria.contract import metrics_of, score
-from dynhp.errors import ContractError, shown
+from dynhp.errors import ContractError, advise, shown
 from dynhp.proposers import Known
 from dynhp.records import Candidate, Event, Progress, Round, RoundStarted, Try
 from dynhp.rounds.attempt import reseed
@@ -15,9 +15,25 @@ from dynhp.rounds.jobs import UNKNOWN_STATE
 from dynhp.rounds.repeat import self_check
 from dynhp.rounds.settings import AdapterView
 from dynhp.rounds.tries import RoundTries
+from dynhp.selection import epochs_of_tries
 from dynhp.trainer import State
 
-__all__ = ["draw_seed", "go_on", "next_wave", "round_tries"]
+__all__ = ["draw_seed", "go_on", "next_wave", "require_waves", "round_tries"]
+
+MANY_TRIES = 1000
+"""More candidates in a round than this are hardly meant: it is said what they cost."""
+
+
+def require_waves(adapter: AdapterView) -> None:
+    """Refuse a space that does not suit the proposer, and say what very many candidates cost."""
+    _, waves = adapter.proposer.waves(adapter.space, adapter.current)
+    if sum(waves) > MANY_TRIES:
+        epochs = epochs_of_tries(adapter.selection, waves, adapter.try_for)
+        advise(
+            f"a round tries up to {sum(waves):,} candidates: {epochs:,} epochs in tries for "
+            f"{adapter.adapt_every:,} of the main line; thin out the axes of the space, or use "
+            "OneAxis, Neighbors or Interpolation. plan_for(...) has the cost of the whole run"
+        )
 
 
 def round_tries(

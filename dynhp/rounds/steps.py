@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias
 
-from dynhp.errors import LoopError
+from dynhp.errors import LoopError, StateLost
 from dynhp.records import Candidate, Metrics, Round
 from dynhp.rounds.attempt import advance, put_in_force
 from dynhp.rounds.jobs import Executor, Job, Outcome
@@ -121,14 +121,20 @@ class OneAtATime:
     a round of this adapter is under way
     """
 
-    __slots__ = ("_turns",)
+    __slots__ = ("_turns", "lost")
 
     def __init__(self) -> None:
         self._turns: dict[str, weakref.ref[Turn]] = {}
+        self.lost = False  # whether a round has left the trainer in a state that nobody knows
 
     def enter(self) -> Turn:
         """Give a turn, or refuse it."""
         self.require_free()
+        if self.lost:
+            raise StateLost(
+                "a round before could not put the trainer back, so nothing can be trained from "
+                "where it is; make trainer and adapter anew, or load a checkpoint into both"
+            )
         turn = Turn()
         given = weakref.ref(turn)
         while self._turns.setdefault("now", given) is not given:  # one step for all threads
@@ -175,6 +181,9 @@ def one_at_a_time(
         turn = guard.enter()  # noqa: F841, held until this ends, also where Ctrl-C comes right here
         try:
             yield from steps(adapter, *args, **kwargs)
+        except StateLost:
+            guard.lost = True
+            raise
         finally:
             guard.leave()
 

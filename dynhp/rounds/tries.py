@@ -13,7 +13,7 @@ from dynhp.records import Candidate, Metrics, Round, RoundStarted, Try
 from dynhp.records.text import failures_text
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.rounds.repeat import REPEATS, RepeatRun, SelfCheck
-from dynhp.rounds.running_try import RunningTry
+from dynhp.rounds.running_try import RunningTry, Standings, standings
 from dynhp.rounds.steps import TrainStretch
 from dynhp.selection import Ranking, Stage, reason
 from dynhp.trainer import State
@@ -28,11 +28,9 @@ class StageRun:
     round_tries: RoundTries
     tries: list[RunningTry]
     stage: Stage
-    leaders: list[RunningTry]  # those that would go on if the stage ended now, the best first
-    compared: list[RunningTry]  # the leaders and the value in force, in the order they came
+    standings: Standings
     last: bool  # whether a try that ends here has ended for good
     outcomes_taken: int = 0
-    in_force: RunningTry | None = None  # the first try of the value in force, once it has come
 
     def jobs(self) -> list[Job]:
         """What to train from where; made again each time, so that no state is held for longer."""
@@ -66,7 +64,7 @@ class StageRun:
         check = None if running.record.epochs else self.round_tries.check
         job = None if check is None else self._job(running)
         running.add(outcome, self.round_tries.score)
-        leads = self._rank(running)
+        leads = self.standings.add(running)
         state = UNKNOWN_STATE if check is None or job is None else check.look_at(job, outcome)
         if leads:
             if state is not UNKNOWN_STATE:
@@ -77,30 +75,6 @@ class StageRun:
                 running.state = outcome.keep()
         if self.last:
             self.round_tries.announce(running.record)
-
-    def _rank(self, running: RunningTry) -> bool:
-        """Rank the tries with one more; whether that is one of the leaders."""
-        # A try that fell behind is never ranked again: its state is gone.
-        self.compared.append(running)
-        order = self.round_tries.ranking([each.record for each in self.compared])
-        leaders = [self.compared[place] for place in order[: self.stage.keep]]
-        now = set(map(id, leaders))
-        if not now.difference(map(id, self.leaders)) <= {id(running)}:
-            raise ContractError(
-                f"the ranking {self.round_tries.ranking!r} went back to a try it had put behind "
-                "another; with one try more, those already in front may only stay or fall behind it"
-            )
-        for each in self.leaders:
-            if id(each) not in now:
-                each.drop_state()
-        self.leaders = leaders
-        if self.in_force is None:  # values are compared once: a race may have a thousand tries
-            for each in self.compared if self.outcomes_taken == 1 else (running,):
-                if each.record.candidate == self.round_tries.current:
-                    self.in_force = each
-                    break
-        self.compared = [each for each in self.compared if each is self.in_force or id(each) in now]
-        return id(running) in now
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -144,9 +118,10 @@ class RoundTries:
                     f"an executor gave only {stage_run.outcomes_taken} outcomes for "
                     f"{len(tries)} jobs"
                 )
-            self.best = stage_run.leaders[0] if stage_run.leaders else None
+            leaders = stage_run.standings.leaders
+            self.best = leaders[0] if leaders else None
             if not last:
-                tries = self._going_on(tries, stage_run.leaders)
+                tries = self._going_on(tries, leaders)
 
     def _going_on(self, tries: list[RunningTry], leaders: list[RunningTry]) -> list[RunningTry]:
         """Those that go on after a stage; the others have ended, which is only known now."""
@@ -168,8 +143,7 @@ class RoundTries:
             round_tries=self,
             tries=tries,
             stage=stage,
-            leaders=leaders,
-            compared=list(leaders),
+            standings=standings(self.ranking, stage.keep, leaders, self.current),
             last=last,
         )
 
