@@ -33,7 +33,7 @@ def test_every_option_of_adapt_is_one_of_the_adapter_or_handled() -> None:
     assert set(LoopOptions.__annotations__) - taken == {"steps", "keep_best"}
 
 
-class Diverges(Quadratic):
+class TurnsBad(Quadratic):
     """Goes well for four epochs."""
 
     trained = 0
@@ -53,7 +53,7 @@ class Diverges(Quadratic):
 
 @pytest.mark.parametrize("keep_best", [True, lowest("loss")])
 def test_the_best_state_is_delivered_where_that_is_asked_for(keep_best: Any) -> None:
-    kept, last = Diverges(), Diverges()
+    kept, last = TurnsBad(), TurnsBad()
     options: dict[str, Any] = {"minimize": "loss", "check": "off", **ROUNDS}
     adapt_trainer(kept, 9, keep_best=keep_best, **options)
     adapt_trainer(last, 9, keep_best=False, **options)

@@ -47,6 +47,5 @@ def make() -> EstimatorTrainer:
         y[:80],
         space=_SPACE,
         validation=(X[80:], y[80:]),
-        scoring="neg_log_loss",
         batch_size=40,
     )

@@ -15,10 +15,10 @@ ESTIMATORS = [
     AdaptiveClassifier(
         SGDClassifier(learning_rate="constant", eta0=0.1),
         {"eta0": [0.01, 0.1]},
-        epochs=4,
-        adapt_every=2,
+        epochs=3,
+        adapt_every=3,
     ),
-    AdaptiveRegressor(SGDRegressor(), {"alpha": [1e-5, 1e-4]}, epochs=4, adapt_every=2),
+    AdaptiveRegressor(SGDRegressor(), {"alpha": [1e-5, 1e-4]}, epochs=3, adapt_every=3),
 ]
 
 
