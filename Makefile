@@ -129,6 +129,7 @@ torture-campaign: $(READY)
 
 mutants: $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group mutants
+	$(BIN)/python -m pytest -q tests/repository/test_mutation_testing.py
 	$(BIN)/python scripts/mutants.py
 
 clean:

@@ -24,7 +24,7 @@ STATE_VERSION = 1
 _SELDOM = {"dry_run": "False"}  # settings that are written only where they are another
 
 
-def state_of(adapter: AdapterView, rng: np.random.Generator, *, since: int = 0) -> dict[str, Any]:
+def state_of(adapter: AdapterView, rng: np.random.Generator, *, since: int) -> dict[str, Any]:
     """All that decides the adapter's own future, as plain data; rounds from ``since`` on."""
     history = adapter.history
     return {

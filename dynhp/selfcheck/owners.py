@@ -10,7 +10,13 @@ __all__ += ["is_users_module"]
 
 _INSTALLED = ("site-packages", "dist-packages")
 
-_INTEGRATIONS = ("dynhp_torch", "dynhp_pyg", "dynhp_ray")  # other names are their user's
+_INTEGRATIONS = frozenset(  # other names that begin like these are their user's
+    f"dynhp_{name}"
+    for name in (
+        *("gymnasium", "jax", "keras", "lightgbm", "lightning", "mlflow", "optuna", "pyg", "ray"),
+        *("sklearn", "tensorboard", "torch", "transformers", "wandb", "xgboost"),
+    )
+)
 
 
 def is_installed(filename: str | None) -> bool:

@@ -42,6 +42,7 @@ def loop_names() -> dict[str, Any]:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_our_frame(frame):
         frame = frame.f_back
+    frame = _outside_of_libraries(frame) or frame
     while frame is not None:
         generator = bool(frame.f_code.co_flags & inspect.CO_GENERATOR)
         wrapper = generator or frame.f_code.co_name == "__next__"
@@ -49,6 +50,18 @@ def loop_names() -> dict[str, Any]:
             _add_names(names, frame)
         frame = frame.f_back if wrapper else None
     return names
+
+
+def _outside_of_libraries(frame: FrameType | None) -> FrameType | None:
+    """The nearest code that is no library's: a framework that owns the loop calls dynhp itself."""
+    while frame is not None and _is_hook(frame):
+        frame = frame.f_back
+    return frame
+
+
+def _is_hook(frame: FrameType) -> bool:
+    wrapper = frame.f_code.co_flags & inspect.CO_GENERATOR or frame.f_code.co_name == "__next__"
+    return not wrapper and is_installed(frame.f_code.co_filename)
 
 
 def _add_names(names: dict[str, Any], frame: FrameType) -> None:
