@@ -97,14 +97,13 @@ def evidence_of(history: Sequence[Round]) -> Evidence:
         [((name, number.get(round_.previous)), score) for name, score in listed]
         for round_, listed in zip(history, scores, strict=True)
     ]
-    after_the_same = _on_average(after)
-    again = _again(scores)
-    chances = [factor * on_average.chance]
-    if again is not None:
-        chances.append(again / _SHARES["better again"])
-    if after_the_same is not None:
-        chances.append(after_the_same.chance / _SHARES["better after the same"])
-    return Evidence(min(1.0, *chances), on_average.missed(LEVEL / factor))
+    chances = {
+        "better on average": on_average.chance * (_OF_A_WALK if walk else 1.0),
+        "better again": _again(scores),
+        "better after the same": None if (each := _on_average(after)) is None else each.chance,
+    }
+    known = [chance / _SHARES[name] for name, chance in chances.items() if chance is not None]
+    return Evidence(min(1.0, *known), on_average.missed(LEVEL / factor))
 
 
 def _on_average(rounds: list[Scores]) -> _Averages | None:

@@ -112,7 +112,8 @@ def test_of_a_whole_run(
         "at_import": {"killed: "},
         "seldom": {f"killed: {first}", "killed: tests/test_thing.py::test_of_the_seldom_case"},
     }
-    assert "dynhp/thing.py: 13 killed, 2 no tests, 2 survived" in lines
+    counts = next(line for line in lines if line.startswith("dynhp/thing.py: "))
+    assert counts.endswith(" killed, 2 no tests, 2 survived")
     assert "4 survived, 0 are equivalent" in lines
     assert "+    return x - 1" in lines
     assert "SURVIVED in dynhp.thing.called" in lines
