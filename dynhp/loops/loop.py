@@ -14,7 +14,7 @@ from dynhp.loops.best import BestEpoch, BestKeeper
 from dynhp.loops.bindings import Binding
 from dynhp.loops.epoch import Epoch, Passes
 from dynhp.loops.parts import Part
-from dynhp.loops.text import left_in_a_try, loop_text
+from dynhp.loops.text import left_in_a_try, loop_text, not_reported, try_not_reported
 from dynhp.records import Candidate, History, Metrics
 from dynhp.rounds.attempt import TryLog, go_to
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
@@ -126,19 +126,15 @@ class Loop:
         self._runs = True
         before = [part.get() for part in self._generators]
         try:
-            while self._left() > 0:
+            while not self.adapter.is_over:
                 yield from self._round()
-                self._first_round = False
+                self._first_round &= not self.adapter.history[-1].tries
         finally:
             self._runs = False
             for part, state in zip(self._generators, before, strict=True):
                 part.set(state)
 
-    def _left(self) -> int:
-        return len(self) - self.adapter.epoch
-
     def _round(self) -> Generator[Epoch, None, None]:
-        alpha, done = min(self.adapter.adapt_every, self._left()), 0
         steps = self.adapter.round_steps()
         work: Step | None = None
         try:
@@ -146,12 +142,11 @@ class Loop:
                 if isinstance(work, CarryOutTries):
                     yield from self._tries(work)
                 else:
-                    done = alpha - work.epochs
-                    yield from self._stretch(work, start=self.adapter.epoch + done)
+                    yield from self._stretch(work)
         except GeneratorExit:
             if isinstance(work, CarryOutTries):
                 advise(left_in_a_try(self._unit, self.adapter.epoch))
-            elif work is not None and done + work.epochs:
+            elif work is not None and work.start + work.epochs > self.adapter.epoch:
                 next(steps, None)  # the main line ends here: record it as it is
             raise
         finally:
@@ -183,25 +178,26 @@ class Loop:
         if outcome.error is None:
             self._require_used(passes)
             if not outcome.series:
-                raise _unreported(start, outcome.epochs)
+                raise LoopError(try_not_reported(start, outcome.epochs))
         return outcome
 
-    def _stretch(self, work: TrainStretch, *, start: int) -> Generator[Epoch, None, None]:
-        planned, work.epochs = work.epochs, 0
-        passes = Passes(work.candidate, trying=False)
+    def _stretch(self, work: TrainStretch) -> Generator[Epoch, None, None]:
+        start, planned, work.epochs = work.start, work.epochs, 0
+        passes = Passes(work.candidate, trying=False, rescues=_rescues(work))
         last = start + planned - 1
         bindings.apply(self._bind, work.candidate)  # also where no epoch is left to train
         try:
             for number in range(start, start + planned):
                 epoch = passes.epoch(number)
                 yield epoch
-                work.epochs += 1
-                work.metrics = epoch.metrics or {}
-                if epoch.metrics is not None:
-                    work.measured.append((number, epoch.metrics))
+                if epoch.failure is not None:
+                    work.fail(epoch.failure)
+                    return
+                if epoch.metrics is not None or number == last or self._unit == "epochs":
                     self._after(epoch, work.candidate)
-                elif number == last or self._unit == "epochs":
-                    self._after(epoch, work.candidate)
+                self._require_watched(work, epoch, last)
+                if work.take(1, epoch.metrics):
+                    return
         except GeneratorExit:
             if epoch.metrics is not None:
                 self._judge(epoch)
@@ -209,6 +205,13 @@ class Loop:
             raise
         finally:
             passes.now = None
+
+    def _require_watched(self, work: TrainStretch, epoch: Epoch, last: int) -> None:
+        """Refuse a main line that is not reported though a trigger watches it."""
+        if work.watch is None or not work.watch.needs_metrics or epoch.metrics is not None:
+            return
+        if self._unit == "epochs" or (epoch == last and not work.measured):
+            raise LoopError(not_reported(self.adapter.when, epoch))
 
     def _after(self, epoch: Epoch, candidate: Candidate) -> None:
         """Check what a completed pass has left behind."""
@@ -233,6 +236,10 @@ class Loop:
                 )
 
 
+def _rescues(work: TrainStretch) -> bool:
+    return work.watch is not None and work.watch.rescues()
+
+
 def _reported(passes: Passes, needed: bool) -> Metrics | None:
     """The metrics of the pass that has ended, or the exception that ended it."""
     epoch = passes.now
@@ -240,11 +247,3 @@ def _reported(passes: Passes, needed: bool) -> Metrics | None:
     if epoch.failure is not None:
         raise epoch.failure
     return epoch.required() if needed else epoch.metrics
-
-
-def _unreported(start: int, steps: int) -> LoopError:
-    passed = f"step {start}" if steps == 1 else f"steps {start} to {start + steps - 1}"
-    return LoopError(
-        f"every try needs a report (with Racing: every stage of it), but {passed} passed without "
-        "one; measure more often, or make try_for (and every=... of Racing) longer"
-    )

@@ -8,7 +8,8 @@ from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import shown
 from dynhp.records.text import text_table
 
-__all__ = ["left_in_a_try", "loop_text", "not_a_list", "other_parts", "way_out_for"]
+__all__ = ["left_in_a_try", "loop_text", "not_a_list", "not_reported", "other_parts"]
+__all__ += ["try_not_reported", "way_out_for"]
 
 
 def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
@@ -32,12 +33,19 @@ def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
     rows = [
         *((name, _shown(axis.grid())) for name, axis in adapter.space.items()),
         ("now" if adapter.history else "start", in_force),
-        ("every", f"{adapter.adapt_every} {unit}, tries of {adapter.try_for}"),
+        _when(adapter, unit),
         ("by", str(adapter.criterion)[:200]),
         ("plan", str(plan_for(adapter, planned)).replace("epochs", unit)),
         ("done", f"{adapter.epoch} of {planned} {unit}"),
     ]
     return text_table(rows)
+
+
+def _when(adapter: DynamicGridAdapter, unit: str) -> tuple[str, str]:
+    tries = f"tries of {adapter.try_for}"
+    if adapter.adapt_every is not None:
+        return "every", f"{adapter.adapt_every} {unit}, {tries}"
+    return "when", f"{str(adapter.when)[:200]}, {tries} from {adapter.start_from}"
 
 
 def _shown(values: tuple[object, ...]) -> str:
@@ -50,6 +58,24 @@ def left_in_a_try(unit: str, epoch: int) -> str:
     return (
         f"the loop was left in a try, so the state is back where the round began, after {epoch} "
         f"{unit} of the main line. What stops early belongs under `if epoch.main:`"
+    )
+
+
+def not_reported(trigger: object, epoch: object) -> str:
+    """Why a main line that is watched must be reported."""
+    return (
+        f"the main line is watched ({shown(trigger)}), but {shown(epoch)} was not reported; call "
+        "epoch.report(...) in every pass through the body, in tries and on the main line (in a "
+        "loop over steps: whenever you have measured)"
+    )
+
+
+def try_not_reported(start: int, steps: int) -> str:
+    """Why a try without a report cannot be judged."""
+    passed = f"step {start}" if steps == 1 else f"steps {start} to {start + steps - 1}"
+    return (
+        f"every try needs a report (with Racing: every stage of it), but {passed} passed without "
+        "one; measure more often, or make try_for (and every=... of Racing) longer"
     )
 
 

@@ -17,6 +17,7 @@ from dynhp.trainer import State
 
 __all__ = ["RoundTries", "StageRun"]
 
+NOT_DUE = "no round was due"
 _MOST_LINES = 20  # of an error that lists the tries
 
 
@@ -110,6 +111,9 @@ class RoundTries:
     watch: tuple[str, ...]  # metrics that must stay finite
     announce: Callable[[Try], None]
     check: SelfCheck | None = None  # where this round proves its promise
+    seed: int | None = None  # of all tries, where a rescue must not meet the same data again
+    because: str = ""
+    rescue: bool = False
     tries: list[RunningTry] = field(default_factory=list)
     best: RunningTry | None = None
 
@@ -210,9 +214,12 @@ class RoundTries:
     def record_round(
         self, stretch: TrainStretch, *, done: int, seed: int | None, seconds: float
     ) -> Round:
-        """The record of the round, after its stretch."""
-        assert self.best is not None
-        chosen, winner, records = self.tries.index(self.best), self.best.record, self.records
+        """The record of the round, after its stretch; one without tries has no winner."""
+        chosen, why, metrics, records = -1, NOT_DUE, stretch.metrics, self.records
+        if self.best is not None:
+            chosen = self.tries.index(self.best)
+            why = reason(records, chosen, self.current)
+            metrics = stretch.metrics if stretch.epochs else _at_the_end(self.best.record)
         end = self.started.start + done + stretch.epochs
         return Round(
             index=self.started.index,
@@ -221,14 +228,18 @@ class RoundTries:
             previous=self.current,
             tries=records,
             chosen=chosen,
-            reason=reason(records, chosen, self.current),
-            metrics=stretch.metrics if stretch.epochs else _at_the_end(winner),
+            reason=why,
+            metrics=metrics,
             seed=seed,
-            restarted=done == 0,
+            restarted=done == 0 and chosen >= 0,
             checked=0 if self.check is None else self.check.epochs,
             tolerance=0.0 if self.check is None else self.check.tolerance,
             stretch=tuple([each for each in stretch.measured if each[0] < end - 1]),
             seconds=seconds,
+            because=self.because,
+            rescue=self.rescue,
+            abandoned=self.started.abandoned,
+            failure=stretch.failure,
         )
 
 
