@@ -122,7 +122,8 @@ class MainLine:
     def tries_ended(self, origin: Origin, winner: Try, done: int) -> None:
         """The main line goes on from a kept try, whose state the trainer is in."""
         self.seen.tries_ended(origin.epoch + origin.abandoned, origin.epoch, winner, done)
-        if done:
+        # A state that no trigger has looked at is not called healthy; a score speaks for itself.
+        if done and self.held.start_from == "best":
             place, metrics = winner.measured[-1]
             self.hold(origin.epoch + done, metrics if place == done - 1 else None)
 

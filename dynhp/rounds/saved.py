@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynhp._checks import require_count
+from dynhp._checks import is_whole, require_count
 from dynhp.errors import SettingsError, shown
 from dynhp.records import Candidate, History
 from dynhp.rounds.plain import history_from_plain, history_to_plain
@@ -160,8 +160,18 @@ def _list(plain: Any) -> list[Any]:
     return plain
 
 
+def _require_main_line(saved: SavedState) -> None:
+    """Refuse states that are held, or a way back, that no run has left."""
+    back = saved.main_line.get("back")
+    for each in (*saved.main_line.get("held", ()), *(() if back is None else (back,))):
+        needed = "because" if each is back else "state"
+        if not is_whole(each["epoch"], least=0) or needed not in each:
+            raise ValueError("the main line was never held, or put back, like this")
+
+
 def _require_whole(space: Space, saved: SavedState) -> None:
     """Refuse rounds that do not follow each other, or a state that fits no generator."""
+    _require_main_line(saved)
     generator = np.random.default_rng(0).bit_generator
     generator.state = saved.generator
     if generator.state != saved.generator:  # numpy 1 takes numbers that do not fit

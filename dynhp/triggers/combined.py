@@ -38,7 +38,7 @@ class _AnyOf:
             return None
         healthy = [answer.healthy for answer in due if answer.healthy is not None]
         return Due(
-            because="; ".join(answer.because for answer in due if answer.because),
+            because="; ".join(dict.fromkeys(answer.because for answer in due if answer.because)),
             healthy=min(healthy, default=None),
             alarm=any(answer.alarm for answer in due),
         )

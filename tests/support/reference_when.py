@@ -90,7 +90,7 @@ class ReferenceWhen:
         if not dues:
             return None
         due = Due(
-            because="; ".join(each.because for each in dues if each.because),
+            because="; ".join(dict.fromkeys(each.because for each in dues if each.because)),
             healthy=min((e.healthy for e in dues if e.healthy is not None), default=None),
             alarm=any(each.alarm for each in dues),
         )
@@ -150,7 +150,8 @@ class ReferenceWhen:
             self.began, self.epoch, self.since = start, start + done, start + done
             if done:
                 self.measured += [(start + n, each) for n, each in enumerate(best.series)]
-                self.hold(best.series[-1])
+                if given.start_from == "best":  # no trigger has called it healthy yet
+                    self.hold(best.series[-1])
         while self.epoch < start + alpha:
             try:
                 self.trainer.train_k(1, values)
