@@ -74,13 +74,16 @@ class MainLine:
         """Whether the next round has tries, and why."""
         if back := self._put_back(rounds):
             return back.due
-        return self.ask(self.seen.before(rounds, _end(rounds)), had_before(rounds))
+        return self.ask(self.seen.before(rounds, _end(rounds)), rounds)
 
-    def ask(self, line: LineSoFar, had: Counter[bool]) -> Due | None:
-        """What the trigger answers, where there may be another round after those there were."""
+    def ask(
+        self, line: LineSoFar, rounds: Sequence[Round], under_way: Due | None = None
+    ) -> Due | None:
+        """What the trigger answers, where there may be another round after these."""
         due, adapter = ask(self.trigger, line), self._adapter
         if due is None or (adapter.max_rounds is None and not self.is_rescue(due)):
             return due
+        had = self.had(rounds, under_way)
         if not self.is_rescue(due):
             return due if had[False] < (adapter.max_rounds or 0) else None
         if had[True] < adapter.max_rescues:
@@ -90,6 +93,13 @@ class MainLine:
             f"{adapter.max_rescues} rescues are spent; the trainer is back in the healthy state in "
             "which this round began. Lower the value at the start, or allow more with max_rescues="
         )
+
+    def had(self, rounds: Sequence[Round], under_way: Due | None) -> Counter[bool]:
+        """How many rounds with tries there were, by whether they were rescues."""
+        had = Counter(round_.rescue for round_ in rounds if round_.tries)
+        if under_way is not None:
+            had[self.is_rescue(under_way)] += 1
+        return had
 
     def is_rescue(self, due: Due | None) -> bool:
         """Whether such a round is a rescue."""
@@ -140,10 +150,7 @@ class MainLine:
 
     def watch(self, rounds: Sequence[Round], due: Due | None, epochs: int) -> StretchWatch | None:
         """What looks at the next epochs of a round; None: nothing looks inside them."""
-        had = had_before(rounds)
-        if due is not None:
-            had[self.is_rescue(due)] += 1
-        watch = StretchWatch(self, had, max_rescues=self._adapter.max_rescues)
+        watch = StretchWatch(self, rounds, due, max_rescues=self._adapter.max_rescues)
         return watch if watch.looks_within(epochs) else None
 
     def state(self, rounds: Sequence[Round]) -> dict[str, Any]:
@@ -164,11 +171,6 @@ class MainLine:
         if back := plain.get("back"):
             due = Due(because=str(back["because"]), alarm=bool(back["alarm"]))
             self._back = _Back(len(rounds), int(back["epoch"]), due)
-
-
-def had_before(rounds: Sequence[Round]) -> Counter[bool]:
-    """How many rounds with tries there were, by whether they were rescues."""
-    return Counter(round_.rescue for round_ in rounds if round_.tries)
 
 
 def _end(rounds: Sequence[Round]) -> int:

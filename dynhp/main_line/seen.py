@@ -70,7 +70,7 @@ class SeenLine:
         """The main line goes on from a kept try, or from the origin where ``done`` is 0."""
         line = self.line
         line.began, line.epoch, line.since = start, start + done, start + done
-        line.fired = (*line.fired, fired)
+        line.fired.append(fired)
         if done and self._measured:
             line.measured += [(start + place, metrics) for place, metrics in winner.measured]
 

@@ -11,6 +11,7 @@ from dynhp._checks import require_count, require_lengths, require_word
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import SettingsError, shown
 from dynhp.planning.rounds import TryCost, every, rounds_of
+from dynhp.proposers import Waves
 from dynhp.records import History, Round
 from dynhp.records.kept import kept_epochs
 from dynhp.selection import Best, Selection
@@ -124,7 +125,9 @@ def plan(
     rounds = TryCost(try_for, selection or Best(), restart, checked)
     return Cost(
         main_line=epochs,
-        overhead=rounds.overhead(every(adapt_every, try_for, epochs), (candidates,)),
+        overhead=rounds.most(
+            every(adapt_every, try_for, epochs), Waves((candidates,), (candidates,))
+        ),
         candidates=candidates,
     )
 
@@ -191,13 +194,13 @@ def plan_for(adapter: DynamicGridAdapter | HasAdapter, epochs: int | None = None
     return Plan(
         least=Cost(
             main_line=done.main_line + left,
-            overhead=done.overhead + rounds.overhead(least.rounds, waves.least),
+            overhead=done.overhead + rounds.least(least.rounds, waves),
             abandoned=done.abandoned,
             candidates=grid,
         ),
         most=Cost(
             main_line=done.main_line + left,
-            overhead=done.overhead + rounds.overhead(most.rounds, waves.most),
+            overhead=done.overhead + rounds.most(most.rounds, waves),
             abandoned=done.abandoned + most.abandoned,
             candidates=grid,
         ),

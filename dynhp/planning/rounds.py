@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.main_line.line import had_before
 from dynhp.main_line.seen import SeenLine
 from dynhp.main_line.settings import longest_round
+from dynhp.proposers import Waves
 from dynhp.rounds.repeat import REPEATS
 from dynhp.selection import Selection
 from dynhp.triggers import Every, LineSoFar
@@ -32,13 +33,23 @@ class TryCost(NamedTuple):
     restart: bool
     checked: int  # so many rounds, from the first on, carry out one try again
 
-    def overhead(self, rounds: Counter[int], waves: tuple[int, ...]) -> int:
-        """The epochs of such rounds that are not part of the final model."""
+    def least(self, rounds: Counter[int], waves: Waves) -> int:
+        """The epochs of such rounds that are not part of the final model, at least."""
+        return self._overhead(rounds, waves.least, lambda beta: min(self._repeats(beta, waves)))
+
+    def most(self, rounds: Counter[int], waves: Waves) -> int:
+        """The same, at most."""
+        return self._overhead(rounds, waves.most, lambda beta: max(self._repeats(beta, waves)))
+
+    def _overhead(
+        self, rounds: Counter[int], waves: tuple[int, ...], repeat: Callable[[int], int]
+    ) -> int:
         overhead, checked = 0, self.checked
         for beta, count in rounds.items():
             overhead += count * self._tries(beta, waves)
-            overhead += min(count, checked) * self._repeat(beta, waves)
-            checked -= min(count, checked)
+            if checked:
+                overhead += min(count, checked) * repeat(beta)
+                checked -= min(count, checked)
         return overhead
 
     def _tries(self, beta: int, waves: tuple[int, ...]) -> int:
@@ -49,9 +60,13 @@ class TryCost(NamedTuple):
                 tries = min(tries, stage.keep)
         return tried if self.restart else tried - beta
 
-    def _repeat(self, beta: int, waves: tuple[int, ...]) -> int:
-        """The first try's first stage, which is what is carried out again."""
-        return REPEATS * self.selection.stages(waves[0], beta)[0].epochs
+    def _repeats(self, beta: int, waves: Waves) -> Iterator[int]:
+        """The first try's first stage, which is what is carried out again, by the tries there are.
+
+        In a race of many it is shorter than where there is one try alone.
+        """
+        for tries in range(waves.least[0], waves.most[0] + 1):
+            yield REPEATS * self.selection.stages(tries, beta)[0].epochs
 
 
 def every(adapt_every: int, try_for: int, epochs: int) -> Counter[int]:
@@ -78,7 +93,7 @@ def rounds_of(adapter: DynamicGridAdapter, epochs: int) -> tuple[PlannedRounds, 
     if here and not looks_at(adapter.when) and hasattr(adapter.when, "next_look"):
         planned = PlannedRounds(_by_the_clock(adapter, epochs))
         return planned, planned
-    had = had_before(adapter.history)
+    had = adapter.main_line.had(adapter.history, None)
     rescues = adapter.max_rescues - had[True]
     most = every(adapter.try_for, adapter.try_for, left)
     if adapter.max_rounds is not None:
@@ -118,7 +133,8 @@ def _by_the_clock(adapter: DynamicGridAdapter, epochs: int) -> Counter[int]:
         if due:
             beta = min(adapter.try_for, end - start)
             rounds[beta] += 1
-            line.began, line.fired = start, (*line.fired, start)
+            line.began = start
+            line.fired.append(start)
             line.epoch += 0 if _restarts(adapter) else beta
         _go_to_next(adapter, line, end, may_end=rounds.total() < left)
         line.stopped = line.epoch - start < length

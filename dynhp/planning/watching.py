@@ -38,7 +38,7 @@ def plateau(
     patience: int = 5,
     factor: float = 3.0,
     steps: int = 5,
-    max_rounds: int = 10,
+    max_rounds: int | None = None,
 ) -> WatchingArguments:
     """Lower a rate on a plateau, from the best state, and only where the lower one proves better.
 
@@ -52,7 +52,7 @@ def plateau(
         patience: so many epochs without an improvement are a plateau; a try is as long.
         factor: each value is the one above it divided by this.
         steps: how many lower values there are; a round tries the next one.
-        max_rounds: the most rounds.
+        max_rounds: the most rounds; by default as many as there are lower values.
 
     >>> plateau("lr", default=0.1, steps=2)["space"]
     {'lr': Ordered(0.0111, 0.0333, 0.1)}
@@ -67,7 +67,9 @@ def plateau(
         proposer=Ladder(1),
         start_from="best",
         snapshots=Snapshots(),
-        max_rounds=require_count("plateau: max_rounds", max_rounds),
+        max_rounds=require_count(
+            "plateau: max_rounds", steps if max_rounds is None else max_rounds
+        ),
         max_rescues=0,
     )
 

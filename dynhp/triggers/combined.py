@@ -45,6 +45,8 @@ class _AnyOf:
 
     def next_look(self, line: LineSoFar) -> int | None:
         """When the first of them must be asked."""
+        if not all(hasattr(each, "next_look") for each in self.triggers):
+            return line.epoch + 1
         looks = (next_look(each, line) for each in self.triggers)
         return min((look for look in looks if look is not None), default=None)
 

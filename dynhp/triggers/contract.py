@@ -74,7 +74,7 @@ class LineSoFar:
         self.rounds = rounds
         self.began = began
         self.since = since
-        self.fired = tuple(fired)
+        self.fired = list(fired)
         self.stopped = stopped
         self.failure = failure
         self._folded: dict[Hashable, tuple[int, Any]] = {}

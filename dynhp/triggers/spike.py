@@ -73,10 +73,9 @@ class OnSpike:
         value = read_metric(line.now, self.metric)
         if not math.isfinite(value):
             return _alarm(line, f"{self.metric} is {value}")
-        recent = line.measured[-1 - self.window : -1]
-        known = [read_metric(metrics, self.metric) for _, metrics in recent]
-        known = [each for each in known if math.isfinite(each)]
-        usual = self._usual(known)
+        name, recent = self.metric, line.measured[-1 - self.window : -1]
+        known = [metrics.get(name, math.nan) for _, metrics in recent]
+        usual = self._usual([each for each in known if math.isfinite(each)])
         if usual is None or not self._is_too_far(value, *usual):
             return None
         return _alarm(line, f"{self.metric} is {value:.4g} after {usual[0]:.4g}")
