@@ -81,7 +81,10 @@ class HeldStates:
             score = worth()
             if math.isfinite(score) and score > held[-1].score:
                 held = (HeldState(epoch, score, self._store.put(state())),)
-        self._after = index, held
+        if held is not self._after[1]:
+            self._after = index, held
+            # Should the round be interrupted, those from before it are needed again.
+            self._store.keep_only([each.key for each in (*self._before[1], *held)])
 
     def _is_due(self, held: _Held, epoch: int) -> bool:
         return epoch % self._every == 0 and held[-1].epoch != epoch

@@ -73,7 +73,7 @@ class Snapshots:
     """The ring of states for ``start_from="before"``, and where they (or the best one) are kept.
 
     Args:
-        k: how many are kept, the newest.
+        k: how many are kept, the newest; while a round goes on, also those from before it.
         every: how many epochs of the main line lie between two.
         store: makes where they are kept: in memory, or ``on_disk(folder)`` of ``dynhp.storage``.
 
