@@ -1,4 +1,4 @@
-"""Executors side by side: how much faster several workers are, and what a try costs besides.
+"""Executors side by side: how much faster several workers are, what a try costs, and memory.
 
 Run as ``python benchmarks/bench_executors.py``; the exit code is 1 where a limit is not kept.
 """
@@ -17,6 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import _memory
 import numpy as np
 from _facts import Row, machine, table
 from _states import Busy, LargeState, compute
@@ -34,7 +35,7 @@ ORDERS = {"first try wins": (9, 8, 7, 6, 5, 4, 3, 2, 1), "three lead": (5, 7, 1,
 def main() -> int:
     """Measure, print, and say whether all limits are kept."""
     print(machine(), flush=True)
-    rows = [*speed(), *one_megabyte(), *hundred_megabytes()]
+    rows = [*speed(), *one_megabyte(), *hundred_megabytes(), *_memory.rows()]
     print(table(rows))
     failed = [row.what for row in rows if row.verdict == "FAIL"]
     print(f"{len(failed)} FAIL: {', '.join(failed)}" if failed else "all limits kept")

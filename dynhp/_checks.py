@@ -190,9 +190,11 @@ def distinct_values(what: str, values: Iterable[Any]) -> tuple[Value, ...]:
     plain = tuple(plain_value(what, value) for value in values)
     if not plain:
         raise SettingsError(f"{what}: at least one value is needed, got none")
-    for index, value in enumerate(plain):
-        if value in plain[:index]:
+    before: set[Value] = set()
+    for value in plain:
+        if value in before:
             raise SettingsError(f"{what}: values must differ, got {shown(value)} twice")
+        before.add(value)
     return plain
 
 

@@ -12,19 +12,20 @@ from dynhp._checks import plain_int
 from dynhp.advice import give_hints
 from dynhp.criteria import Criterion, chosen_criterion
 from dynhp.executors import Executor, Serial
-from dynhp.main_line import MainLine, Snapshots
+from dynhp.main_line import MainLine, Origin, Snapshots
 from dynhp.main_line.settings import adapter_text, chosen_trigger
 from dynhp.proposers import FullGrid, Proposer
 from dynhp.records import Candidate, Event, History, Round, Value
 from dynhp.rounds import settings
+from dynhp.rounds.attempt import put_back
 from dynhp.rounds.jobs import close
 from dynhp.rounds.saved import parse_state, state_of
-from dynhp.rounds.start import round_started, round_tries, try_candidates
-from dynhp.rounds.steps import Step, TrainStretch, carry_out, guard_of, one_at_a_time
+from dynhp.rounds.start import require_waves, round_started, round_tries, try_candidates
+from dynhp.rounds.steps import Step, TrainStretch, carry_out, guard_of, one_at_a_time, stretch_left
 from dynhp.selection import Best, Selection
 from dynhp.spaces import Space, SpaceLike
 from dynhp.trainer import Trainer
-from dynhp.triggers import Every, Trigger
+from dynhp.triggers import Due, Every, Trigger
 
 __all__ = ["Callback", "DynamicGridAdapter"]
 
@@ -45,8 +46,7 @@ class DynamicGridAdapter:
         adapt_every: the epochs of a round (alpha in the paper).
         try_for: the epochs of a try (beta).
         when: in place of ``adapt_every``, a trigger such as ``OnPlateau("val_loss", patience=5)``.
-        start_from: the state a round starts from: "here", the "best" so far, or the last healthy
-            one "before" it was due; what was trained after that state is abandoned.
+        start_from: a round starts "here", from the "best" state, or from a healthy one "before".
         snapshots: how many states "before" keeps, how far apart, and where.
         max_rounds: the most rounds with tries, rescues not counted.
         max_rescues: how often a main line that raises, spikes or is not finite begins a round.
@@ -128,7 +128,7 @@ class DynamicGridAdapter:
         self.callbacks = tuple(self.callbacks)
         self._rounds, self.main_line = list[Round](), MainLine(self)
         self.space, self._start = settings.starting_point(self.space, trainer, initial)
-        self.proposer.waves(self.space, self.current)  # refuses a space that does not suit
+        require_waves(self)
         self._rng = np.random.default_rng(self.seed)
         self._checked = False  # whether a round has proved its promise in this process
         self.hints = give_hints(self.space, self.criterion, getattr(trainer, "kinds", None))
@@ -180,7 +180,7 @@ class DynamicGridAdapter:
             yield self.step()
 
     def step(self) -> Round:
-        """Carry out one round; whatever goes wrong in it, the trainer is back at its origin."""
+        """Carry out one round; whatever goes wrong, the trainer is back at its origin."""
         steps = self.round_steps()
         try:
             for step in steps:
@@ -194,37 +194,41 @@ class DynamicGridAdapter:
 
     # fmt: off
     @one_at_a_time
-    def round_steps(self) -> Generator[Step, None, None]:
-        """One round of Algorithm 1 as steps for a driver: ``step``, or the loop of ``adapt``."""
-        began, index = time.perf_counter(), len(self._rounds)
-        rounds, line, random_state = self._rounds, self.main_line, self._rng.bit_generator.state
-        due = line.due(rounds)                                  # every alpha epochs, or when it is
-        origin = line.begin(rounds, due)                                 # theta_{i-1}
+    def round_steps(self, begun: Round | None = None) -> Generator[Step, None, None]:
+        """One round as steps for a driver; ``begun``: one that was left in its stretch."""
+        index, random_state = len(self._rounds), self._rng.bit_generator.state
+        rounds, line = self._rounds, self.main_line
+        due = line.due(rounds, begun)                           # every alpha epochs, or when it is
+        origin = line.begin(rounds, due, begun)                          # theta_{i-1}
         try:
             alpha, beta = settings.round_lengths(self, epoch=origin.epoch, tries=due is not None)
-            started = round_started(index, origin, alpha)
-            self._announce(started)
-            known, values, done, seed = line.tried(rounds), self.current, 0, None
-            tries = round_tries(self, known, started, origin, due, announce=self._announce)
-            if due is not None:                              # lines 3 to 6: each q of Q for beta
-                done, seed = yield from try_candidates(self, tries, known, beta, rng=self._rng)
-                values = tries.winner().candidate
-                line.tries_ended(origin, tries.winner(), done)
-            watch = line.watch(rounds, due, alpha - done)
-            stretch = TrainStretch(values, alpha - done, start=origin.epoch + done, watch=watch)
+            stretch = stretch_left(begun, alpha) if begun else (
+                yield from self._choice(origin, due, alpha, beta))       # lines 3 to 6
+            stretch.watch = line.watch(rounds, due, stretch.epochs)
             yield stretch                                                # line 7: alpha - beta
-            took = time.perf_counter() - began
-            round_ = tries.record_round(stretch, done=done, seed=seed, seconds=took)
+            round_ = stretch.record()
             self._announce(round_)
             self._rounds.append(round_)  # from here on it has been, whatever interrupts
-        except BaseException:
+        except BaseException as failure:
             if len(self._rounds) == index:
-                self.trainer.set_state(origin.state)
                 self._rng.bit_generator.state = random_state
+                put_back(self.trainer, origin.state, failure)
             raise
-        self._checked |= round_.checked > 0
-        line.seen.recorded(self._rounds, watched=watch is not None)
+        self._checked |= begun is None and round_.checked > 0
+        line.seen.recorded(self._rounds, watched=stretch.watch is not None)
         settings.hint_at_edges(self.space, line.tried(self._rounds))
+
+    def _choice(self, origin: Origin, due: Due | None, alpha: int, beta: int
+                ) -> Generator[Step, None, TrainStretch]:
+        """The tries of a round where it is due, and the stretch that follows."""
+        began, line, done, seed = time.perf_counter(), self.main_line, 0, None
+        self._announce(started := round_started(len(self._rounds), origin, alpha))
+        known = line.tried(self._rounds)
+        tries = round_tries(self, known, started, origin, due, announce=self._announce)
+        if due is not None:
+            done, seed = yield from try_candidates(self, tries, known, beta, rng=self._rng)
+            line.tries_ended(origin, tries.winner(), done)
+        return tries.stretch(alpha, done=done, seed=seed, began=began)
     # fmt: on
 
     def _announce(self, event: Event) -> None:
@@ -232,11 +236,7 @@ class DynamicGridAdapter:
             callback(event)
 
     def state_dict(self, *, since: int = 0) -> dict[str, Any]:
-        """All that decides the adapter's own future: plain data, but for states that are held.
-
-        Settings are in it only to be compared. Who has kept the first rounds already asks only for
-        those ``since`` so many.
-        """
+        """All that decides the adapter's own future, with the rounds from ``since`` on."""
         return state_of(self, self._rng, self.main_line.state(self._rounds), since=since)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -246,5 +246,5 @@ class DynamicGridAdapter:
         self._rounds, self._start = list(saved.history), saved.start
         self.main_line.load(self._rounds, saved.main_line)
         self.space = self.space.given.including(saved.start)
-        self._checked = False  # another process may lack what this one had
-        self.epochs = saved.epochs
+        self.epochs, self._checked = saved.epochs, False  # another process may lack what this had
+        guard_of(self).lost = False

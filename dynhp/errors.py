@@ -7,6 +7,7 @@
     ├── LeaveItAlone (ValueError)       advice: this hyperparameter is better not adapted
     ├── ContractError (RuntimeError)    a trainer, criterion or proposer broke its contract
     │   ├── NotRepeatable               the same try twice did not come to the same
+    │   ├── StateLost                   a trainer could not be put back; what it holds is unknown
     │   ├── ValueNotInForce             the chosen value has no effect, or was overwritten
     │   ├── ValueNotUsed                all tries came to the same, whatever their values
     │   └── MetricError                 a metric is missing or is not a number
@@ -29,7 +30,7 @@ from collections.abc import Hashable, Iterable
 __all__ = ["AllTriesFailed", "CheckpointError", "CodecError", "ContractError", "DamagedFile"]
 __all__ += ["DynhpError", "LawBroken", "LeaveItAlone", "LoopError", "MetricError", "SettingsError"]
 __all__ += ["NotRepeatable", "ValueNotInForce", "Hint", "ValueNotUsed", "advise", "nearest"]
-__all__ += ["RescuesSpent", "UnknownName", "shown"]
+__all__ += ["RescuesSpent", "StateLost", "UnknownName", "shown"]
 
 
 class DynhpError(Exception):
@@ -66,6 +67,10 @@ class ValueNotUsed(ContractError):
 
 class NotRepeatable(ContractError):
     """A try that was carried out again from the same origin did not come to the same."""
+
+
+class StateLost(ContractError):
+    """A trainer could not be put back to where it was: what it holds now is unknown."""
 
 
 class MetricError(ContractError):

@@ -4,6 +4,7 @@ from dynhp.loops.adapt import adapt
 from dynhp.loops.best import BestEpoch
 from dynhp.loops.bindings import Binding, attribute
 from dynhp.loops.counter import Counter
+from dynhp.loops.driver import LoopDriver, Move
 from dynhp.loops.epoch import Epoch
 from dynhp.loops.everything import everything
 from dynhp.loops.loop import Loop
@@ -16,7 +17,9 @@ __all__ = [
     "Counter",
     "Epoch",
     "Loop",
+    "LoopDriver",
     "LoopOptions",
+    "Move",
     "Part",
     "adapt",
     "attribute",

@@ -171,7 +171,7 @@ def adapt(
     # Seeds are drawn for tries and their winners go on with them; who called gets his own back.
     seeded = (adapter.randomness == "independent" or max_rescues) and not adapter.dry_run
     generators = [part for part in parts.parts if part.shared and seeded]
-    return Loop(adapter, bound, unit=unit, keeper=keeper, generators=generators)
+    return Loop(adapter, bound, parts, unit=unit, keeper=keeper, generators=generators)
 
 
 def _length(epochs: int | None, steps: int | None) -> tuple[Literal["epochs", "steps"], int]:

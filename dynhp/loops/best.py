@@ -9,6 +9,7 @@ from dynhp.criteria import Criterion
 from dynhp.criteria.contract import score
 from dynhp.loops.parts import Part, Parts
 from dynhp.records import Metrics, Progress
+from dynhp.rounds.attempt import move_to
 from dynhp.trainer import State
 
 __all__ = ["BestEpoch", "BestKeeper"]
@@ -82,4 +83,4 @@ class BestKeeper:
     def restore(self) -> None:
         """Put everything back to the state after the best epoch, where there is one."""
         if self.best is not None:
-            self._parts.set_state(self.best.state)
+            move_to(self._parts, self.best.state)

@@ -21,11 +21,14 @@ class Passes:
     (Epoch(4, {'lr': 0.1}, main line), Epoch(5, {'lr': 0.1}, main line))
     """
 
-    __slots__ = ("now", "read", "rescues", "trying", "values")
+    __slots__ = ("now", "place", "read", "rescues", "trying", "values")
 
-    def __init__(self, values: Candidate, *, trying: bool, rescues: bool = False) -> None:
+    def __init__(
+        self, values: Candidate, *, trying: bool, place: int | None = None, rescues: bool = False
+    ) -> None:
         self.values = values
         self.trying = trying
+        self.place = place
         self.rescues = trying or rescues  # whether an exception ends this line, not the run
         self.read: set[str] = set()  # the names that the body read
         self.now: Epoch | None = None  # the pass that the body is in
@@ -36,6 +39,14 @@ class Passes:
         epoch._passes = self
         self.now = epoch
         return epoch
+
+    def reported(self, needed: bool) -> Metrics | None:
+        """The metrics of the pass that has ended, or the exception that ended it."""
+        epoch = self.now
+        assert epoch is not None
+        if epoch.failure is not None:
+            raise epoch.failure
+        return epoch.required() if needed else epoch.metrics
 
 
 class Epoch(int):
@@ -88,6 +99,11 @@ class Epoch(int):
         return not self._passes.trying
 
     @property
+    def place(self) -> int | None:
+        """Which try of its round it belongs to, from 0; None on the main line and in repeats."""
+        return self._passes.place
+
+    @property
     def values(self) -> Candidate:
         """All values of this pass."""
         self._passes.read.update(self._passes.values)
@@ -124,8 +140,8 @@ class Epoch(int):
         if name in self._passes.values:
             raise UnknownName(f"values are read by name: write epoch[{name!r}], not epoch.{name}")
         raise UnknownName(
-            f"an epoch has no {name!r}; it has report(...), values, number, main, trying, metrics "
-            "and epoch['name'] for the value of a hyperparameter"
+            f"an epoch has no {name!r}; it has report(...), values, number, main, trying, place, "
+            "metrics and epoch['name'] for the value of a hyperparameter"
         )
 
     def report(

@@ -9,13 +9,14 @@ from typing import Any
 
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import LoopError, UnknownName, advise
-from dynhp.loops import bindings
+from dynhp.loops import bindings, text
 from dynhp.loops.best import BestEpoch, BestKeeper
 from dynhp.loops.bindings import Binding
 from dynhp.loops.epoch import Epoch, Passes
-from dynhp.loops.parts import Part
-from dynhp.loops.text import left_in_a_try, loop_text, not_reported, try_not_reported
-from dynhp.records import Candidate, History, Metrics
+from dynhp.loops.parts import Part, Parts
+from dynhp.loops.saving import load_loop, saved_loop
+from dynhp.loops.watching import require_watched, rescues
+from dynhp.records import Candidate, History, Round
 from dynhp.rounds.attempt import TryLog, go_to
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.rounds.steps import CarryOutTries, Step, TrainStretch
@@ -48,18 +49,21 @@ class Loop:
         self,
         adapter: DynamicGridAdapter,
         bind: Mapping[str, Binding],
+        parts: Parts,
         *,
         unit: str = "epochs",
         keeper: BestKeeper | None = None,
         generators: Sequence[Part] = (),
     ) -> None:
-        self.adapter = adapter
-        self._bind = bind
-        self._unit = unit
-        self._keeper = keeper
+        self.adapter, self.parts = adapter, parts
+        self._bind, self._unit, self._keeper = bind, unit, keeper
         self._generators = generators  # to be left as they were before the loop
         self._run: weakref.ref[Generator[Epoch, None, None]] | None = None
         self._runs, self._first_round = False, True
+        self._work: Step | None = None  # what the body is carrying out
+        self._line: Passes | None = None  # of the stretch that it is in, or was in last
+        self._begun: Round | None = None  # a round that was left in its stretch, to go on with
+        self.kept: int | None = None  # the place of the try that the last stretch goes on from
 
     @property
     def history(self) -> History:
@@ -93,7 +97,7 @@ class Loop:
         return f"Loop({self._unit}={len(self)}, {self.adapter!r})"
 
     def __str__(self) -> str:
-        return loop_text(self.adapter, self._unit)
+        return text.loop_text(self.adapter, self._unit)
 
     def __enter__(self) -> Loop:
         return self
@@ -111,10 +115,23 @@ class Loop:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # Python itself asks for such names
             raise AttributeError(name)
-        raise UnknownName(
-            f"a loop has no {name!r}; iterate over it, and ask each epoch for its values and to "
-            "report: for epoch in loop: ... epoch.report(val_loss=...)"
-        )
+        raise UnknownName(text.no_such_name(name))
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that decides the loop's own future, for a checkpoint of yours beside the model's.
+
+        On the main line, in an epoch (or step) that is reported already; also before and after.
+        """
+        epoch = None if self._line is None else self._line.now
+        if epoch is not None:
+            self._judge(epoch)  # it counts as done
+        return saved_loop(self.adapter, self._work, epoch, self._keeper)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back what ``state_dict`` gave, before the first epoch; load your own state too."""
+        if self._run is not None:
+            raise LoopError("load_state_dict() is for before the first epoch; make a new loop")
+        self._begun = load_loop(self.adapter, state, self._keeper)
 
     def close(self) -> None:
         """End the run as ``break`` would."""
@@ -135,39 +152,44 @@ class Loop:
                 part.set(state)
 
     def _round(self) -> Generator[Epoch, None, None]:
-        steps = self.adapter.round_steps()
-        work: Step | None = None
+        begun, self._begun = self._begun, None
+        adapter, work = self.adapter, None
+        steps = adapter.round_steps(begun)
         try:
-            for work in steps:
+            for self._work in steps:
+                work = self._work
                 if isinstance(work, CarryOutTries):
                     yield from self._tries(work)
                 else:
+                    self.kept = work.kept
                     yield from self._stretch(work)
         except GeneratorExit:
             if isinstance(work, CarryOutTries):
-                advise(left_in_a_try(self._unit, self.adapter.epoch))
-            elif work is not None and work.start + work.epochs > self.adapter.epoch:
+                advise(text.left_in_a_try(self._unit, adapter.epoch))
+            elif work is not None and work.start + work.epochs > adapter.epoch:
                 next(steps, None)  # the main line ends here: record it as it is
             raise
         finally:
+            self._work = None
             steps.close()  # steps that are interrupted put everything back
 
     def _tries(self, work: CarryOutTries) -> Generator[Epoch, None, None]:
         at, left = work.at, deque(work.stage.jobs())
-        for begun in work.stage.begun():
+        for begun, place in zip(work.stage.begun(), work.stage.places(), strict=True):
             job = left.popleft()  # a job done is dropped, and with it the state it started from
             go_to(self.adapter.trainer, job, at=at)
             at = UNKNOWN_STATE
-            work.stage.take_outcome((yield from self._attempt(job, self.adapter.epoch + begun)))
-            del job
+            passes = Passes(job.candidate, trying=True, place=place)
+            outcome = yield from self._attempt(job, passes, self.adapter.epoch + begun)
+            work.stage.take_outcome(outcome)
+            del job, outcome
 
-    def _attempt(self, job: Job, start: int) -> Generator[Epoch, None, Outcome]:
+    def _attempt(self, job: Job, passes: Passes, start: int) -> Generator[Epoch, None, Outcome]:
         log = TryLog(job)
-        passes = Passes(job.candidate, trying=True)
         last = start + job.epochs - 1
         bindings.apply(self._bind, job.candidate)
         try:
-            for number in log.epochs(_reported, passes, self._unit == "epochs"):
+            for number in log.epochs(passes.reported, self._unit == "epochs"):
                 epoch = passes.epoch(start + number - 1)
                 yield epoch
                 if epoch.failure is None and (epoch.metrics is not None or epoch == last):
@@ -178,12 +200,12 @@ class Loop:
         if outcome.error is None:
             self._require_used(passes)
             if not outcome.series:
-                raise LoopError(try_not_reported(start, outcome.epochs))
+                raise LoopError(text.unreported(start, outcome.epochs))
         return outcome
 
     def _stretch(self, work: TrainStretch) -> Generator[Epoch, None, None]:
         start, planned, work.epochs = work.start, work.epochs, 0
-        passes = Passes(work.candidate, trying=False, rescues=_rescues(work))
+        passes = self._line = Passes(work.candidate, trying=False, rescues=rescues(work))
         last = start + planned - 1
         bindings.apply(self._bind, work.candidate)  # also where no epoch is left to train
         try:
@@ -195,7 +217,7 @@ class Loop:
                     return
                 if epoch.metrics is not None or number == last or self._unit == "epochs":
                     self._after(epoch, work.candidate)
-                self._require_watched(work, epoch, last)
+                require_watched(self.adapter.when, work, epoch, last=last, unit=self._unit)
                 if work.take(1, epoch.metrics):
                     return
         except GeneratorExit:
@@ -205,13 +227,6 @@ class Loop:
             raise
         finally:
             passes.now = None
-
-    def _require_watched(self, work: TrainStretch, epoch: Epoch, last: int) -> None:
-        """Refuse a main line that is not reported though a trigger watches it."""
-        if work.watch is None or not work.watch.needs_metrics or epoch.metrics is not None:
-            return
-        if self._unit == "epochs" or (epoch == last and not work.measured):
-            raise LoopError(not_reported(self.adapter.when, epoch))
 
     def _after(self, epoch: Epoch, candidate: Candidate) -> None:
         """Check what a completed pass has left behind."""
@@ -229,21 +244,4 @@ class Loop:
             return
         for name in passes.values:
             if name not in self._bind and name not in passes.read:
-                raise LoopError(
-                    f"every hyperparameter must be used, but {name!r} was neither bound nor read "
-                    f"in a whole try, so all its values would train the same; give "
-                    f"bind={{{name!r}: attribute(...)}}, or read epoch[{name!r}] in the body"
-                )
-
-
-def _rescues(work: TrainStretch) -> bool:
-    return work.watch is not None and work.watch.rescues()
-
-
-def _reported(passes: Passes, needed: bool) -> Metrics | None:
-    """The metrics of the pass that has ended, or the exception that ended it."""
-    epoch = passes.now
-    assert epoch is not None
-    if epoch.failure is not None:
-        raise epoch.failure
-    return epoch.required() if needed else epoch.metrics
+                raise LoopError(text.never_used(name))

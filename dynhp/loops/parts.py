@@ -57,6 +57,7 @@ class Parts:
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = tuple(parts)
+        self.changes = 0  # how often the whole state was set, or all generators were
 
     def get_state(self) -> tuple[Any, ...]:
         """The state of every part, in order."""
@@ -66,11 +67,13 @@ class Parts:
         """Take it back; a state of other parts, such as one saved by another script, is refused."""
         if not isinstance(state, tuple) or len(state) != len(self.parts):
             raise SettingsError(other_parts(len(self.parts), state))
+        self.changes += 1
         for part, value in zip(self.parts, state, strict=True):
             part.set(value)
 
     def reseed(self, seed: int) -> None:
         """Seed all generators, each a little differently."""
+        self.changes += 1
         for offset, part in enumerate(self.parts):
             if part.reseed is not None:
                 part.reseed(seed + offset)
@@ -190,10 +193,8 @@ def _copy_of(thing: Any, kept: Sequence[Any], name: str | None = None) -> CopyOf
 def global_generators() -> tuple[Part, ...]:
     """Python's and numpy's global generators: loops use them, so they belong to the state."""
     python = Part(get=random.getstate, set=random.setstate, reseed=random.seed)
-    return (
-        replace(python, name="module random", shared=True),
-        replace(_legacy_part(np.random), name="numpy.random", shared=True),
-    )
+    named = {"module random": python, "numpy.random": _legacy_part(np.random)}
+    return tuple(replace(part, name=name, shared=True) for name, part in named.items())
 
 
 def parts_of(
@@ -209,8 +210,7 @@ def parts_of(
     for index, thing in enumerate(things):
         if any(thing is other for other in things[:index]):
             raise SettingsError(f"state: each object once, got {shown(thing)} twice")
-    parts = [part(thing) for thing in things]
-    named = zip_longest(parts, names[: len(parts)])
+    named = zip_longest([part(thing) for thing in things], names[: len(things)])
     parts = [replace(made, name=made.name or name) for made, name in named]
     taken = [
         taken_care_of(thing, (thing.get, thing.set) if isinstance(thing, Part) else ())
@@ -247,4 +247,4 @@ def _legacy_part(source: Any) -> Part:
 
 
 def _ignore(_: object) -> None:
-    """Torch's load_state_dict returns a report, which is not needed here."""
+    """Drop the report that torch's load_state_dict gives."""

@@ -8,8 +8,8 @@ from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import shown
 from dynhp.records.text import text_table
 
-__all__ = ["left_in_a_try", "loop_text", "not_a_list", "not_reported", "other_parts"]
-__all__ += ["try_not_reported", "way_out_for"]
+__all__ = ["left_in_a_try", "loop_text", "never_used", "no_such_name", "not_a_list"]
+__all__ += ["not_reported", "other_parts", "unreported", "way_out_for"]
 
 
 def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
@@ -70,8 +70,25 @@ def not_reported(trigger: object, epoch: object) -> str:
     )
 
 
-def try_not_reported(start: int, steps: int) -> str:
-    """Why a try without a report cannot be judged."""
+def no_such_name(name: str) -> str:
+    """What a loop is asked for instead of an attribute that it has not."""
+    return (
+        f"a loop has no {name!r}; iterate over it, and ask each epoch for its values and to "
+        "report: for epoch in loop: ... epoch.report(val_loss=...)"
+    )
+
+
+def never_used(name: str) -> str:
+    """What the author of a loop must know whose body uses a hyperparameter nowhere."""
+    return (
+        f"every hyperparameter must be used, but {name!r} was neither bound nor read in a whole "
+        f"try, so all its values would train the same; give bind={{{name!r}: attribute(...)}}, or "
+        f"read epoch[{name!r}] in the body"
+    )
+
+
+def unreported(start: int, steps: int) -> str:
+    """What the author of a loop over steps must know in whose try nothing was measured."""
     passed = f"step {start}" if steps == 1 else f"steps {start} to {start + steps - 1}"
     return (
         f"every try needs a report (with Racing: every stage of it), but {passed} passed without "

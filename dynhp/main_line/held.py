@@ -42,6 +42,11 @@ class HeldStates:
     def _held(self, index: int) -> _Held:
         return next((held for at, held in (self._after, self._before) if at == index), ())
 
+    def take_up(self, index: int) -> None:
+        """Go on in the middle of the round of this index."""
+        if self._after[0] != index + 1:
+            self._after = index + 1, self._held(index)
+
     def pick(self, index: int, due: Due, epoch: int) -> HeldState | None:
         """The state that the round of this index starts from; None: where the main line is."""
         held = self._held(index)
@@ -92,6 +97,11 @@ class HeldStates:
     def _with(self, held: _Held, new: HeldState) -> _Held:
         return (*held, new)[-self._k :]
 
+    def grown(self, index: int) -> list[dict[str, Any]]:
+        """What the round of this index, under way, has made of what is held; none: nothing yet."""
+        unchanged = self._after[0] != index + 1 or self._after[1] is self._before[1]
+        return [] if unchanged else self.plain(index + 1)
+
     def plain(self, index: int) -> list[dict[str, Any]]:
         """All that is held before the round of this index, with the states."""
         return [
@@ -103,9 +113,14 @@ class HeldStates:
             for each in self._held(index)
         ]
 
-    def load(self, index: int, plain: Iterable[Any]) -> None:
-        """Take back what ``plain`` gave."""
-        held = tuple(
+    def load(self, index: int, before: Iterable[Any], growing: Iterable[Any] = ()) -> None:
+        """Take back what ``plain`` gave: before a round, and in the middle of it."""
+        self._before = self._after = (index, self._loaded(before))
+        if held := self._loaded(growing):
+            self._after = (index + 1, held)
+
+    def _loaded(self, plain: Iterable[Any]) -> _Held:
+        return tuple(
             HeldState(
                 int(each["epoch"]),
                 -math.inf if each["score"] is None else float(each["score"]),
@@ -113,4 +128,3 @@ class HeldStates:
             )
             for each in plain
         )
-        self._before = self._after = (index, held)

@@ -14,6 +14,7 @@ from dynhp.main_line.seen import SeenLine
 from dynhp.main_line.settings import watched_trigger
 from dynhp.main_line.watch import StretchWatch
 from dynhp.records import Metrics, Progress, Round, Try
+from dynhp.rounds.attempt import move_to
 from dynhp.trainer import State
 from dynhp.triggers import Due, LineSoFar
 from dynhp.triggers.contract import ask, looks_at
@@ -70,8 +71,10 @@ class MainLine:
             return rounds  # the very same list, which grows
         return [round_ for round_ in rounds if round_.tries]
 
-    def due(self, rounds: Sequence[Round]) -> Due | None:
-        """Whether the next round has tries, and why."""
+    def due(self, rounds: Sequence[Round], begun: Round | None = None) -> Due | None:
+        """Whether the next round (or the one that was begun) has tries, and why."""
+        if begun is not None:
+            return Due(because=begun.because, alarm=begun.rescue) if begun.tries else None
         if back := self._put_back(rounds):
             return back.due
         return self.ask(self.seen.before(rounds, _end(rounds)), rounds)
@@ -111,8 +114,10 @@ class MainLine:
             return False
         return not (self._adapter.max_rescues and self.is_rescue(self.due(rounds)))
 
-    def begin(self, rounds: Sequence[Round], due: Due | None) -> Origin:
-        """Bring the trainer to where the next round starts."""
+    def begin(self, rounds: Sequence[Round], due: Due | None, begun: Round | None = None) -> Origin:
+        """Bring the trainer to where the next round starts, or take up the one that was begun."""
+        if begun is not None:
+            return self._take_up(rounds, begun)
         trainer, index = self._adapter.trainer, len(rounds)
         epoch, failed = self.epoch(rounds), bool(rounds) and rounds[-1].failure is not None
         chosen = None
@@ -122,12 +127,20 @@ class MainLine:
             state = trainer.get_state()
         else:
             state, epoch = self.held.get(chosen), chosen.epoch
-            trainer.set_state(state)
+            move_to(trainer, state)
             self._back = _Back(index, epoch, due or Due())
         self.seen.before(rounds, epoch)
         self.seen.begin()
         self.held.begin(index, epoch, state)
         return Origin(state, epoch, _end(rounds) - epoch)
+
+    def _take_up(self, rounds: Sequence[Round], begun: Round) -> Origin:
+        """Go on in the middle of a round, in whose stretch the trainer is."""
+        self._back = _Back(len(rounds), begun.start, Due())
+        self.seen.before([*rounds, begun], begun.start + begun.epochs)
+        self.seen.begin()
+        self.held.take_up(len(rounds))
+        return Origin(self._adapter.trainer.get_state(), begun.start, begun.abandoned)
 
     def tries_ended(self, origin: Origin, winner: Try, done: int) -> None:
         """The main line goes on from a kept try, whose state the trainer is in."""
@@ -158,6 +171,8 @@ class MainLine:
         plain: dict[str, Any] = {}
         if held := self.held.plain(len(rounds)):
             plain["held"] = held
+        if growing := self.held.grown(len(rounds)):
+            plain["growing"] = growing
         if back := self._put_back(rounds):
             due = {"because": back.due.because, "alarm": back.due.alarm}
             plain["back"] = {"epoch": back.epoch, **due}
@@ -166,7 +181,7 @@ class MainLine:
     def load(self, rounds: Sequence[Round], plain: Mapping[str, Any]) -> None:
         """Take back what ``state`` gave."""
         self.seen.begin()  # what was seen before belongs to other rounds
-        self.held.load(len(rounds), plain.get("held", ()))
+        self.held.load(len(rounds), plain.get("held", ()), plain.get("growing", ()))
         self._back = None
         if back := plain.get("back"):
             due = Due(because=str(back["because"]), alarm=bool(back["alarm"]))

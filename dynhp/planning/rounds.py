@@ -11,7 +11,7 @@ from dynhp.main_line.seen import SeenLine
 from dynhp.main_line.settings import longest_round
 from dynhp.proposers import Waves
 from dynhp.rounds.repeat import REPEATS
-from dynhp.selection import Selection
+from dynhp.selection import Selection, epochs_of_tries
 from dynhp.triggers import Every, LineSoFar
 from dynhp.triggers.contract import ask, looks_at, next_look
 
@@ -53,11 +53,7 @@ class TryCost(NamedTuple):
         return overhead
 
     def _tries(self, beta: int, waves: tuple[int, ...]) -> int:
-        tried = 0
-        for tries in waves:
-            for stage in self.selection.stages(tries, beta):
-                tried += tries * stage.epochs
-                tries = min(tries, stage.keep)
+        tried = epochs_of_tries(self.selection, waves, beta)
         return tried if self.restart else tried - beta
 
     def _repeats(self, beta: int, waves: Waves) -> Iterator[int]:

@@ -34,13 +34,14 @@ class FullGrid:
 
     def waves(self, space: Space, current: Candidate) -> Waves:
         """One wave, the size of the grid."""
-        if current not in space.grid():
+        size = space.size  # the grid itself is made when it is tried: a large one takes memory
+        if any(current[name] not in axis.grid() for name, axis in space.items()):
             raise SettingsError(
                 f"FullGrid: the initial value {shown(dict(current))} is not on the grid of "
                 f"{shown(space)}; "
                 "start from a grid value, or use Neighbors or Interpolation"
             )
-        return Waves((len(space.grid()),), (len(space.grid()),))
+        return Waves((size,), (size,))
 
 
 @dataclass(frozen=True, slots=True)

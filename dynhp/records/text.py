@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dynhp.records.history import Round, Try
 
 __all__ = ["history_text", "label", "round_cells", "round_text", "text_table", "try_text"]
-__all__ += ["values_text"]
+__all__ += ["failures_text", "harmless", "values_text"]
 
 _ROWS = 20  # so many fit on a screen together with what was printed before
 _WIDTH = 80  # of an error, which may be a page long
@@ -55,7 +55,16 @@ def values_text(candidate: Candidate) -> str:
     >>> values_text(Candidate({"lr": 0.1, "layers": 2}))
     'lr=0.1 layers=2'
     """
-    return " ".join(f"{name}={value}" for name, value in candidate.items())
+    return harmless(" ".join(f"{name}={value}" for name, value in candidate.items()))
+
+
+def harmless(text: str) -> str:
+    """The text with all that a terminal would obey written out: a file may come from anybody.
+
+    >>> print(harmless("in red: " + chr(27) + "[31m"))
+    in red: \\x1b[31m
+    """
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def round_cells(round_: Round) -> dict[str, str]:
@@ -75,7 +84,7 @@ def round_cells(round_: Round) -> dict[str, str]:
         "tries": f"{len(round_.tries)}" + (f" ({failed} failed)" if failed else ""),
         "spent": str(round_.epochs + round_.overhead),
         "seconds": f"{round_.seconds:.1f}",
-        "reason": round_.reason + (f" (due: {round_.because})" if round_.because else ""),
+        "reason": harmless(round_.reason + (f" (due: {round_.because})" if round_.because else "")),
     }
 
 
@@ -91,7 +100,7 @@ def _untried_cells(round_: Round) -> dict[str, str]:
         "tries": "0",
         "spent": str(round_.epochs),
         "seconds": f"{round_.seconds:.1f}",
-        "reason": round_.reason + failed,
+        "reason": harmless(round_.reason + failed),
     }
 
 
@@ -145,11 +154,12 @@ def try_text(try_: Try) -> str:
     if not try_.series:
         return title
     names = list(dict.fromkeys(name for metrics in try_.series for name in metrics))
+    headings = ["epoch", *map(harmless, names)]
     rows = [
         [str(place + 1), *(f"{metrics.get(name, math.nan):.5g}" for name in names)]
         for place, metrics in _ends(try_.measured)
     ]
-    return f"{title}\n{_table([['epoch', *names], *rows], len(try_.series) - len(rows), 'epochs')}"
+    return f"{title}\n{_table([headings, *rows], len(try_.series) - len(rows), 'epochs')}"
 
 
 def _try_row(round_: Round, place: int) -> tuple[str, ...]:
@@ -177,5 +187,17 @@ def _table(rows: Sequence[Sequence[str]], left_out: int, what: str, *, at_end: b
 
 
 def _cut(text: str) -> str:
-    line = " ".join(text.split())
+    line = harmless(" ".join(text.split()))
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
+
+
+def failures_text(tries: Sequence[Try]) -> str:
+    """What became of each of these tries, none of which succeeded, a line each."""
+    lines = [
+        f"  {dict(try_.candidate)}: "[:100]
+        + (try_.error or "overtaken by one that failed later").splitlines()[0][:200]
+        for try_ in tries[:_ROWS]
+    ]
+    if len(tries) > _ROWS:
+        lines.append(f"  and {len(tries) - _ROWS} more")
+    return "\n".join(lines)

@@ -6,16 +6,39 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
-from dynhp.errors import ContractError, DynhpError, MetricError, SettingsError, nearest, shown
+from dynhp.errors import (
+    ContractError,
+    DynhpError,
+    MetricError,
+    SettingsError,
+    StateLost,
+    nearest,
+    shown,
+)
 from dynhp.records import Candidate, Metrics
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.rounds.read_back import check_in_force, read_metrics, same_value
 from dynhp.selfcheck.fingerprint import fingerprint
 from dynhp.trainer import Reseeds, State, Trainer
 
-__all__ = ["TryLog", "advance", "attempt", "go_to", "put_in_force", "reseed"]
+__all__ = ["TryLog", "advance", "attempt", "go_to", "move_to", "put_back", "put_in_force", "reseed"]
+
+MOST_ERROR = 2000
+"""The characters that a try keeps of an exception's text."""
+
+
+class Restorable(Protocol):
+    """Whatever hands out its state and takes it back: a trainer, or the parts of a loop."""
+
+    def get_state(self) -> State:
+        """Hand out the state."""
+        ...
+
+    def set_state(self, state: State) -> None:
+        """Take it back."""
+        ...
 
 
 def attempt(trainer: Trainer, job: Job, *, at: State = UNKNOWN_STATE) -> Outcome:
@@ -44,6 +67,40 @@ def go_to(trainer: Trainer, job: Job, *, at: State) -> None:
         trainer.set_state(job.origin)
     if job.seed is not None:
         reseed(trainer, job.seed)
+
+
+def put_back(trainer: Restorable, origin: State, failure: BaseException | None = None) -> None:
+    """Put a trainer back after a failure; where that fails too, even twice, the error says so."""
+    try:
+        trainer.set_state(origin)
+        return
+    except BaseException as error:
+        first = error
+    try:
+        trainer.set_state(origin)  # an interrupt may have come in the middle of the first
+    except BaseException as error:
+        raise StateLost(
+            f"{_after(failure)}the trainer could not be put back to where it was, because its "
+            f"set_state raised {_line(error)}; what it holds is now unknown. Make it anew, or go "
+            "on from a checkpoint"
+        ) from error
+    if not isinstance(first, Exception):
+        raise first
+
+
+def move_to(trainer: Restorable, state: State) -> None:
+    """Set a state wholly or not at all: where that fails, the trainer is back where it was.
+
+    >>> from dynhp.testing import Quadratic
+    >>> trainer = Quadratic(); move_to(trainer, 0.5); trainer.get_state()
+    0.5
+    """
+    before = trainer.get_state()
+    try:
+        trainer.set_state(state)
+    except BaseException as failure:
+        put_back(trainer, before, failure)
+        raise
 
 
 class TryLog:
@@ -88,7 +145,7 @@ class TryLog:
                 return
 
     def _fail(self, failure: Exception) -> None:
-        self._error = f"{type(failure).__name__}: {failure}"
+        self._error = _text_of(failure)
         # The record keeps a line; the logger shows where it came from.
         logging.getLogger("dynhp").info(
             "a try of %r failed", dict(self._job.candidate), exc_info=failure
@@ -147,6 +204,27 @@ def reseed(trainer: object, seed: int) -> None:
             "add that method or use randomness='common'"
         )
     trainer.reseed(seed)
+
+
+def _after(failure: BaseException | None) -> str:
+    if failure is None or isinstance(failure, GeneratorExit):  # what came before is in the chain
+        return ""
+    return f"{_line(failure)}. After that "
+
+
+def _line(error: BaseException) -> str:
+    return _text_of(error)[:300].rstrip(": ")
+
+
+def _text_of(error: BaseException) -> str:
+    """What an exception says, cut where it is long: it is kept in every record of the run."""
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception as broken:  # what cannot even say what it is
+        text = f"{type(error).__name__}, whose text raises {type(broken).__name__}"
+    if len(text) <= MOST_ERROR:
+        return text
+    return f"{text[: MOST_ERROR - 40]}... ({len(text)} characters)"
 
 
 def _not_finite(metrics: Metrics, watch: tuple[str, ...], epoch: int) -> str | None:

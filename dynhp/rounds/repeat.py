@@ -195,6 +195,10 @@ class RepeatRun:
         """Nothing: it starts at the origin."""
         return [0]
 
+    def places(self) -> list[int | None]:
+        """None: what it comes to is compared, and never kept."""
+        return [None]
+
     def take_outcome(self, outcome: Outcome) -> None:
         """Compare."""
         self.check.compare(outcome)

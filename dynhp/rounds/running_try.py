@@ -1,16 +1,20 @@
-"""One try while its round goes on: its record so far, and its state while it may still win."""
+"""Tries while their round goes on: records so far, which lead, and their states until they lose."""
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
-from dynhp.records import Metrics, Try
+from dynhp.errors import ContractError
+from dynhp.records import Candidate, Metrics, Try
 from dynhp.rounds.jobs import UNKNOWN_STATE, Outcome
+from dynhp.selection import Ranking, RanksByKey
 from dynhp.trainer import State
 
-__all__ = ["RunningTry"]
+__all__ = ["RunningTry", "Standings", "standings"]
 
 
 @dataclass(slots=True, eq=False)
@@ -19,6 +23,7 @@ class RunningTry:
 
     record: Try
     state: State
+    place: int = 0  # among the tries of its round
     in_trainer: Outcome | None = None  # where its end state is in the trainer, not yet taken out
 
     def add(self, outcome: Outcome, score: Callable[[Sequence[Metrics]], float]) -> None:
@@ -53,3 +58,86 @@ def _reported(record: Try, outcome: Outcome) -> tuple[int, ...]:
     new = outcome.reported or range(1, len(outcome.series) + 1)
     before = record.reported or range(1, len(record.series) + 1)
     return (*before, *(record.epochs + number for number in new))
+
+
+class Standings(Protocol):
+    """The tries that would go on if the stage ended now."""
+
+    leaders: list[RunningTry]  # the best first
+
+    def add(self, running: RunningTry) -> bool:
+        """Rank the tries with one more; whether that is one of the leaders."""
+        ...
+
+
+def standings(
+    ranking: Ranking, keep: int, leaders: Sequence[RunningTry], current: Candidate
+) -> Standings:
+    """The standings of a stage that begins with these leaders, of earlier waves."""
+    if isinstance(ranking, RanksByKey):
+        return _ByKey(ranking, keep, list(leaders))
+    return _Asked(ranking, keep, current, list(leaders), list(leaders))
+
+
+@dataclass(slots=True, eq=False)
+class _ByKey:
+    """By keys: a try finds its place by halving, so that n of them take n log n."""
+
+    ranking: RanksByKey
+    keep: int
+    leaders: list[RunningTry]
+
+    def add(self, running: RunningTry) -> bool:
+        key: Any = self._key(running)
+        if key is None:
+            return False
+        place = bisect_right(self.leaders, key, key=self._key)
+        if place >= self.keep:
+            return False
+        self.leaders.insert(place, running)
+        if len(self.leaders) > self.keep:
+            self.leaders.pop().drop_state()
+        return True
+
+    def _key(self, running: RunningTry) -> Any:
+        return self.ranking.key(running.record)
+
+
+@dataclass(slots=True, eq=False)
+class _Asked:
+    """By a ranking of its own, which is asked again each time."""
+
+    ranking: Ranking
+    keep: int
+    current: Candidate
+    leaders: list[RunningTry]
+    compared: list[RunningTry]  # the leaders and the value in force, in the order they came
+    in_force: RunningTry | None = None  # the first try of the value in force, once it has come
+    looked: bool = False
+
+    def add(self, running: RunningTry) -> bool:
+        # A try that fell behind is never ranked again: its state is gone.
+        self.compared.append(running)
+        order = self.ranking([each.record for each in self.compared])
+        leaders = [self.compared[place] for place in order[: self.keep]]
+        now = set(map(id, leaders))
+        if not now.difference(map(id, self.leaders)) <= {id(running)}:
+            raise ContractError(
+                f"the ranking {self.ranking!r} went back to a try it had put behind "
+                "another; with one try more, those already in front may only stay or fall behind it"
+            )
+        for each in self.leaders:
+            if id(each) not in now:
+                each.drop_state()
+        self.leaders = leaders
+        self._look_for_the_value_in_force(running)
+        self.compared = [each for each in self.compared if each is self.in_force or id(each) in now]
+        return id(running) in now
+
+    def _look_for_the_value_in_force(self, running: RunningTry) -> None:
+        if self.in_force is None:  # values are compared once: a race may have a thousand tries
+            for each in (running,) if self.looked else self.compared:
+                if each.record.candidate == self.current:
+                    self.in_force = each
+                    break
+        self.looked = True

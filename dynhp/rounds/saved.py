@@ -163,7 +163,8 @@ def _list(plain: Any) -> list[Any]:
 def _require_main_line(saved: SavedState) -> None:
     """Refuse states that are held, or a way back, that no run has left."""
     back = saved.main_line.get("back")
-    for each in (*saved.main_line.get("held", ()), *(() if back is None else (back,))):
+    held = (*saved.main_line.get("held", ()), *saved.main_line.get("growing", ()))
+    for each in (*held, *(() if back is None else (back,))):
         needed = "because" if each is back else "state"
         if not is_whole(each["epoch"], least=0) or needed not in each:
             raise ValueError("the main line was never held, or put back, like this")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 import numpy as np
 
 from dynhp.criteria.contract import metrics_of, score
-from dynhp.errors import ContractError, shown
+from dynhp.errors import ContractError, advise, shown
 from dynhp.main_line import Origin
 from dynhp.proposers import Known
 from dynhp.records import Candidate, Event, Progress, Round, RoundStarted, Try
@@ -17,10 +17,29 @@ from dynhp.rounds.repeat import self_check
 from dynhp.rounds.settings import AdapterView
 from dynhp.rounds.steps import CarryOutTries, Step
 from dynhp.rounds.tries import RoundTries
+from dynhp.selection import epochs_of_tries
 from dynhp.trainer import Reseeds, State
 from dynhp.triggers import Due
 
-__all__ = ["draw_seed", "go_on", "next_wave", "round_started", "round_tries", "try_candidates"]
+__all__ = ["draw_seed", "go_on", "next_wave", "require_waves", "round_started", "round_tries"]
+__all__ += ["try_candidates"]
+
+MANY_TRIES = 1000
+"""More candidates in a round than this are hardly meant: it is said what they cost."""
+
+
+def require_waves(adapter: AdapterView) -> None:
+    """Refuse a space that does not suit the proposer, and say what very many candidates cost."""
+    _, waves = adapter.proposer.waves(adapter.space, adapter.current)
+    if sum(waves) > MANY_TRIES:
+        epochs = epochs_of_tries(adapter.selection, waves, adapter.try_for)
+        every = adapter.adapt_every
+        advise(
+            f"a round tries up to {sum(waves):,} candidates: {epochs:,} epochs in tries"
+            + ("" if every is None else f" for {every:,} of the main line")
+            + "; thin out the axes of the space, or use OneAxis, Neighbors or Interpolation. "
+            "plan_for(...) has the cost of the whole run"
+        )
 
 
 def round_started(index: int, origin: Origin, epochs: int) -> RoundStarted:

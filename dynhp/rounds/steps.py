@@ -6,17 +6,17 @@ import functools
 import logging
 import weakref
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias
 
-from dynhp.errors import DynhpError, LoopError
-from dynhp.records import Candidate, Metrics
+from dynhp.errors import DynhpError, LoopError, StateLost
+from dynhp.records import Candidate, Metrics, Round
 from dynhp.rounds.attempt import advance, put_in_force
 from dynhp.rounds.jobs import Executor, Job, Outcome
 from dynhp.trainer import State, Trainer
 
 __all__ = ["CarryOutTries", "JobStage", "OneAtATime", "Step", "TrainStretch", "WatchesMainLine"]
-__all__ += ["carry_out", "guard_of", "one_at_a_time"]
+__all__ += ["carry_out", "guard_of", "one_at_a_time", "stretch_left"]
 
 
 class JobStage(Protocol):
@@ -28,6 +28,10 @@ class JobStage(Protocol):
 
     def begun(self) -> list[int]:
         """The epochs that each job's line has already, counted from the round's origin."""
+        ...
+
+    def places(self) -> list[int | None]:
+        """The place of each job's try among the tries of the round; None for a repeat."""
         ...
 
     def take_outcome(self, outcome: Outcome) -> None:
@@ -71,6 +75,8 @@ class TrainStretch:
 
     candidate: Candidate
     epochs: int
+    recorder: Callable[[TrainStretch], Round]
+    kept: int | None = None  # the place of the try whose epochs are now of the main line
     metrics: Metrics = field(default_factory=dict)
     measured: list[tuple[int, Metrics]] = field(default_factory=list)  # with epochs' numbers
     start: int = 0  # the number of its first epoch
@@ -94,9 +100,38 @@ class TrainStretch:
         logging.getLogger("dynhp").info("the main line failed", exc_info=failure)
         return True
 
+    def record(self) -> Round:
+        """The round as it is with what has been trained of this stretch."""
+        return self.recorder(self)
+
+
+Given = ParamSpec("Given")
 
 Step: TypeAlias = CarryOutTries | TrainStretch
 """What a driver of a round carries out next."""
+
+
+def stretch_left(begun: Round, epochs: int) -> TrainStretch:
+    """The step that brings a round, as it was recorded when it was left, to so many epochs."""
+    tried = 0 if begun.restarted or not begun.tries else begun.winner.epochs
+    return TrainStretch(
+        begun.candidate,
+        epochs - begun.epochs,
+        functools.partial(_longer, begun),
+        measured=[each for each in begun.measured if each[0] >= begun.start + tried],
+        start=begun.start + begun.epochs,
+    )
+
+
+def _longer(begun: Round, stretch: TrainStretch) -> Round:
+    epochs = begun.epochs + stretch.epochs
+    return replace(
+        begun,
+        epochs=epochs,
+        metrics=stretch.metrics if stretch.epochs else begun.metrics,
+        failure=stretch.failure,
+        stretch=tuple(each for each in stretch.measured if each[0] < begun.start + epochs - 1),
+    )
 
 
 def carry_out(step: Step, trainer: Trainer, executor: Executor) -> None:
@@ -146,14 +181,20 @@ class OneAtATime:
     a round of this adapter is under way
     """
 
-    __slots__ = ("_turns",)
+    __slots__ = ("_turns", "lost")
 
     def __init__(self) -> None:
         self._turns: dict[str, weakref.ref[Turn]] = {}
+        self.lost = False  # whether a round has left the trainer in a state that nobody knows
 
     def enter(self) -> Turn:
         """Give a turn, or refuse it."""
         self.require_free()
+        if self.lost:
+            raise StateLost(
+                "a round before could not put the trainer back, so nothing can be trained from "
+                "where it is; make trainer and adapter anew, or load a checkpoint into both"
+            )
         turn = Turn()
         given = weakref.ref(turn)
         while self._turns.setdefault("now", given) is not given:  # one step for all threads
@@ -188,16 +229,21 @@ def guard_of(adapter: object) -> OneAtATime:
 
 
 def one_at_a_time(
-    steps: Callable[[Any], Generator[Step, None, None]],
-) -> Callable[[Any], Generator[Step, None, None]]:
+    steps: Callable[Concatenate[Any, Given], Generator[Step, None, None]],
+) -> Callable[Concatenate[Any, Given], Generator[Step, None, None]]:
     """Guard the rounds of an adapter: two of them at once would undo each other's work."""
 
     @functools.wraps(steps)
-    def guarded(adapter: Any) -> Generator[Step, None, None]:
+    def guarded(
+        adapter: Any, /, *args: Given.args, **kwargs: Given.kwargs
+    ) -> Generator[Step, None, None]:
         guard = guard_of(adapter)
         turn = guard.enter()  # noqa: F841, held until this ends, also where Ctrl-C comes right here
         try:
-            yield from steps(adapter)
+            yield from steps(adapter, *args, **kwargs)
+        except StateLost:
+            guard.lost = True
+            raise
         finally:
             guard.leave()
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from dynhp.errors import AllTriesFailed, ContractError
 from dynhp.records import Candidate, Metrics, Round, RoundStarted, Try
+from dynhp.records.text import failures_text
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.rounds.repeat import REPEATS, RepeatRun, SelfCheck
-from dynhp.rounds.running_try import RunningTry
+from dynhp.rounds.running_try import RunningTry, Standings, standings
 from dynhp.rounds.steps import TrainStretch
 from dynhp.selection import Ranking, Stage, reason
 from dynhp.trainer import State
@@ -18,7 +21,6 @@ from dynhp.trainer import State
 __all__ = ["RoundTries", "StageRun"]
 
 NOT_DUE = "no round was due"
-_MOST_LINES = 20  # of an error that lists the tries
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -28,11 +30,9 @@ class StageRun:
     round_tries: RoundTries
     tries: list[RunningTry]
     stage: Stage
-    leaders: list[RunningTry]  # those that would go on if the stage ended now, the best first
-    compared: list[RunningTry]  # the leaders and the value in force, in the order they came
+    standings: Standings
     last: bool  # whether a try that ends here has ended for good
     outcomes_taken: int = 0
-    in_force: RunningTry | None = None  # the first try of the value in force, once it has come
 
     def jobs(self) -> list[Job]:
         """What to train from where; made again each time, so that no state is held for longer."""
@@ -41,6 +41,10 @@ class StageRun:
     def begun(self) -> list[int]:
         """The epochs that each try has already."""
         return [running.record.epochs for running in self.tries]
+
+    def places(self) -> list[int | None]:
+        """The place of each try among those of the round."""
+        return [running.place for running in self.tries]
 
     def _job(self, running: RunningTry) -> Job:
         return Job(
@@ -62,7 +66,7 @@ class StageRun:
         check = None if running.record.epochs else self.round_tries.check
         job = None if check is None else self._job(running)
         running.add(outcome, self.round_tries.score)
-        leads = self._rank(running)
+        leads = self.standings.add(running)
         state = UNKNOWN_STATE if check is None or job is None else check.look_at(job, outcome)
         if leads:
             if state is not UNKNOWN_STATE:
@@ -73,30 +77,6 @@ class StageRun:
                 running.state = outcome.keep()
         if self.last:
             self.round_tries.announce(running.record)
-
-    def _rank(self, running: RunningTry) -> bool:
-        """Rank the tries with one more; whether that is one of the leaders."""
-        # A try that fell behind is never ranked again: its state is gone.
-        self.compared.append(running)
-        order = self.round_tries.ranking([each.record for each in self.compared])
-        leaders = [self.compared[place] for place in order[: self.stage.keep]]
-        now = set(map(id, leaders))
-        if not now.difference(map(id, self.leaders)) <= {id(running)}:
-            raise ContractError(
-                f"the ranking {self.round_tries.ranking!r} went back to a try it had put behind "
-                "another; with one try more, those already in front may only stay or fall behind it"
-            )
-        for each in self.leaders:
-            if id(each) not in now:
-                each.drop_state()
-        self.leaders = leaders
-        if self.in_force is None:  # values are compared once: a race may have a thousand tries
-            for each in self.compared if self.outcomes_taken == 1 else (running,):
-                if each.record.candidate == self.round_tries.current:
-                    self.in_force = each
-                    break
-        self.compared = [each for each in self.compared if each is self.in_force or id(each) in now]
-        return id(running) in now
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -126,7 +106,10 @@ class RoundTries:
         self, wave: Sequence[tuple[Candidate, int | None]], stages: Sequence[Stage]
     ) -> Iterator[StageRun]:
         """Take a wave of (candidate, seed) through its stages, one after the other."""
-        tries = [self._running(candidate, seed) for candidate, seed in wave]
+        tries = [
+            self._running(candidate, seed, place)
+            for place, (candidate, seed) in enumerate(wave, start=len(self.tries))
+        ]
         self.tries += tries
         best_of_earlier_waves = [] if self.best is None else [self.best]
         for number, stage in enumerate(stages, start=1):
@@ -140,9 +123,10 @@ class RoundTries:
                     f"an executor gave only {stage_run.outcomes_taken} outcomes for "
                     f"{len(tries)} jobs"
                 )
-            self.best = stage_run.leaders[0] if stage_run.leaders else None
+            leaders = stage_run.standings.leaders
+            self.best = leaders[0] if leaders else None
             if not last:
-                tries = self._going_on(tries, stage_run.leaders)
+                tries = self._going_on(tries, leaders)
 
     def _going_on(self, tries: list[RunningTry], leaders: list[RunningTry]) -> list[RunningTry]:
         """Those that go on after a stage; the others have ended, which is only known now."""
@@ -152,9 +136,9 @@ class RoundTries:
                 self.announce(running.record)
         return [running for running in tries if id(running) in on]
 
-    def _running(self, candidate: Candidate, seed: int | None) -> RunningTry:
+    def _running(self, candidate: Candidate, seed: int | None, place: int) -> RunningTry:
         record = Try(candidate=candidate, series=(), epochs=0, score=math.nan, seed=seed)
-        return RunningTry(record, self.origin)
+        return RunningTry(record, self.origin, place)
 
     def _stage_run(
         self, tries: list[RunningTry], stage: Stage, leaders: list[RunningTry], *, last: bool
@@ -164,8 +148,7 @@ class RoundTries:
             round_tries=self,
             tries=tries,
             stage=stage,
-            leaders=leaders,
-            compared=list(leaders),
+            standings=standings(self.ranking, stage.keep, leaders, self.current),
             last=last,
         )
 
@@ -191,16 +174,9 @@ class RoundTries:
             self.best = next((each for each in its if each.record.error is None), None)
         if self.best is not None:
             return self.best.record
-        lines = [
-            f"  {dict(try_.candidate)}: "[:100]
-            + (try_.error or "overtaken by one that failed later").splitlines()[0][:200]
-            for try_ in self.records[:_MOST_LINES]
-        ]
-        if len(self.records) > _MOST_LINES:
-            lines.append(f"  and {len(self.records) - _MOST_LINES} more")
         raise AllTriesFailed(
             f"all tries of round {self.started.index} failed; the trainer is back at the round's "
-            "start. Widen the space or fix the trainer:\n" + "\n".join(lines)
+            f"start. Widen the space or fix the trainer:\n{failures_text(self.records)}"
         )
 
     def take_winner_state(self) -> State:
@@ -211,13 +187,23 @@ class RoundTries:
             running.drop_state()
         return state
 
-    def record_round(
-        self, stretch: TrainStretch, *, done: int, seed: int | None, seconds: float
+    def stretch(self, epochs: int, *, done: int, seed: int | None, began: float) -> TrainStretch:
+        """The step that trains the main line on, until the round has so many epochs."""
+        return TrainStretch(
+            self.current if self.best is None else self.best.record.candidate,
+            epochs - done,
+            partial(self._record_round, done=done, seed=seed, began=began),
+            kept=self.best.place if self.best is not None and done else None,
+            start=self.started.start + done,
+        )
+
+    def _record_round(
+        self, stretch: TrainStretch, *, done: int, seed: int | None, began: float
     ) -> Round:
         """The record of the round, after its stretch; one without tries has no winner."""
         chosen, why, metrics, records = -1, NOT_DUE, stretch.metrics, self.records
         if self.best is not None:
-            chosen = self.tries.index(self.best)
+            chosen = self.best.place
             why = reason(records, chosen, self.current)
             metrics = stretch.metrics if stretch.epochs else _at_the_end(self.best.record)
         end = self.started.start + done + stretch.epochs
@@ -235,7 +221,7 @@ class RoundTries:
             checked=0 if self.check is None else self.check.epochs,
             tolerance=0.0 if self.check is None else self.check.tolerance,
             stretch=tuple([each for each in stretch.measured if each[0] < end - 1]),
-            seconds=seconds,
+            seconds=time.perf_counter() - began,
             because=self.because,
             rescue=self.rescue,
             abandoned=self.started.abandoned,

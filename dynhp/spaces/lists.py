@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import bisect
 import math
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,14 @@ class Ordered:
     """
 
     values: tuple[Any, ...]
+    _places: dict[Any, int] = field(init=False, compare=False)  # thousands are looked up at once
 
     def __init__(self, *values: Value) -> None:
         distinct = distinct_values("Ordered", values)
         if all(map(is_number, distinct)) and any(isinstance(value, float) for value in distinct):
             distinct = tuple(float(value) for value in distinct)  # type: ignore[arg-type]
         object.__setattr__(self, "values", distinct)
+        object.__setattr__(self, "_places", {value: place for place, value in enumerate(distinct)})
 
     def __repr__(self) -> str:
         return f"Ordered({', '.join(map(repr, self.values))})"
@@ -66,7 +69,7 @@ class Ordered:
 
     def admits(self, value: Any) -> bool:
         """Whether it is listed, or a number of the list's type between listed ones."""
-        if listed(value, self.values):
+        if self._place(value) is not None:
             return True
         if not (self.scaled and is_number(value)):
             return False
@@ -76,9 +79,14 @@ class Ordered:
 
     def cast(self, value: Any) -> Value:
         """The value in the list's type."""
-        if value in self.values:
-            return self.values[self.values.index(value)]  # type: ignore[no-any-return]
+        place = self._places.get(value)
+        if place is not None:
+            return self.values[place]  # type: ignore[no-any-return]
         return type(self.values[0])(value)  # type: ignore[no-any-return]
+
+    def _place(self, value: Any) -> int | None:
+        place = self._places.get(value) if isinstance(value, Hashable) else None
+        return place if place is not None and _both_or_no_bool(value, self.values[place]) else None
 
     def draw(self, rng: np.random.Generator) -> Value:
         """One of the values at random."""
@@ -99,8 +107,9 @@ class Ordered:
 
     def position(self, value: Any) -> float:
         """Where the value lies on the scale, from 0 to 1; listed values are evenly spaced."""
-        if value in self.values:
-            return self.values.index(value) * self.step()
+        place = self._places.get(value)
+        if place is not None:
+            return place * self.step()
         sign = 1 if self.values[0] < self.values[-1] else -1
         rising = [known * sign for known in self.values]
         right = bisect.bisect(rising, value * sign)
@@ -166,9 +175,11 @@ class Categorical:
 
 def listed(value: Value, values: tuple[Value, ...]) -> bool:
     """Whether the value is in the list; True is not 1 here, though 1 may stand for 1.0."""
-    return any(
-        value == known and isinstance(value, bool) == isinstance(known, bool) for known in values
-    )
+    return any(value == known and _both_or_no_bool(value, known) for known in values)
+
+
+def _both_or_no_bool(value: Value, known: Value) -> bool:
+    return isinstance(value, bool) == isinstance(known, bool)
 
 
 def _alike(value: Value, values: tuple[Value, ...]) -> bool:

@@ -64,16 +64,21 @@ class Space(Mapping[str, Axis]):
     def __repr__(self) -> str:
         return f"Space({', '.join(f'{name}={axis!r}' for name, axis in self.items())})"
 
+    @property
+    def size(self) -> int:
+        """How many candidates the grid has, known without making them."""
+        size = math.prod(len(axis.grid()) for axis in self.values())
+        if size > MOST_CANDIDATES:
+            raise SettingsError(
+                f"the grid of {shown(self)} has {size} candidates, more than {MOST_CANDIDATES}; "
+                "thin out its axes, or use OneAxis, Neighbors or Interpolation"
+            )
+        return size
+
     def grid(self) -> tuple[Candidate, ...]:
         """All combinations of the axes' grid values, the last axis running fastest."""
         if self._grid is None:
-            size = math.prod(len(axis.grid()) for axis in self.values())
-            if size > MOST_CANDIDATES:
-                raise SettingsError(
-                    f"the grid of {shown(self)} has {size} candidates, more than "
-                    f"{MOST_CANDIDATES}; "
-                    "thin out its axes, or use OneAxis, Neighbors or Interpolation"
-                )
+            _ = self.size  # refuses one that is too large
             values = itertools.product(*(axis.grid() for axis in self.values()))
             self._grid = tuple(Candidate(dict(zip(self, row, strict=True))) for row in values)
         return self._grid

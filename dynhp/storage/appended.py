@@ -7,12 +7,12 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from dynhp.errors import CheckpointError
 from dynhp.storage.files import sync_folder
 
-__all__ = ["AppendedFile", "LinesAdded", "LinesLost"]
+__all__ = ["AppendedFile", "LinesAdded", "LinesLost", "Rewinds"]
 
 
 class LinesLost(OSError):
@@ -21,6 +21,19 @@ class LinesLost(OSError):
 
 class LinesAdded(CheckpointError):
     """Something else has written into the file."""
+
+
+@runtime_checkable
+class Rewinds(Protocol):
+    """Optional: a callback with an output of its own that can be cut back, like ``Journal``."""
+
+    def position(self) -> Any:
+        """Where the output stands, as plain data, once all of it is safe on disk; None if lost."""
+        ...
+
+    def rewind(self, position: Any) -> None:
+        """Cut the output back to that position."""
+        ...
 
 
 class _Content(NamedTuple):

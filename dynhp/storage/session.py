@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from operator import index
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, TypeAlias
 
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import CheckpointError, CodecError, DamagedFile, SettingsError
@@ -15,6 +15,8 @@ from dynhp.loops.best import BestEpoch
 from dynhp.loops.copying import Elsewhere
 from dynhp.loops.epoch import Epoch
 from dynhp.records import Event, History, RoundStarted
+from dynhp.rounds.attempt import move_to
+from dynhp.storage.appended import Rewinds
 from dynhp.storage.codecs import register_codec, register_dataclass
 from dynhp.storage.codecs.json_text import strict_json
 from dynhp.storage.folder import CheckpointFolder, SavedRun
@@ -38,19 +40,6 @@ for _name, _kind in {**_ON_DISK, "elsewhere": Elsewhere}.items():
     register_dataclass(_kind, name=f"dynhp.{_name}")
 # A sampler with set_epoch(epoch) keeps the loop's epoch; the number is all that matters of it.
 register_codec(Epoch, name="dynhp.epoch", to_plain=int, from_plain=index)
-
-
-@runtime_checkable
-class Rewinds(Protocol):
-    """Optional: a callback with an output of its own that can be cut back, like ``Journal``."""
-
-    def position(self) -> Any:
-        """Where the output stands, as plain data, once all of it is safe on disk; None if lost."""
-        ...
-
-    def rewind(self, position: Any) -> None:
-        """Cut the output back to that position."""
-        ...
 
 
 class Session:
@@ -185,9 +174,14 @@ class Session:
 
     def _load(self, content: dict[str, Any]) -> None:
         history = [strict_json(line) for line in self._history.read(content["history"])]
+        before = self._adapter.state_dict()
         self._adapter.load_state_dict({**content["adapter"], "history": history})
+        try:
+            move_to(self._adapter.trainer, content["trainer"])
+        except BaseException:
+            self._adapter.load_state_dict(before)
+            raise
         self._history.go_on(content["history"], self._adapter.history)
-        self._adapter.trainer.set_state(content["trainer"])
         # An output that is new, is no longer wanted or was lost has nothing to be cut back to.
         for output, position in zip(self._outputs, content["outputs"], strict=False):
             if position is not None:

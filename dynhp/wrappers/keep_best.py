@@ -10,6 +10,7 @@ from dynhp._checks import require_trainer
 from dynhp.criteria import Criterion
 from dynhp.criteria.contract import require_criterion, score
 from dynhp.records import Metrics, Progress, Value
+from dynhp.rounds.attempt import move_to
 from dynhp.rounds.read_back import read_metrics
 from dynhp.trainer import ReadsBack, Reseeds, State, Trainer
 
@@ -84,4 +85,4 @@ class KeepBest:
     def deliver(self) -> None:
         """Put the trainer into its best state, where it has one."""
         if not math.isnan(self._best_score):
-            self.trainer.set_state(self._best)
+            move_to(self.trainer, self._best)

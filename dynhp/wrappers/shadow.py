@@ -16,7 +16,7 @@ from dynhp.main_line.settings import longest_round
 from dynhp.planning.budget import Cost, spent
 from dynhp.planning.schedule import Segment, follow
 from dynhp.records import Event, History, Progress, Round, RoundStarted, Try
-from dynhp.rounds.attempt import put_in_force
+from dynhp.rounds.attempt import move_to, put_back, put_in_force
 from dynhp.rounds.repeat import REPEATS
 from dynhp.rounds.settings import round_lengths
 from dynhp.trainer import State
@@ -119,7 +119,7 @@ class Shadow:
             math.isfinite(adapted_score) and adapted_score > shadow_score
         )
         if adapted_error or not better:
-            self.adapter.trainer.set_state(state)
+            move_to(self.adapter.trainer, state)
             put_in_force(self.adapter.trainer, shadow[-1].candidate)
         cost = spent(adapted)
         overhead = cost.total + unfinished if adapted_error else cost.overhead + shadow_epochs
@@ -157,7 +157,7 @@ class Shadow:
         except Exception as failure:
             return History(()), math.nan, start, f"{type(failure).__name__}: {failure}", begun
         finally:
-            trainer.set_state(start)
+            put_back(trainer, start)
 
     def _begun(self, events: Sequence[Event], failure: Exception) -> int:
         """The epochs begun in the round that failed: its tries, the repeat, and its stretch."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,16 @@ def test_the_command_gives_json(tmp_path: Path, capsys: pytest.CaptureFixture[st
     rounds = json.loads(shown(capsys, str(tmp_path / "journal"), "--json"))
     assert [round_["chosen"] for round_ in rounds] == [history[0].chosen]
     assert " -  " in shown(capsys, str(tmp_path / "journal"))  # no gain over what failed
+
+
+def test_what_a_terminal_would_obey_is_written_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "journal"
+    journaled(path, {}, 4)
+    evil = r"\u001b]0;title\u0007\u001b[2J\n9  0-4  lr=1 \u009b31m\u202e"
+    path.write_text(re.sub(r'"reason":"[^"]*"', lambda _: f'"reason":"{evil}"', path.read_text()))
+    printed = shown(capsys, str(path))
+    assert r"\x1b]0;title\x07\x1b[2J\n9  0-4  lr=1 \x9b31m\u202e" in printed
+    assert all(each.isprintable() or each == "\n" for each in printed)
+    assert len(printed.splitlines()) == 2

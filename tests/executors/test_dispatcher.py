@@ -55,14 +55,14 @@ def test_a_worker_ahead_puts_its_states_aside_up_to_a_bound(
 
     monkeypatch.setattr(pool.transport, "wait", ends_at_last)
     next(outcomes)
-    # Jobs 1, 2 and 3: of twice two workers the first has one; the state of the last stays in.
+    # Jobs 1 and 2: the state of the first is set aside, that of the second stays in the trainer.
     ahead = pool.workers[1]
     asked = wire_of(ahead).asked
-    assert asked_of(ahead) == [Train] * 3
-    assert [set(request.wanted) for request in asked[1:]] == [{1}, {1, 2}]
+    assert asked_of(ahead) == [Train] * 2
+    assert [set(request.wanted) for request in asked[1:]] == [{1}]
     outcome = next(outcomes)
     assert outcome.keep() == outcome.keep() == "state"  # from where it was set aside
-    assert [request for request in asked if isinstance(request, Pack)] == [Pack(1)]
+    assert [request for request in asked if isinstance(request, Pack)] == [Pack(1, (1, 2))]
     pool.reset()
     assert asked_of(ahead)[-1] is Forget
     assert ahead.states == set()
@@ -105,7 +105,7 @@ def test_a_state_that_is_not_wanted_any_more(pool: PuppetPool, late: Any) -> Non
         patch.setattr(pool, "receive", interrupted)
         with pytest.raises(KeyboardInterrupt):
             first.keep()
-    assert worker.request == Pack(0)
+    assert worker.request == Pack(0, (0,))
     assert next(outcomes).series == REPORT.series  # number 0 is dealt with
     if late == "lost":
         puppet_of(worker).kill()
@@ -159,7 +159,9 @@ def test_an_origin_of_several_jobs_is_packed_once(pool: PuppetPool) -> None:
     assert second is not None
     assert second.segment not in pool.transport.segments._used
     assert list(pool.transport.segments._used) == [first.segment]
-    pool.reset()
+    pool.begin_run([job(shared)])  # it serves again
+    assert list(pool.transport.segments._used) == [first.segment]
+    pool.begin_run([job(own)])
     assert pool.transport.segments._used == {}
 
 

@@ -302,3 +302,18 @@ def test_at_exit_interrupts_are_ignored_and_workers_closed_once(
     assert signal.getsignal(signal.SIGINT) is before
     call_at_exit(close, wanted=False)
     assert hooks == []
+
+
+def test_a_worker_goes_beyond_its_bound_rather_than_wait_for_one_that_may_never_start() -> None:
+    """As after the loss of a node: there is no room for the actor that replaces the lost one."""
+    transport = RemotePuppets()
+    transport.script += [silent, prompt]
+    pool = WorkerPool(transport, size=2)
+    jobs = [job(0) for _ in range(3)]
+    pool.begin_run(jobs)
+    pool.start_workers(2)
+    pool.workers[1].ready = True
+    pool.workers[1].states |= {1, 2}
+    assert pool.begin(0, jobs[0], ahead=True)
+    assert pool.workers[1].request is not None
+    pool.close()

@@ -67,13 +67,13 @@ def test_a_worker_trains_and_hands_out_its_state() -> None:
             assert [worker.recv() for _ in range(3)] == [Began(0), Began(1), Began(2)]
             report = worker.recv()
             assert report[:3] == TryReport.of(expected)[:3]
-        worker.send(Pack(7))
+        worker.send(Pack(7, ()))
         weighed = worker.recv()
         assert weighed.sizes[1:] == (48000, 48000)
         name = segments.make(weighed.sizes)
         worker.send(Fill(name))
         assert difference(load(worker.recv().state, segments.buffer), expected.keep()) is None
-        worker.send(Pack(7))
+        worker.send(Pack(7, ()))
         assert isinstance(worker.recv(), Weighed)
         worker.send(Fill(None))  # where there is no room for a segment
         there = worker.recv().state
@@ -94,7 +94,7 @@ def test_a_small_state_comes_with_the_answer() -> None:
         origin = NoisyQuadratic().get_state()
         worker.send(Train(0, job(None, epochs=0), pack(origin, Segments())))
         assert isinstance([worker.recv(), worker.recv()][1], TryReport)
-        worker.send(Pack(0))
+        worker.send(Pack(0, ()))
         packed = worker.recv()
         assert isinstance(packed, Packed)
         assert difference(origin, load(packed.state, Segments().buffer)) is None
@@ -110,7 +110,7 @@ def last(loop: WorkerLoop, request: Request) -> Answer | None:
 
 
 def asked_for(loop: WorkerLoop, number: int) -> Any:
-    answer = last(loop, Pack(number))
+    answer = last(loop, Pack(number, tuple(loop._held)))
     return pickle.loads(answer.state) if isinstance(answer, Packed) else answer
 
 

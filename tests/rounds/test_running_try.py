@@ -1,20 +1,24 @@
-"""A try whose stages are added up: its record so far, and its state while it may still win."""
+"""A try whose stages are added up, and which tries lead: states are held while they may win."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dynhp.records import Candidate, Try
 from dynhp.rounds.jobs import UNKNOWN_STATE, Outcome
-from dynhp.rounds.running_try import RunningTry
+from dynhp.rounds.running_try import RunningTry, standings
+from dynhp.selection import by_score
 
 
 def begun(**changes: Any) -> RunningTry:
-    given: dict[str, Any] = {"series": (), "epochs": 0, "score": math.nan, "seed": 7}
-    return RunningTry(Try(candidate=Candidate({"lr": 0.1}), **(given | changes)), "origin")
+    values: dict[str, Any] = {"series": (), "epochs": 0, "score": math.nan, "seed": 7}
+    return RunningTry(Try(candidate=Candidate({"lr": 0.1}), **(values | changes)), "origin")
 
 
 def outcome(*losses: float, epochs: int | None = None, **more: Any) -> Outcome:
@@ -84,3 +88,52 @@ def test_a_state_that_is_dropped_is_nowhere() -> None:
     running.drop_state()
     assert running.state is UNKNOWN_STATE
     assert running.in_trainer is None
+
+
+SCORES = st.lists(
+    st.one_of(st.none(), st.sampled_from([-1.0, 0.0, 0.5, 2.0, math.nan, math.inf])), max_size=12
+)
+
+
+def ended(place: int, score: float | None) -> RunningTry:
+    """A try that has ended with this score, or has failed."""
+    error = "E: failed" if score is None else None
+    worth = math.nan if score is None else score
+    candidate = Candidate({"x": place})
+    record = Try(candidate=candidate, series=(), epochs=1, score=worth, error=error)
+    return RunningTry(record, f"state {place}")
+
+
+@given(scores=SCORES, earlier=st.sampled_from([None, 0.5]), keep=st.integers(1, 5))
+def test_standings_by_key_are_those_of_the_same_ranking_asked_each_time(
+    scores: list[float | None], earlier: float | None, keep: int
+) -> None:
+    seen = []
+    for ranking in (by_score, lambda tries: by_score(tries)):
+        before = [] if earlier is None else [ended(99, earlier)]
+        tries = [ended(place, score) for place, score in enumerate(scores)]
+        table = standings(ranking, keep, before, Candidate({"x": 0}))
+        led = [table.add(running) for running in tries]
+        leaders = [running.record.candidate["x"] for running in table.leaders]
+        states = [running.state for running, leads in zip(tries, led, strict=True) if leads]
+        seen.append((led, leaders, states))
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("tries", [500, 1000, 2000])
+def test_the_work_of_standings_by_key_is_n_log_n(
+    monkeypatch: pytest.MonkeyPatch, tries: int
+) -> None:
+    counts: Counter[str] = Counter()
+    key = type(by_score).key
+
+    def counted(self: Any, try_: Try) -> float | None:
+        counts["keys"] += 1
+        return key(self, try_)
+
+    monkeypatch.setattr(type(by_score), "key", counted)
+    table = standings(by_score, tries // 2, [], Candidate({"x": 0}))
+    for place in range(tries):
+        table.add(ended(place, float(place % 7)))
+    assert len(table.leaders) == tries // 2
+    assert counts["keys"] <= tries * (math.log2(tries) + 2)

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Sequence
+import tracemalloc
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
-from dynhp import DynamicGridAdapter, FullGrid, Space, lowest
-from dynhp.errors import ContractError
+from dynhp import (
+    Best,
+    DynamicGridAdapter,
+    FullGrid,
+    Neighbors,
+    Racing,
+    Space,
+    errors,
+    lowest,
+    plan_for,
+    trainer_from,
+)
+from dynhp.errors import ContractError, SettingsError
 from dynhp.proposers import Known, Waves
 from dynhp.records import Candidate
 from dynhp.testing import Quadratic
@@ -74,3 +88,56 @@ def test_a_mapping_becomes_a_candidate() -> None:
     mapping: Candidate = {"lr": 1}  # type: ignore[assignment]
     adapter = adapter_of(Space({"lr": [0.1, 1.0]}), Fixed(mapping))
     assert repr(adapter.step().candidate) == "Candidate(lr=1.0)"
+
+
+def wide(axes: int, **settings: Any) -> DynamicGridAdapter:
+    """An adapter of that many axes of ten values each."""
+    space = Space({f"x{number}": list(range(1, 11)) for number in range(axes)})
+    trainer = trainer_from(
+        get_state=lambda: 0,
+        set_state=lambda state: None,
+        train_k=lambda k, values: None,
+        metrics=lambda: {"loss": 0.5},
+    )
+    return DynamicGridAdapter(
+        trainer, space, criterion=lowest("loss"), adapt_every=10, try_for=2, **settings
+    )
+
+
+@pytest.fixture
+def hints(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """The hints of this process, as if none had been given before."""
+    monkeypatch.setattr(errors, "_given", set())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield caught
+
+
+@pytest.mark.parametrize(("selection", "epochs"), [(Best(), "2,000,000"), (Racing(), "1,500,000")])
+def test_a_million_candidates_get_a_hint_with_their_cost_and_are_not_made(
+    hints: list[Any], selection: Any, epochs: str
+) -> None:
+    tracemalloc.start()
+    try:
+        adapter = wide(6, selection=selection)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    (hint,) = [str(each.message) for each in hints]
+    assert hint.startswith(
+        f"a round tries up to 1,000,000 candidates: {epochs} epochs in tries for 10 of the main "
+        "line; thin out the axes of the space, or use OneAxis, Neighbors or Interpolation."
+    )
+    assert peak < 5e6  # bytes; a million candidates take hundreds of megabytes
+    assert plan_for(adapter, 10).most.total > 1_000_000
+
+
+def test_a_thousand_candidates_and_proposers_that_try_few_get_none(hints: list[Any]) -> None:
+    wide(3)
+    wide(6, proposer=Neighbors())
+    assert not hints
+
+
+def test_more_than_a_million_are_refused_before_they_are_made() -> None:
+    with pytest.raises(SettingsError, match=r"has 10000000 candidates, more than 1000000; thin"):
+        wide(7)

@@ -12,6 +12,7 @@ import pytest
 
 from dynhp import DynamicGridAdapter, Processes, lowest
 from dynhp.errors import CheckpointError, CodecError, DamagedFile, SettingsError
+from dynhp.proposers import Waves
 from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
 from dynhp.storage.codecs import decode, encode
 from dynhp.storage.folder import CheckpointFolder
@@ -143,8 +144,8 @@ class Described:
     def propose(self, known: Any, rng: Any) -> Any:
         return [] if known.tries else list(known.space.grid())[: self.count]
 
-    def waves(self, space: Any, current: Any) -> tuple[int, ...]:
-        return (self.count,)
+    def waves(self, space: Any, current: Any) -> Waves:
+        return Waves((self.count,), (self.count,))
 
 
 class Undescribed(Described):

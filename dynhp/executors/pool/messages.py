@@ -32,13 +32,14 @@ class Train(NamedTuple):
 
 
 class Pack(NamedTuple):
-    """Hand out the state at the end of this job.
+    """Hand out the state at the end of this job; those not ``wanted`` are dropped before.
 
-    >>> Pack(number=3)
-    Pack(number=3)
+    >>> Pack(number=3, wanted=(3,))
+    Pack(number=3, wanted=(3,))
     """
 
     number: int
+    wanted: tuple[int, ...]
 
 
 class Forget(NamedTuple):

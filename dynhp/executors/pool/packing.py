@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import pickle
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,7 +16,7 @@ from dynhp.executors.pool.reducers import reducers
 from dynhp.executors.pool.segments import Segments
 from dynhp.trainer import State
 
-__all__ = ["PackedState", "Pieces", "fill", "is_small", "load", "pack", "pieces_of"]
+__all__ = ["PackedState", "Pieces", "fill", "is_small", "lend", "load", "pack", "pieces_of"]
 
 SMALL = 1 << 15
 """Up to that many bytes travel in the message itself: a segment would cost more than it saves."""
@@ -91,6 +92,29 @@ def load(packed: PackedState, buffer: Buffers) -> State:
         space = buffer(packed.segment)
         own = [_own(space[begin:end]) for begin, end in _bounds(packed.sizes)]
     return pickle.loads(own[0], buffers=own[1:])
+
+
+def lend(packed: PackedState, buffer: Buffers, use: Callable[[State], object]) -> bool:
+    """Let a state be used right where it lies; whether nothing refers to its memory afterwards.
+
+    >>> segments, weights = Segments(), []
+    >>> packed = pack(np.ones(10_000), segments)
+    >>> lend(packed, segments.buffer, lambda state: weights.append(state.sum()))
+    True
+    >>> lend(packed, segments.buffer, weights.append)
+    False
+    >>> weights.clear(); segments.clear()
+    """
+    if packed.segment is None:
+        use(load(packed, buffer))
+        return True
+    space = buffer(packed.segment)
+    bounds = _bounds(packed.sizes)
+    lent: Any = [np.frombuffer(space[begin:end], np.uint8) for begin, end in bounds]
+    alive = list(map(weakref.ref, lent))  # whatever lies in one of these refers to it
+    use(pickle.loads(lent[0], buffers=lent[1:]))
+    del lent
+    return all(piece() is None for piece in alive)
 
 
 def pack(state: State, segments: Segments) -> PackedState:

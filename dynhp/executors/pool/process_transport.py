@@ -15,7 +15,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
 from dynhp.executors.pool.messages import Answer, Lost, Packed, Raised, Ready, Request
-from dynhp.executors.pool.packing import PackedState, fill, is_small, load, pack, pieces_of
+from dynhp.executors.pool.packing import PackedState, fill, is_small, lend, load, pack, pieces_of
 from dynhp.executors.pool.pipes import PipeEnd, near_end, wait_for
 from dynhp.executors.pool.segments import Openings, Segments, remove_leftovers
 from dynhp.executors.pool.worker import WorkerLoop, build_trainer
@@ -177,6 +177,7 @@ def serve(connection: Connection[Any, Any], factory: bytes) -> None:
                 build_trainer(factory),
                 pack=partial(_pack, connection, openings),
                 load=partial(load, buffer=openings.buffer),
+                lend=lambda packed, use: lend(packed, openings.buffer, use),
             )
         except Exception as error:
             connection.send(Raised.of(error))

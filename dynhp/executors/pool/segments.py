@@ -101,13 +101,19 @@ class Openings:
         shared = self._open.pop(name, None) or SharedMemory(name)
         self._open[name] = shared  # the last used comes last
         while len(self._open) > SPARE:
-            self._open.pop(next(iter(self._open))).close()
+            _close(self._open.pop(next(iter(self._open))))
         return cast(memoryview, shared.buf)
 
     def close(self) -> None:
         """Close them all."""
         while self._open:
-            self._open.popitem()[1].close()
+            _close(self._open.popitem()[1])
+
+
+def _close(shared: SharedMemory) -> None:
+    """Close a segment; where arrays still lie in it, it goes with the last of them."""
+    with suppress(BufferError):
+        shared.close()
 
 
 def remove_leftovers() -> None:

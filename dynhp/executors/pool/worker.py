@@ -19,7 +19,7 @@ from dynhp.executors.pool.messages import (
     TryReport,
 )
 from dynhp.rounds.attempt import TryLog, advance, go_to
-from dynhp.rounds.jobs import UNKNOWN_STATE
+from dynhp.rounds.jobs import UNKNOWN_STATE, Job
 from dynhp.trainer import State, Trainer, require_trainer
 
 __all__ = ["WorkerLoop", "build_trainer"]
@@ -33,7 +33,10 @@ class WorkerLoop:
     that a winner is copied no more often because of it, and a loser is never packed.
 
     ``pack`` and ``load`` are those of the transport, on this side: ``pack`` makes of a state what
-    the main process loads, ``load`` takes what the main process has packed.
+    the main process loads, ``load`` takes what the main process has packed. With ``lend``, which a
+    transport may have, an origin is not copied but used where it lies, each time that a job starts
+    there; where the trainer goes on to refer to it, as one may that never writes into its arrays,
+    it gets a copy as without ``lend``.
 
     >>> from dynhp.records import Candidate
     >>> from dynhp.rounds.jobs import Job
@@ -46,12 +49,19 @@ class WorkerLoop:
     """
 
     def __init__(
-        self, trainer: Trainer, *, pack: Callable[[State], Any], load: Callable[[Any], State]
+        self,
+        trainer: Trainer,
+        *,
+        pack: Callable[[State], Any],
+        load: Callable[[Any], State],
+        lend: Callable[[Any, Callable[[State], object]], bool] | None = None,
     ) -> None:
         self._trainer = trainer
         self._pack = pack
         self._load = load
-        self._origin: State = UNKNOWN_STATE
+        self._lend = lend
+        self._packed: Any = None  # the last origin, as it was sent
+        self._origin: State = UNKNOWN_STATE  # and loaded, where it is not lent
         self._at: int | None = None  # the job in whose end state the trainer is
         self._held: dict[int, State | Raised] = {}
 
@@ -61,6 +71,7 @@ class WorkerLoop:
             if isinstance(request, Train):
                 yield from self._train(request)
             elif isinstance(request, Pack):
+                self._drop_all_but(request.wanted)
                 yield self._handed_out(request.number)
             else:
                 self._held.clear()  # as Forget asks for
@@ -77,19 +88,32 @@ class WorkerLoop:
         self._set_aside(request.wanted)
         yield Began(0)  # it has arrived; what went wrong before that is no fault of the job's
         if request.origin is not None:
-            self._origin = UNKNOWN_STATE  # drop one before the other is made
-            self._origin = self._load(request.origin)
-        job = replace(request.job, origin=self._origin)
-        go_to(self._trainer, job, at=UNKNOWN_STATE)
-        log = TryLog(job)
-        for epoch in log.epochs(advance, self._trainer, job.candidate, 1):
+            self._packed, self._origin = request.origin, UNKNOWN_STATE
+        self._go_to_start(request.job)
+        log = TryLog(request.job)
+        for epoch in log.epochs(advance, self._trainer, request.job.candidate, 1):
             yield Began(epoch)
         self._at = request.number
         yield TryReport.of(log.outcome(self._trainer.get_state))
 
+    def _go_to_start(self, job: Job) -> None:
+        def start(origin: State) -> None:
+            go_to(self._trainer, replace(job, origin=origin), at=UNKNOWN_STATE)
+
+        if self._lend is not None and self._origin is UNKNOWN_STATE:
+            if self._lend(self._packed, start):
+                return
+            self._lend = None  # this trainer refers to what it was given: it needs its own
+        if self._origin is UNKNOWN_STATE:
+            self._origin = self._load(self._packed)
+        start(self._origin)
+
+    def _drop_all_but(self, wanted: Collection[int]) -> None:
+        self._held = {number: held for number, held in self._held.items() if number in wanted}
+
     def _set_aside(self, wanted: Collection[int]) -> None:
         at, self._at = self._at, None
-        self._held = {number: held for number, held in self._held.items() if number in wanted}
+        self._drop_all_but(wanted)
         if at is not None and at in wanted:
             try:
                 self._held[at] = self._trainer.get_state()

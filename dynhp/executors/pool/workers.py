@@ -31,16 +31,15 @@ from dynhp.trainer import State
 __all__ = ["WorkerPool"]
 
 LOOK_UP = 1.0  # seconds between two looks whether silent workers are alive
+SET_ASIDE = 1  # states outside of its trainer that a worker holds to run ahead
 GRACE = 0.25  # seconds to finish what is not waited for, where a new worker may have to wait
 
 
 class WorkerPool:
     """The workers of a transport, as the dispatcher of a run uses them.
 
-    A trainer stays in the state of its last job. To run ahead its worker sets that state aside, in
-    its own memory, and hands it out between two jobs: a state that is wanted of a busy worker
-    comes after a job that has to be done anyway. An origin that several jobs share is packed once
-    and stays with the workers that have it; that of a single job is released with its report.
+    A trainer stays in the state of its last job; to run ahead its worker sets that state aside and
+    hands it out between two jobs. An origin of several jobs is packed once.
     """
 
     def __init__(
@@ -53,7 +52,7 @@ class WorkerPool:
         self._process = os.getpid()
         self._starts = StartWatch(transport, time_limit)
         self._jobs_from: Counter[int] = Counter()  # how many start from an origin, by its id
-        self._packed: dict[int, Any] = {}  # shared origins, by their id
+        self._packed: dict[int, tuple[State, Any]] = {}  # shared origins, by their id
         self._packing = 0.0  # seconds it takes to pack a state
         self._may_wait = math.inf  # seconds until a worker may set its state aside
 
@@ -62,12 +61,15 @@ class WorkerPool:
         return bool(self.workers) and not any(each.channel.is_alive() for each in self.workers)
 
     def begin_run(self, jobs: Sequence[Job]) -> None:
-        """Have nothing left of an earlier run except workers, and origins that serve again."""
+        """Have nothing left of an earlier run but workers, and origins that serve again."""
         self.reset()
         self._jobs_from = Counter(id(job.origin) for job in jobs)
         for worker in self.workers:
             if id(worker.origin) not in self._jobs_from:
                 worker.origin = UNKNOWN_STATE  # that of a round that is over
+        if not self._packed.keys() & self._jobs_from.keys():
+            self._packed.clear()
+            self.transport.release_all()
 
     def start_workers(self, count: int) -> None:
         """Have that many workers, or as many as allowed."""
@@ -99,6 +101,8 @@ class WorkerPool:
         if idle and not idle[0].states:
             return idle[0]
         for worker in idle if ahead else ():
+            if len(worker.states) > SET_ASIDE and any(each.request for each in self.workers):
+                break  # somebody else will get free; one that is starting perhaps never
             left = self._packing - (time.monotonic() - worker.since)
             if left <= 0:
                 return worker
@@ -121,9 +125,9 @@ class WorkerPool:
             worker.origin, worker.lent = UNKNOWN_STATE, self._pack(origin)
             return worker.lent
         if id(origin) not in self._packed:
-            self._packed[id(origin)] = self._pack(origin)
+            self._packed[id(origin)] = origin, self._pack(origin)
         worker.origin = origin
-        return self._packed[id(origin)]
+        return self._packed[id(origin)][1]
 
     def _pack(self, origin: State) -> Any:
         began = time.monotonic()
@@ -136,7 +140,7 @@ class WorkerPool:
         """Ask for the state at the end of a job, or say that no worker has it; a busy one later."""
         worker = next((worker for worker in self.workers if number in worker.states), None)
         if worker is not None and worker.request is None:
-            worker.ask(Pack(number))
+            worker.ask(Pack(number, tuple(worker.states)))
         return worker is not None
 
     def release(self, number: int, packed: Packed | Raised | None) -> None:
@@ -207,14 +211,12 @@ class WorkerPool:
         self.start_workers(len(self.workers) + 1)
 
     def reset(self) -> None:
-        """End the workers that are busy; let the others drop their states; free the memory."""
+        """End the workers that are busy, and let the others drop their states."""
         until = time.monotonic() + GRACE
         busy = [worker for worker in self.workers if worker.request is not None]
         self._end([each for each in busy if not self._finishes(each, until)], 0)
         for worker in self.workers:
             worker.forget()
-        self._packed.clear()
-        self.transport.release_all()
 
     def _finishes(self, worker: WorkerHandle, until: float) -> bool:
         """Whether a worker ends by then what it is doing; not waited for on this machine."""
@@ -237,7 +239,6 @@ class WorkerPool:
         for worker in self.workers:
             worker.channel.close()  # all at once, then wait for each
         self._end(self.workers, PATIENCE)
-        self._packed.clear()
         self.transport.close()
         call_at_exit(self.close, wanted=False)
 

@@ -10,11 +10,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from dynhp.errors import CodecError, DamagedFile
+from dynhp.errors import CodecError, DamagedFile, advise
 from dynhp.records import Candidate
 from dynhp.storage.codecs import archive, bit_generators
 from dynhp.storage.codecs.decoder import MOST_STATE, Decoder
 from dynhp.storage.codecs.encoder import Encoder
+from dynhp.storage.codecs.heaviest import heaviest
 from dynhp.storage.codecs.json_text import strict_json
 from dynhp.storage.codecs.registry import register_codec, register_dataclass
 
@@ -37,12 +38,25 @@ def write_state(state: Any, file: BinaryIO) -> str:
     node = encoder.state(state)
     document = {"format": FORMAT, "version": encoder.version, "state": node}
     text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
-    if len(text) > MOST_STATE:
-        raise CodecError(
-            f"the state takes {len(text)} bytes of JSON, more than {MOST_STATE}; keep what is "
-            "long in numpy arrays, in bytes, or in plain lists of floats"
-        )
+    if len(text) > MOST_STATE // 8:
+        _look_at_size(len(text), node)
     return archive.write(file, [text, *encoder.buffers])
+
+
+def _look_at_size(size: int, node: Any) -> None:
+    """Refuse a state with too much JSON, and say it in time where there is much."""
+    path, bytes_ = heaviest(node)
+    way_out = "keep what is long in numpy arrays, in bytes, or in plain lists of floats"
+    if size > MOST_STATE:
+        raise CodecError(
+            f"the state takes {size} bytes of JSON, more than {MOST_STATE}, most of them "
+            f"({bytes_}) for {path}; {way_out}"
+        )
+    advise(
+        f"{path} takes {bytes_} bytes of JSON in every checkpoint, and a state may have "
+        f"{MOST_STATE} in all: if it grows from round to round, checkpoints will fail; {way_out}",
+        about=("JSON", path),
+    )
 
 
 def read_state(file: BinaryIO) -> Any:

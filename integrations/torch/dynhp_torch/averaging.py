@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from dynhp.errors import SettingsError, shown
+from dynhp_torch.parts.shards import is_fully_sharded
 
 __all__ = ["AveragedWeights"]
 
@@ -46,6 +47,11 @@ class AveragedWeights:
             raise SettingsError(
                 f"AveragedWeights: horizon must be a number of steps, 1 or more, got "
                 f"{shown(horizon)}"
+            )
+        if is_fully_sharded(model):
+            raise SettingsError(
+                "AveragedWeights needs a copy of the model, which fully_shard does not allow; "
+                "judge by ordinary weights"
             )
         self.model = model
         self.average: Any = AveragedModel(

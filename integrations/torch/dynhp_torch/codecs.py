@@ -10,6 +10,7 @@ import torch
 
 from dynhp.storage.codecs import register_codec, register_dataclass
 from dynhp_torch.parts import ModuleState, OptimizerState
+from dynhp_torch.parts.shards import LocalShard
 
 __all__ = ["register"]
 
@@ -59,6 +60,7 @@ def register() -> None:
     )
     # An epoch of a loop, saved with torch.save, is an int that torch.load must be allowed to make.
     torch.serialization.add_safe_globals([int])
+    register_dataclass(LocalShard, name="torch.shard")
     register_dataclass(ModuleState, name="torch.module")
     register_dataclass(OptimizerState, name="torch.optimizer")
 

@@ -3,46 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 import torch.distributed as dist
 
-import dynhp
-import dynhp_torch
 from dynhp.errors import SettingsError
 from dynhp.testing import NoisyQuadratic
 from dynhp_torch.distributed import Distributed
 
-
-def two(script: str, *arguments: Any) -> list[tuple[str, str]]:
-    """What two ranks print; a deadlock is ended after a while, and fails."""
-    packages = [str(Path(each.__file__ or "").parent.parent) for each in (dynhp, dynhp_torch)]
-    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    environment["PYTHONPATH"] = os.pathsep.join(packages)
-    started = [
-        subprocess.Popen(
-            [sys.executable, str(Path(__file__).parent / script), str(rank), *map(str, arguments)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        for rank in range(2)
-    ]
-    try:
-        return [process.communicate(timeout=60) for process in started]
-    finally:
-        for process in started:
-            process.kill()
+Two: TypeAlias = Callable[..., list[tuple[str, str]]]
 
 
 @pytest.fixture(scope="module")
-def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def ranks(two: Two, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """What two ranks have seen."""
     printed = two("two_ranks.py", tmp_path_factory.mktemp("ranks"))
     for out, err in printed:
@@ -127,14 +103,14 @@ def test_a_rank_that_is_gone_ends_the_run(ranks: list[dict[str, Any]]) -> None:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def undisturbed(two: Two, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What two ranks end with that are not killed."""
     return [out for out, _ in two("killed_ranks.py", tmp_path_factory.mktemp("undisturbed"), 0)]
 
 
 @pytest.mark.parametrize("step", [1, 3, 6])  # the first checkpoint, a try, the second checkpoint
 def test_ranks_go_on_from_what_all_of_them_have_saved(
-    step: int, undisturbed: list[str], tmp_path: Path
+    two: Two, step: int, undisturbed: list[str], tmp_path: Path
 ) -> None:
     dead, other = two("killed_ranks.py", tmp_path, step)
     assert (dead[0], "one is gone or hangs" in other[1]) == ("", True)

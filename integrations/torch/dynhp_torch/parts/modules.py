@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from dynhp.errors import ContractError, SettingsError
 from dynhp.loops import Part
-from dynhp_torch.parts.tensors import cloned, fits, set_grad
+from dynhp_torch.parts.shards import LocalShard, require_supported, reshard
+from dynhp_torch.parts.tensors import cloned, fits, made, set_grad, write_into
 
 __all__ = ["ModuleState", "module_part", "modes_part"]
 
@@ -20,10 +21,10 @@ __all__ = ["ModuleState", "module_part", "modes_part"]
 class ModuleState:
     """All that a module's future depends on, except plain attributes that it adds itself."""
 
-    parameters: dict[str, Tensor]
-    gradients: dict[str, Tensor | None]
+    parameters: dict[str, Tensor | LocalShard]
+    gradients: dict[str, Tensor | LocalShard | None]
     trainable: dict[str, bool]
-    buffers: dict[str, Tensor]
+    buffers: dict[str, Tensor | LocalShard]
     modes: dict[str, bool]
     extra: dict[str, Any]
 
@@ -31,7 +32,8 @@ class ModuleState:
 def module_part(module: nn.Module) -> Part:
     """A module's parameters, gradients, buffers (all of them) and train/eval modes.
 
-    Writing back goes into the tensors that are there, so that optimisers keep their references.
+    Writing back goes into the tensors that are there, so that optimisers keep their references. Of
+    a model that ``fully_shard`` has spread over ranks each rank takes and writes its own shards.
 
     >>> layer = nn.Linear(2, 1)
     >>> part = module_part(layer)
@@ -40,6 +42,7 @@ def module_part(module: nn.Module) -> Part:
     >>> part.set(state); bool(layer.weight.any()), layer.training
     (True, True)
     """
+    require_supported(module)
     for name, parameter in module.named_parameters():
         if nn.parameter.is_lazy(parameter):
             raise SettingsError(
@@ -62,6 +65,7 @@ def modes_part(module: nn.Module) -> Part:
 
 
 def _get(module: nn.Module) -> ModuleState:
+    reshard(module)
     parameters = dict(module.named_parameters())
     return ModuleState(
         parameters={name: cloned(parameter) for name, parameter in parameters.items()},
@@ -75,28 +79,31 @@ def _get(module: nn.Module) -> ModuleState:
 
 @torch.no_grad()
 def _set(module: nn.Module, state: ModuleState, own: dict[str, Tensor]) -> None:
+    reshard(module)
     parameters = dict(module.named_parameters())
     _require_same(parameters, state.parameters)
     for name, parameter in parameters.items():
-        parameter.copy_(state.parameters[name])
+        write_into(parameter, state.parameters[name])
         parameter.requires_grad_(state.trainable[name])
         set_grad(parameter, state.gradients[name])
     _set_buffers(module, state.buffers, own)
     _set_modes(module, state.modes)
     for name, part in _with_extra(module):
-        part.set_extra_state(cloned(state.extra[name]))
+        part.set_extra_state(made(state.extra[name]))
 
 
-def _set_buffers(module: nn.Module, saved: dict[str, Tensor], own: dict[str, Tensor]) -> None:
+def _set_buffers(
+    module: nn.Module, saved: dict[str, Tensor | LocalShard], own: dict[str, Tensor]
+) -> None:
     current = dict(module.named_buffers())
     for name in current.keys() - saved.keys():
         _assign(module, name, None)
     for name, value in saved.items():
         buffer = own.get(name)
         if buffer is not None and fits(buffer, value):
-            buffer.copy_(value)
+            write_into(buffer, value)
         else:
-            buffer = own[name] = cloned(value)
+            buffer = own[name] = made(value, buffer)
         if current.get(name) is not buffer:
             _assign(module, name, buffer)
 
@@ -121,7 +128,7 @@ def _with_extra(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
             yield name, part
 
 
-def _require_same(here: dict[str, nn.Parameter], saved: dict[str, Tensor]) -> None:
+def _require_same(here: dict[str, nn.Parameter], saved: dict[str, Tensor | LocalShard]) -> None:
     shapes, saved_shapes = (
         {name: tuple(parameter.shape) for name, parameter in parameters.items()}
         for parameters in (here, saved)

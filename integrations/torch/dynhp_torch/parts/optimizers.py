@@ -78,19 +78,20 @@ def _set(optimizer: Optimizer, state: OptimizerState) -> None:
     for key in [key for key in optimizer.state if key not in kept and key not in state.shared]:
         del optimizer.state[key]
     for key, value in {**kept, **state.shared}.items():
-        avoid = key.grad if isinstance(key, Tensor) else None
-        optimizer.state[key] = _refill(optimizer.state.get(key), value, avoid)
+        optimizer.state[key] = _refill(optimizer.state.get(key), value, key)
 
 
-def _refill(current: Any, saved: Any, avoid: Tensor | None = None) -> Any:
+def _refill(current: Any, saved: Any, parameter: Any = None) -> Any:
     """Make ``current`` equal to ``saved``; dictionaries and tensors stay the same objects."""
+    like = parameter if isinstance(parameter, Tensor) else None
+    avoid = None if like is None else like.grad
     if type(current) is not dict or type(saved) is not dict:
-        return filled(current, saved, avoid)
+        return filled(current, saved, avoid, like)
     for key in current.keys() - saved.keys():
         del current[key]
     for key, value in saved.items():
         if key != "params":
-            current[key] = filled(current.get(key), value, avoid)
+            current[key] = filled(current.get(key), value, avoid, like)
     return current
 
 

@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader
 
 from dynhp.selfcheck.reading import read_state as read_other_state
 from dynhp_torch.parts.optimizers import optimizer_part
+from dynhp_torch.parts.shards import local, reshard
 
 __all__ = ["read_state"]
 
@@ -41,8 +42,9 @@ def read_state(thing: Any) -> Callable[[], Any] | None:
 
 
 def _tensors(module: nn.Module) -> dict[str, torch.Tensor]:
+    reshard(module)
     named = chain(module.named_parameters(), module.named_buffers())
-    return {name: tensor.detach() for name, tensor in named if not _is_lazy(tensor)}
+    return {name: local(tensor).detach() for name, tensor in named if not _is_lazy(tensor)}
 
 
 def _is_lazy(tensor: torch.Tensor) -> bool:

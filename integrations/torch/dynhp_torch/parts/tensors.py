@@ -9,8 +9,16 @@ import torch
 from torch import Tensor
 
 from dynhp.loops import Part
+from dynhp_torch.parts.shards import (
+    LocalShard,
+    is_sharded,
+    local,
+    require_same_spread,
+    shard_of,
+    sharded_like,
+)
 
-__all__ = ["cloned", "filled", "tensor_part"]
+__all__ = ["cloned", "filled", "made", "tensor_part", "write_into"]
 
 
 def cloned(value: Any) -> Any:
@@ -23,7 +31,7 @@ def cloned(value: Any) -> Any:
     {'velocity': tensor([1., 1.]), 'step': 3}
     """
     if isinstance(value, Tensor):
-        return value.detach().clone()
+        return shard_of(value) if is_sharded(value) else value.detach().clone()
     if type(value) is dict:
         return {key: cloned(item) for key, item in value.items()}
     if type(value) in (list, tuple):
@@ -31,26 +39,53 @@ def cloned(value: Any) -> Any:
     return copy.deepcopy(value)
 
 
-def filled(current: Any, saved: Any, avoid: Tensor | None = None) -> Any:
+def filled(
+    current: Any, saved: Any, avoid: Tensor | None = None, like: Tensor | None = None
+) -> Any:
     """The saved value: in the tensor that is there, where it fits, else in a new one.
 
-    A tensor that lies in the memory of ``avoid`` is not written into.
+    A tensor that lies in the memory of ``avoid`` is not written into. A new one of which the state
+    has a shard is spread over the ranks as ``like`` is.
 
     >>> current = torch.zeros(2)
     >>> filled(current, torch.ones(2)) is current, current
     (True, tensor([1., 1.]))
     """
     if fits(current, saved) and not _same_memory(current, avoid):
-        current.detach().copy_(saved)
+        write_into(current, saved)
         return current
+    return made(saved, like)
+
+
+def made(saved: Any, like: Tensor | None = None) -> Any:
+    """A copy of the saved value that can be used: shards in it are spread as ``like`` is."""
+    if isinstance(saved, LocalShard):
+        return sharded_like(like, saved)
+    if type(saved) is dict:
+        return {key: made(item, like) for key, item in saved.items()}
+    if type(saved) in (list, tuple):
+        return type(saved)(made(item, like) for item in saved)
     return cloned(saved)
+
+
+@torch.no_grad()
+def write_into(tensor: Tensor, saved: Any) -> None:
+    """Write a saved tensor, or this rank's shard of it, into the memory of the tensor."""
+    if isinstance(saved, LocalShard):
+        require_same_spread(tensor, saved)
+        local(tensor).copy_(saved.local)
+    else:
+        tensor.detach().copy_(saved)
 
 
 def fits(current: Any, saved: Any) -> bool:
     """Whether the saved tensor can be copied into the other one without loss."""
+    if isinstance(saved, LocalShard):
+        return is_sharded(current) and fits(local(current), saved.local)
     return (
         isinstance(current, Tensor)
         and isinstance(saved, Tensor)
+        and not is_sharded(current)
         and current.shape == saved.shape
         and current.dtype == saved.dtype
         and current.device == saved.device
@@ -58,9 +93,9 @@ def fits(current: Any, saved: Any) -> bool:
     )
 
 
-def set_grad(tensor: Tensor, saved: Tensor | None) -> None:
+def set_grad(tensor: Tensor, saved: Tensor | LocalShard | None) -> None:
     """Put a gradient back, or the absence of one."""
-    tensor.grad = None if saved is None else filled(tensor.grad, saved)
+    tensor.grad = None if saved is None else filled(tensor.grad, saved, like=tensor)
 
 
 def tensor_part(tensor: Tensor) -> Part:
@@ -73,8 +108,7 @@ def tensor_part(tensor: Tensor) -> Part:
     """
 
     def set_state(state: tuple[Tensor, Tensor | None]) -> None:
-        with torch.no_grad():
-            tensor.copy_(state[0])
+        write_into(tensor, state[0])
         set_grad(tensor, state[1])
 
     return Part(get=lambda: (cloned(tensor), cloned(tensor.grad)), set=set_state)
@@ -83,4 +117,5 @@ def tensor_part(tensor: Tensor) -> Part:
 def _same_memory(tensor: Tensor, other: Tensor | None) -> bool:
     if other is None or other.layout != torch.strided:
         return False
-    return tensor.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+    mine, its = local(tensor).untyped_storage(), local(other).untyped_storage()
+    return mine.data_ptr() == its.data_ptr()

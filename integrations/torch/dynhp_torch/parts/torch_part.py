@@ -20,6 +20,7 @@ from dynhp_torch.averaging import AveragedWeights
 from dynhp_torch.parts.generators import data_part, generator_part
 from dynhp_torch.parts.modules import module_part
 from dynhp_torch.parts.optimizers import optimizer_part
+from dynhp_torch.parts.shards import reshard
 from dynhp_torch.parts.tensors import tensor_part
 
 __all__ = ["require_whole", "torch_part"]
@@ -91,6 +92,7 @@ def _require_parameters(optimizer: Optimizer, state: Sequence[Any]) -> None:
     held = {id(thing) for thing in state if isinstance(thing, Tensor)}
     for thing in state:
         if isinstance(thing, nn.Module):
+            reshard(thing)
             held |= {id(parameter) for parameter in thing.parameters()}
     trained = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     missing = sum(id(parameter) not in held for parameter in trained)

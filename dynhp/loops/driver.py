@@ -1,0 +1,141 @@
+"""A loop without a ``for``: driven from the hooks of a framework that owns the loop."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+from dynhp.errors import LoopError, shown
+from dynhp.loops.epoch import Epoch
+from dynhp.loops.loop import Loop
+
+__all__ = ["LoopDriver", "Move"]
+
+
+class Move(Enum):
+    """What a framework does after an epoch; ``LoopDriver.end_epoch`` gives it.
+
+    >>> [move.name for move in Move]
+    ['GO_ON', 'RESTORED', 'STOP']
+    """
+
+    GO_ON = "go on"  # the next epoch follows on the one before
+    RESTORED = "restored"  # the state was put back or reseeded: the next epoch starts elsewhere
+    STOP = "stop"  # the main line is complete
+
+
+class LoopDriver:
+    """Drives a loop from hooks: a pass begins, is reported, ends, and the loop moves on.
+
+    A framework that owns its loop calls ``begin_epoch`` where an epoch starts and ``end_epoch``
+    where all of it is over, schedulers and counters included: the state is put back inside that
+    call. Epochs of tries are hidden from whatever counts or records. Those of the try that is kept
+    become part of the main line, and ``kept`` has them once that is known.
+
+    >>> from dynhp import adapt
+    >>> from dynhp.testing import Quadratic
+    >>> model = Quadratic()
+    >>> run = LoopDriver(adapt(4, state=[model], space={"lr": [0.5, 3.0]}, minimize="loss",
+    ...                        adapt_every=2, try_for=1, check="off"))
+    >>> move = Move.GO_ON
+    >>> while move is not Move.STOP:
+    ...     epoch = run.begin_epoch()
+    ...     model.train_k(1, epoch.values)
+    ...     move = run.end_epoch(model.metrics())
+    ...     print(repr(epoch), move.value, [int(each) for each in run.kept])
+    Epoch(0, {'lr': 0.5}, a try) restored []
+    Epoch(0, {'lr': 3.0}, a try) restored [0]
+    Epoch(1, {'lr': 0.5}, main line) go on []
+    Epoch(2, {'lr': 0.5}, a try) restored []
+    Epoch(2, {'lr': 3.0}, a try) restored [2]
+    Epoch(3, {'lr': 0.5}, main line) stop []
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.kept: tuple[Epoch, ...] = ()  # what has become part of the main line by the last move
+        self._passes: Iterator[Epoch] | None = None  # held, because a loop that nobody holds ends
+        self._next: Epoch | None = None
+        self._under_way = False
+        self._tried: defaultdict[int, list[Epoch]] = defaultdict(list)
+
+    def __repr__(self) -> str:
+        return f"LoopDriver({self.loop!r})"
+
+    @property
+    def epoch(self) -> Epoch | None:
+        """The pass that is under way, None between two of them."""
+        return self._next if self._under_way else None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the main line has all its epochs, as that of a resumed run may have."""
+        return self.loop.history.epochs >= len(self.loop)
+
+    def begin_epoch(self) -> Epoch:
+        """Begin the next pass: its values are in force, and its state is that of the framework."""
+        if self._under_way:
+            raise LoopError(f"{shown(self._next)} is under way; end it before the next begins")
+        if self._passes is None:
+            self._passes = iter(self.loop)
+            self._next = next(self._passes, None)
+        if self._next is None:
+            raise LoopError(
+                f"the run has ended after {self.loop.history.epochs} of {len(self.loop)} epochs; "
+                "stop where end_epoch() says so, and make a new loop for another run"
+            )
+        self._under_way = True
+        return self._next
+
+    def report(self, metrics: Mapping[str, Any]) -> None:
+        """Say what was measured; from here on the epoch counts as done in ``state_dict``."""
+        self._required().report(metrics)
+
+    def end_epoch(self, metrics: Mapping[str, Any] | None = None) -> Move:
+        """End the pass, with its metrics unless they are reported already, and move on at once."""
+        epoch = self._required()
+        if metrics is not None:
+            epoch.report(metrics)
+        return self._move(epoch)
+
+    def fail_epoch(self, error: Exception) -> Move:
+        """End a pass that raised: a try has failed and the run moves on; else it is raised."""
+        epoch = self._required()
+        if not epoch.__exit__(type(error), error, error.__traceback__):
+            raise error
+        return self._move(epoch)
+
+    def close(self) -> None:
+        """End the run as ``break`` would: a try is undone, the main line stays as it is."""
+        self._under_way, self._next = False, None
+        self.loop.close()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The loop's own state, on the main line: after ``report`` and before ``end_epoch``."""
+        return self.loop.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back what ``state_dict`` gave, before the first epoch."""
+        self.loop.load_state_dict(state)
+
+    def _required(self) -> Epoch:
+        if self._next is None or not self._under_way:
+            raise LoopError("no epoch is under way; call begin_epoch() where one starts")
+        return self._next
+
+    def _move(self, epoch: Epoch) -> Move:
+        loop, passes = self.loop, self._passes
+        assert passes is not None
+        if epoch.place is not None:
+            self._tried[epoch.place].append(epoch)
+        changes, rounds, loop.kept = loop.parts.changes, len(loop.history), None
+        self._under_way, self._next = False, None  # also where the next line raises
+        self._next = next(passes, None)
+        self.kept = () if loop.kept is None else tuple(self._tried[loop.kept])
+        if self._next is None:
+            return Move.STOP
+        if self._next.main or len(loop.history) > rounds:
+            self._tried.clear()
+        return Move.GO_ON if loop.parts.changes == changes else Move.RESTORED
