@@ -20,12 +20,16 @@ from dynhp import (
     attribute,
     lowest,
 )
+from dynhp.records import Candidate
+from dynhp.rounds.attempt import advance
+from dynhp.triggers import OnPlateau, OnSpike, any_of
 
 __all__ = ["rows"]
 
 _SIZES = (1, 3, 9, 27, 81)
 _ROUNDS = 3000
 _STEPS = 50_000
+_EPOCHS = 10_000
 
 
 class Nothing:
@@ -60,6 +64,7 @@ def rows() -> list[Row]:
         Row("overhead per try from 27 to 81 tries", steepest, "µs", 50),
         _races(),
         Row("overhead per step of a loop", _fastest_step(), "µs", 5, "one bound value, no report"),
+        Row("watching an epoch of the main line", _watching(), "µs", 20, "a plateau and a spike"),
         _growth("FullGrid, Best", 1.5),
         _growth("Racing", 1.5, selection=Racing()),
         _growth("BestByMargin(noise=2)", None, selection=BestByMargin(noise=2.0)),
@@ -118,6 +123,27 @@ def _step_time() -> float:
         if step == 0:
             step.report(loss=0.5)
     return (time.perf_counter() - began) / _STEPS * 1e6
+
+
+def _watching() -> float:
+    """What an epoch takes more where two triggers look at it; the fastest of five runs."""
+    return min(_watched_time() for _ in range(5)) - min(_plain_time() for _ in range(5))
+
+
+def _watched_time() -> float:
+    when = any_of(OnPlateau("loss", patience=_EPOCHS), OnSpike("loss", factor=3.0))
+    adapter = _adapter(3, adapt_every=None, when=when)
+    began = time.process_time()
+    adapter.run(_EPOCHS)
+    return (time.process_time() - began) / _EPOCHS * 1e6
+
+
+def _plain_time() -> float:
+    trainer, candidate = Nothing(), Candidate({"lr": 1})
+    began = time.process_time()
+    for _ in range(_EPOCHS):
+        advance(trainer, candidate, 1)
+    return (time.process_time() - began) / _EPOCHS * 1e6
 
 
 def _growth(name: str, limit: float | None, **settings: Any) -> Row:

@@ -29,9 +29,11 @@ if typing.TYPE_CHECKING:
         paper,
         plan,
         plan_for,
+        plateau,
         random_search,
         recommended,
         replay,
+        rescue,
         schedule_of,
         spent,
     )
@@ -41,8 +43,8 @@ else:
     _LATE = {
         "executors": "Processes",
         "loops": "Counter adapt attribute everything",
-        "planning": "complete_search fixed paper plan plan_for random_search recommended replay "
-        "schedule_of spent",
+        "planning": "complete_search fixed paper plan plan_for plateau random_search recommended "
+        "replay rescue schedule_of spent",
         "wrappers": "KeepBest Shadow",
     }
     _FOLDERS = {name: folder for folder, names in _LATE.items() for name in names.split()}
@@ -73,6 +75,8 @@ __all__ = [
     "Trainer",
     "paper",
     "recommended",
+    "plateau",
+    "rescue",
     # spaces
     "Space",
     "Float",

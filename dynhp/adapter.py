@@ -12,25 +12,20 @@ from dynhp._checks import plain_int
 from dynhp.advice import give_hints
 from dynhp.criteria import Criterion, chosen_criterion
 from dynhp.executors import Executor, Serial
+from dynhp.main_line import MainLine, Origin, Snapshots
+from dynhp.main_line.settings import adapter_text, chosen_trigger
 from dynhp.proposers import FullGrid, Proposer
-from dynhp.records import Candidate, Event, History, Round, RoundStarted, Value
+from dynhp.records import Candidate, Event, History, Round, Value
 from dynhp.rounds import settings
 from dynhp.rounds.attempt import put_back
-from dynhp.rounds.jobs import UNKNOWN_STATE, close
+from dynhp.rounds.jobs import close
 from dynhp.rounds.saved import parse_state, state_of
-from dynhp.rounds.start import go_on, next_wave, require_waves, round_tries
-from dynhp.rounds.steps import (
-    CarryOutTries,
-    Step,
-    TrainStretch,
-    carry_out,
-    guard_of,
-    one_at_a_time,
-    stretch_left,
-)
+from dynhp.rounds.start import require_waves, round_started, round_tries, try_candidates
+from dynhp.rounds.steps import Step, TrainStretch, carry_out, guard_of, one_at_a_time, stretch_left
 from dynhp.selection import Best, Selection
 from dynhp.spaces import Space, SpaceLike
-from dynhp.trainer import State, Trainer
+from dynhp.trainer import Trainer
+from dynhp.triggers import Due, Every, Trigger
 
 __all__ = ["Callback", "DynamicGridAdapter"]
 
@@ -41,14 +36,21 @@ Callback: TypeAlias = Callable[[Event], None]
 class DynamicGridAdapter:
     """Adapts hyperparameters while a trainer trains: Algorithm 1 of the AdaGrid paper, and beyond.
 
-    Every ``adapt_every`` epochs, each proposed candidate trains for ``try_for`` epochs on a copy of
-    the state; the copies are scored, one is kept, and the main line goes on with its value.
+    Every ``adapt_every`` epochs (or ``when`` it is due), each proposed candidate trains for
+    ``try_for`` epochs on a copy of the state; the copies are scored, one is kept, and the main line
+    goes on with its value.
 
     Args:
         trainer: what trains; see ``dynhp.trainer.Trainer``.
         space: the hyperparameters and their values: a ``Space``, or a mapping it can be made of.
         adapt_every: the epochs of a round (alpha in the paper).
         try_for: the epochs of a try (beta).
+        when: in place of ``adapt_every``, a trigger such as ``OnPlateau("val_loss", patience=5)``.
+        start_from: a round starts "here", from the "best" state, or from a healthy one "before".
+        snapshots: how many states "before" keeps, how far apart, and where.
+        max_rounds: the most rounds with tries, rescues not counted.
+        max_rescues: how often a main line that raises, spikes or is not finite begins a round.
+        record_every: the most epochs recorded as one round; by default a 20th of the run.
         criterion: what a try is worth, such as ``smoothed(highest("val_auc"))``.
         minimize: in place of a criterion, the metric that is better when lower.
         maximize: in place of a criterion, the metric that is better when higher.
@@ -61,20 +63,15 @@ class DynamicGridAdapter:
         epochs: the planned epochs, needed where only ``step`` is called.
         seed: of the adapter's own generator.
         callbacks: one function or a list of them, called with each event of the run.
-        check: prove in the "first" round (also after a resume), in "every" round or never ("off")
-            that one try, carried out twice more, comes to the same in metrics and state.
+        check: whether a try is repeated and compared: in the "first" round, "every" one, or "off".
         tolerance: how far that repeat may be off; by default what the trainer declares, or 0.
-        dry_run: try all candidates but always keep the value in force: the same as no adaptation,
-            or an error that says what leaked.
+        dry_run: always keep the value in force: as if nothing were tried, or an error says why not.
 
     >>> from dynhp import lowest
     >>> from dynhp.testing import Quadratic
-    >>> adapter = DynamicGridAdapter(
-    ...     Quadratic(), {"lr": [0.01, 0.1, 1.0]}, criterion=lowest("loss"),
-    ...     adapt_every=5, try_for=1,
-    ... )
-    >>> history = adapter.run(20)
-    >>> [round_.candidate["lr"] for round_ in history]
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.01, 0.1, 1.0]},
+    ...                              criterion=lowest("loss"), adapt_every=5, try_for=1)
+    >>> [round_.candidate["lr"] for round_ in adapter.run(20)]
     [1.0, 1.0, 1.0, 1.0]
     """
 
@@ -83,8 +80,14 @@ class DynamicGridAdapter:
         trainer: Trainer,
         space: SpaceLike,
         *,
-        adapt_every: int,
+        adapt_every: int | None = None,
         try_for: int,
+        when: Trigger | None = None,
+        start_from: Literal["here", "best", "before"] = "here",
+        snapshots: Snapshots | None = None,
+        max_rounds: int | None = None,
+        max_rescues: int = 0,
+        record_every: int | None = None,
         criterion: Criterion | None = None,
         minimize: str | None = None,
         maximize: str | None = None,
@@ -104,8 +107,12 @@ class DynamicGridAdapter:
         self.trainer = trainer
         self.space = space if isinstance(space, Space) else Space(space)
         self.criterion = chosen_criterion(criterion, minimize, maximize)
-        self.adapt_every: int = plain_int(adapt_every)
+        self.when = chosen_trigger(adapt_every, when)
+        self.adapt_every = self.when.n if isinstance(self.when, Every) else None
         self.try_for: int = plain_int(try_for)
+        self.start_from = start_from
+        self.snapshots = Snapshots() if snapshots is None else snapshots
+        self.max_rounds, self.max_rescues, self.record_every = max_rounds, max_rescues, record_every
         self.proposer: Proposer = FullGrid() if proposer is None else proposer
         self.selection: Selection = Best() if selection is None else selection
         self.executor: Executor = Serial() if executor is None else executor
@@ -119,7 +126,7 @@ class DynamicGridAdapter:
         self.dry_run = dry_run
         settings.require_settings(self)
         self.callbacks = tuple(self.callbacks)
-        self._rounds: list[Round] = []
+        self._rounds, self.main_line = list[Round](), MainLine(self)
         self.space, self._start = settings.starting_point(self.space, trainer, initial)
         require_waves(self)
         self._rng = np.random.default_rng(self.seed)
@@ -127,8 +134,7 @@ class DynamicGridAdapter:
         self.hints = give_hints(self.space, self.criterion, getattr(trainer, "kinds", None))
 
     def __repr__(self) -> str:
-        lengths = f"adapt_every={self.adapt_every}, try_for={self.try_for}, epoch={self.epoch}"
-        return f"DynamicGridAdapter({self.space!r}, {self.criterion!r}, {lengths})"
+        return adapter_text(self)
 
     @property
     def history(self) -> History:
@@ -138,12 +144,17 @@ class DynamicGridAdapter:
     @property
     def epoch(self) -> int:
         """The epochs of the main line so far."""
-        return self._rounds[-1].start + self._rounds[-1].epochs if self._rounds else 0
+        return self.main_line.epoch(self._rounds)
 
     @property
     def current(self) -> Candidate:
         """The value in force: that of the last round, or the one at the start."""
         return self._rounds[-1].candidate if self._rounds else self._start
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the main line has all its planned epochs, and no rescue is due at its end."""
+        return self.epochs is not None and self.main_line.is_over(self._rounds, self.epochs)
 
     @property
     def check_is_due(self) -> bool:
@@ -159,14 +170,13 @@ class DynamicGridAdapter:
         return self.history
 
     def rounds(self, epochs: int) -> Iterator[Round]:
-        """Like ``run``, a round at a time."""
-        # Refused now, not when the first round is asked for.
-        return self._rounds_until(settings.require_total(epochs, self.epoch))
+        """Like ``run``, a round at a time; a round without tries is one too."""
+        return self._rounds_until(settings.require_total(epochs, self.epoch))  # refused at once
 
     def _rounds_until(self, epochs: int) -> Iterator[Round]:
         guard_of(self).require_free()  # a round under way keeps its plan
         self.epochs = epochs
-        while self.epoch < epochs:
+        while not self.is_over:
             yield self.step()
 
     def step(self) -> Round:
@@ -187,13 +197,14 @@ class DynamicGridAdapter:
     def round_steps(self, begun: Round | None = None) -> Generator[Step, None, None]:
         """One round as steps for a driver; ``begun``: one that was left in its stretch."""
         index, random_state = len(self._rounds), self._rng.bit_generator.state
-        alpha, beta = settings.round_lengths(self)
-        origin = self.trainer.get_state()                                # theta_{i-1}
+        rounds, line = self._rounds, self.main_line
+        due = line.due(rounds, begun)                           # every alpha epochs, or when it is
+        origin = line.begin(rounds, due, begun)                          # theta_{i-1}
         try:
-            if begun is None:
-                stretch = yield from self._choice(origin, alpha, beta)   # lines 3 to 6
-            else:
-                stretch = stretch_left(begun, alpha)
+            alpha, beta = settings.round_lengths(self, epoch=origin.epoch, tries=due is not None)
+            stretch = stretch_left(begun, alpha) if begun else (
+                yield from self._choice(origin, due, alpha, beta))       # lines 3 to 6
+            stretch.watch = line.watch(rounds, due, stretch.epochs)
             yield stretch                                                # line 7: alpha - beta
             round_ = stretch.record()
             self._announce(round_)
@@ -201,30 +212,22 @@ class DynamicGridAdapter:
         except BaseException as failure:
             if len(self._rounds) == index:
                 self._rng.bit_generator.state = random_state
-                put_back(self.trainer, origin, failure)
+                put_back(self.trainer, origin.state, failure)
             raise
         self._checked |= begun is None and round_.checked > 0
-        settings.hint_at_edges(self.space, self._rounds)
+        line.seen.recorded(self._rounds, watched=stretch.watch is not None)
+        settings.hint_at_edges(self.space, line.tried(self._rounds))
 
-    def _choice(
-        self, origin: State, alpha: int, beta: int
-    ) -> Generator[Step, None, TrainStretch]:
-        """The tries of a round, and the stretch that follows the one that is kept."""
-        began = time.perf_counter()
-        started = RoundStarted(index=len(self._rounds), start=self.epoch, epochs=alpha)
-        self._announce(started)
-        tries, at = round_tries(self, self._rounds, started, origin, self._announce), origin
-        while wave := next_wave(self, self._rounds, tries, self._rng):
-            for stage in tries.stages(wave, self.selection.stages(len(wave), beta)):
-                yield CarryOutTries(stage, at)              # lines 3, 4: train each q of Q for beta
-                at = UNKNOWN_STATE
-        for repeat in tries.repeats():                                   # the promise, proved
-            self.trainer.set_state(origin)
-            repeat.check.watch.back_at_origin()
-            yield CarryOutTries(repeat, origin)
-        winner = tries.winner(in_force=self.dry_run)                     # line 6: argmax of f
-        state = tries.take_winner_state()
-        done, seed = go_on(self, winner, state, origin, self._rng)       # theta_{i,q_opt}
+    def _choice(self, origin: Origin, due: Due | None, alpha: int, beta: int
+                ) -> Generator[Step, None, TrainStretch]:
+        """The tries of a round where it is due, and the stretch that follows."""
+        began, line, done, seed = time.perf_counter(), self.main_line, 0, None
+        self._announce(started := round_started(len(self._rounds), origin, alpha))
+        known = line.tried(self._rounds)
+        tries = round_tries(self, known, started, origin, due, announce=self._announce)
+        if due is not None:
+            done, seed = yield from try_candidates(self, tries, known, beta, rng=self._rng)
+            line.tries_ended(origin, tries.winner(), done)
         return tries.stretch(alpha, done=done, seed=seed, began=began)
     # fmt: on
 
@@ -233,18 +236,15 @@ class DynamicGridAdapter:
             callback(event)
 
     def state_dict(self, *, since: int = 0) -> dict[str, Any]:
-        """All that decides the adapter's own future, as plain data; the trainer has its own state.
-
-        Settings are in it only to be compared: loading into an adapter with others is refused.
-        Who has kept the first rounds already asks only for those ``since`` so many.
-        """
-        return state_of(self, self._rng, since=since)
+        """All that decides the adapter's own future, with the rounds from ``since`` on."""
+        return state_of(self, self._rng, self.main_line.state(self._rounds), since=since)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state_dict`` gave; the trainer's state must be set back likewise."""
         saved = parse_state(self, state)
         self._rng.bit_generator.state = saved.generator
         self._rounds, self._start = list(saved.history), saved.start
+        self.main_line.load(self._rounds, saved.main_line)
         self.space = self.space.given.including(saved.start)
         self.epochs, self._checked = saved.epochs, False  # another process may lack what this had
         guard_of(self).lost = False

@@ -12,6 +12,7 @@
     │   ├── ValueNotUsed                all tries came to the same, whatever their values
     │   └── MetricError                 a metric is missing or is not a number
     ├── AllTriesFailed (RuntimeError)   no candidate of a round could be trained
+    ├── RescuesSpent (RuntimeError)     the main line broke once more than it may be rescued
     ├── UnknownName (KeyError, AttributeError)  there is no value or attribute of that name
     ├── LoopError (RuntimeError)        the loop around ``adapt`` did something it must not
     ├── CodecError (TypeError)          a state holds something that cannot be stored
@@ -29,7 +30,7 @@ from collections.abc import Hashable, Iterable
 __all__ = ["AllTriesFailed", "CheckpointError", "CodecError", "ContractError", "DamagedFile"]
 __all__ += ["DynhpError", "LawBroken", "LeaveItAlone", "LoopError", "MetricError", "SettingsError"]
 __all__ += ["NotRepeatable", "ValueNotInForce", "Hint", "ValueNotUsed", "advise", "nearest"]
-__all__ += ["StateLost", "UnknownName", "shown"]
+__all__ += ["RescuesSpent", "StateLost", "UnknownName", "shown"]
 
 
 class DynhpError(Exception):
@@ -78,6 +79,10 @@ class MetricError(ContractError):
 
 class AllTriesFailed(DynhpError, RuntimeError):
     """Every candidate of a round failed; the trainer is back at the round's origin."""
+
+
+class RescuesSpent(DynhpError, RuntimeError):
+    """The main line broke, and it was rescued as often as it may be; its state is healthy."""
 
 
 class UnknownName(DynhpError, KeyError, AttributeError):

@@ -16,12 +16,14 @@ from dynhp.loops.everything import named_state
 from dynhp.loops.loop import Loop
 from dynhp.loops.parts import Part, Parts, global_generators, part_of, parts_of
 from dynhp.loops.watching import names_of, watched
+from dynhp.main_line import Snapshots
 from dynhp.proposers import Proposer
 from dynhp.records import Value
 from dynhp.selection import Selection
 from dynhp.selfcheck.reading import read_state
 from dynhp.spaces import Space, SpaceLike
 from dynhp.trainer import trainer_from
+from dynhp.triggers import Trigger
 
 __all__ = ["adapt"]
 
@@ -31,8 +33,14 @@ def adapt(
     *,
     state: Sequence[Any] | Literal["auto"],
     space: SpaceLike,
-    adapt_every: int,
+    adapt_every: int | None = None,
     try_for: int,
+    when: Trigger | None = None,
+    start_from: Literal["here", "best", "before"] = "here",
+    snapshots: Snapshots | None = None,
+    max_rounds: int | None = None,
+    max_rescues: int = 0,
+    record_every: int | None = None,
     steps: int | None = None,
     criterion: Criterion | None = None,
     minimize: str | None = None,
@@ -62,6 +70,15 @@ def adapt(
         space: the hyperparameters and their values: a ``Space``, or a mapping it can be made of.
         adapt_every: the epochs (or steps) of a round.
         try_for: the epochs (or steps) of a try.
+        when: in place of ``adapt_every``, a trigger such as ``OnPlateau("val_loss", patience=5)``;
+            one that watches metrics needs every epoch reported, on the main line too.
+        start_from: the state a round starts from: "here", the "best" one so far by the criterion,
+            or the one "before" what the trigger calls unhealthy; what follows it is abandoned.
+        snapshots: how many states "before" keeps, how far apart, and where.
+        max_rounds: the most rounds with tries, rescues not counted.
+        max_rescues: how often a round may begin because the main line raised (``with epoch:``),
+            spiked, or reported what is not finite; beyond that it ends the run.
+        record_every: the most epochs that are recorded as one round where none is due.
         steps: in place of epochs, the steps of the main line: the body runs once per step and
             reports only when it has measured, at least once in every try.
         criterion: what a try is worth, such as ``smoothed(highest("val_auc"))``.
@@ -127,6 +144,12 @@ def adapt(
         criterion=criterion,
         adapt_every=adapt_every,
         try_for=try_for,
+        when=when,
+        start_from=start_from,
+        snapshots=snapshots,
+        max_rounds=max_rounds,
+        max_rescues=max_rescues,
+        record_every=record_every,
         proposer=proposer,
         selection=selection,
         keep=keep,
@@ -139,13 +162,13 @@ def adapt(
         tolerance=tolerance,
         dry_run=dry_run,
     )
-    if adapter.adapt_every > planned:
+    if adapter.adapt_every is not None and adapter.adapt_every > planned:
         advise(
             f"adapt_every={adapter.adapt_every} is more than the {planned} {unit} of the run, so "
             "values are chosen once, at its start; make adapt_every smaller to choose again"
         )
     # Seeds are drawn for tries and their winners go on with them; who called gets his own back.
-    seeded = adapter.randomness == "independent" and not adapter.dry_run
+    seeded = (adapter.randomness == "independent" or max_rescues) and not adapter.dry_run
     generators = [part for part in parts.parts if part.shared and seeded]
     return Loop(adapter, bound, parts, unit=unit, keeper=keeper, generators=generators)
 

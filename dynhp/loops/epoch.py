@@ -21,12 +21,15 @@ class Passes:
     (Epoch(4, {'lr': 0.1}, main line), Epoch(5, {'lr': 0.1}, main line))
     """
 
-    __slots__ = ("now", "place", "read", "trying", "values")
+    __slots__ = ("now", "place", "read", "rescues", "trying", "values")
 
-    def __init__(self, values: Candidate, *, trying: bool, place: int | None = None) -> None:
+    def __init__(
+        self, values: Candidate, *, trying: bool, place: int | None = None, rescues: bool = False
+    ) -> None:
         self.values = values
         self.trying = trying
         self.place = place
+        self.rescues = trying or rescues  # whether an exception ends this line, not the run
         self.read: set[str] = set()  # the names that the body read
         self.now: Epoch | None = None  # the pass that the body is in
 
@@ -52,7 +55,7 @@ class Epoch(int):
     As a number it is the epoch (or step) of the main line that the pass stands for, from 0.
     ``main`` is false in tries: look at it before saving, logging or stopping early. Used as a
     context (``with epoch:``), an exception in a try fails that try and the run goes on; on the
-    main line it is raised as usual.
+    main line it is raised as usual, or begins a round where that may be rescued.
 
     >>> epoch = Epoch(Candidate({"lr": 0.1}), number=3, trying=True)
     >>> epoch["lr"]; epoch.report(loss=0.5); epoch
@@ -181,7 +184,8 @@ class Epoch(int):
         traceback: TracebackType | None,
     ) -> bool:
         # A broken contract ends the run, as KeyboardInterrupt does: no other value would help.
-        if self.trying and isinstance(error, Exception) and not isinstance(error, DynhpError):
-            self.failure = error
+        ends_line = isinstance(error, Exception) and not isinstance(error, DynhpError)
+        if ends_line and self._passes.rescues:
+            self.failure = error  # type: ignore[assignment]
             return True
         return False

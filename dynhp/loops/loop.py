@@ -9,13 +9,13 @@ from typing import Any
 
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import LoopError, UnknownName, advise
-from dynhp.loops import bindings
+from dynhp.loops import bindings, text
 from dynhp.loops.best import BestEpoch, BestKeeper
 from dynhp.loops.bindings import Binding
 from dynhp.loops.epoch import Epoch, Passes
 from dynhp.loops.parts import Part, Parts
 from dynhp.loops.saving import load_loop, saved_loop
-from dynhp.loops.text import left_in_a_try, loop_text, never_used, no_such_name, unreported
+from dynhp.loops.watching import require_watched, rescues
 from dynhp.records import Candidate, History, Round
 from dynhp.rounds.attempt import TryLog, go_to
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
@@ -97,7 +97,7 @@ class Loop:
         return f"Loop({self._unit}={len(self)}, {self.adapter!r})"
 
     def __str__(self) -> str:
-        return loop_text(self.adapter, self._unit)
+        return text.loop_text(self.adapter, self._unit)
 
     def __enter__(self) -> Loop:
         return self
@@ -115,7 +115,7 @@ class Loop:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # Python itself asks for such names
             raise AttributeError(name)
-        raise UnknownName(no_such_name(name))
+        raise UnknownName(text.no_such_name(name))
 
     def state_dict(self) -> dict[str, Any]:
         """All that decides the loop's own future, for a checkpoint of yours beside the model's.
@@ -143,19 +143,15 @@ class Loop:
         self._runs = True
         before = [part.get() for part in self._generators]
         try:
-            while self._left() > 0:
+            while not self.adapter.is_over:
                 yield from self._round()
-                self._first_round = False
+                self._first_round &= not self.adapter.history[-1].tries
         finally:
             self._runs = False
             for part, state in zip(self._generators, before, strict=True):
                 part.set(state)
 
-    def _left(self) -> int:
-        return len(self) - self.adapter.epoch
-
     def _round(self) -> Generator[Epoch, None, None]:
-        alpha, done = min(self.adapter.adapt_every, self._left()), 0
         begun, self._begun = self._begun, None
         adapter, work = self.adapter, None
         steps = adapter.round_steps(begun)
@@ -165,12 +161,12 @@ class Loop:
                 if isinstance(work, CarryOutTries):
                     yield from self._tries(work)
                 else:
-                    done, self.kept = alpha - work.epochs, work.kept
-                    yield from self._stretch(work, start=adapter.epoch + done)
+                    self.kept = work.kept
+                    yield from self._stretch(work)
         except GeneratorExit:
             if isinstance(work, CarryOutTries):
-                advise(left_in_a_try(self._unit, adapter.epoch))
-            elif work is not None and done + work.epochs:
+                advise(text.left_in_a_try(self._unit, adapter.epoch))
+            elif work is not None and work.start + work.epochs > adapter.epoch:
                 next(steps, None)  # the main line ends here: record it as it is
             raise
         finally:
@@ -204,25 +200,26 @@ class Loop:
         if outcome.error is None:
             self._require_used(passes)
             if not outcome.series:
-                raise LoopError(unreported(start, outcome.epochs))
+                raise LoopError(text.unreported(start, outcome.epochs))
         return outcome
 
-    def _stretch(self, work: TrainStretch, *, start: int) -> Generator[Epoch, None, None]:
-        planned, work.epochs = work.epochs, 0
-        passes = self._line = Passes(work.candidate, trying=False)
+    def _stretch(self, work: TrainStretch) -> Generator[Epoch, None, None]:
+        start, planned, work.epochs = work.start, work.epochs, 0
+        passes = self._line = Passes(work.candidate, trying=False, rescues=rescues(work))
         last = start + planned - 1
         bindings.apply(self._bind, work.candidate)  # also where no epoch is left to train
         try:
             for number in range(start, start + planned):
                 epoch = passes.epoch(number)
                 yield epoch
-                work.epochs += 1
-                work.metrics = epoch.metrics or {}
-                if epoch.metrics is not None:
-                    work.measured.append((number, epoch.metrics))
+                if epoch.failure is not None:
+                    work.fail(epoch.failure)
+                    return
+                if epoch.metrics is not None or number == last or self._unit == "epochs":
                     self._after(epoch, work.candidate)
-                elif number == last or self._unit == "epochs":
-                    self._after(epoch, work.candidate)
+                require_watched(self.adapter.when, work, epoch, last=last, unit=self._unit)
+                if work.take(1, epoch.metrics):
+                    return
         except GeneratorExit:
             if epoch.metrics is not None:
                 self._judge(epoch)
@@ -247,4 +244,4 @@ class Loop:
             return
         for name in passes.values:
             if name not in self._bind and name not in passes.read:
-                raise LoopError(never_used(name))
+                raise LoopError(text.never_used(name))

@@ -7,9 +7,11 @@ from typing import Literal, TypedDict
 
 from dynhp.adapter import Callback
 from dynhp.criteria import Criterion
+from dynhp.main_line import Snapshots
 from dynhp.proposers import Proposer
 from dynhp.records import Value
 from dynhp.selection import Selection
+from dynhp.triggers import Trigger
 
 __all__ = ["LoopOptions"]
 
@@ -25,6 +27,12 @@ class LoopOptions(TypedDict, total=False):
     1
     """
 
+    when: Trigger | None
+    start_from: Literal["here", "best", "before"]
+    snapshots: Snapshots | None
+    max_rounds: int | None
+    max_rescues: int
+    record_every: int | None
     steps: int | None
     criterion: Criterion | None
     minimize: str | None

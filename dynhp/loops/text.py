@@ -9,7 +9,7 @@ from dynhp.errors import shown
 from dynhp.records.text import text_table
 
 __all__ = ["belongs_to_torch", "better_than_a_copy", "left_in_a_try", "loop_text", "never_used"]
-__all__ += ["no_such_name", "not_a_list", "other_parts", "unreported", "way_out_for"]
+__all__ += ["no_such_name", "not_a_list", "not_reported", "other_parts", "unreported", "way_out_for"]
 
 
 def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
@@ -33,12 +33,19 @@ def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
     rows = [
         *((name, _shown(axis.grid())) for name, axis in adapter.space.items()),
         ("now" if adapter.history else "start", in_force),
-        ("every", f"{adapter.adapt_every} {unit}, tries of {adapter.try_for}"),
+        _when(adapter, unit),
         ("by", str(adapter.criterion)[:200]),
         ("plan", str(plan_for(adapter, planned)).replace("epochs", unit)),
         ("done", f"{adapter.epoch} of {planned} {unit}"),
     ]
     return text_table(rows)
+
+
+def _when(adapter: DynamicGridAdapter, unit: str) -> tuple[str, str]:
+    tries = f"tries of {adapter.try_for}"
+    if adapter.adapt_every is not None:
+        return "every", f"{adapter.adapt_every} {unit}, {tries}"
+    return "when", f"{str(adapter.when)[:200]}, {tries} from {adapter.start_from}"
 
 
 def _shown(values: tuple[object, ...]) -> str:
@@ -68,6 +75,15 @@ def better_than_a_copy(env: object) -> str:
         f"state: {type(env).__name__} is an environment of gymnasium; state_of(env) of "
         "dynhp_gymnasium (pip install 'dynhp[gymnasium]') puts its layers back in place and leaves "
         "clocks alone, which a plain copy does not"
+    )
+
+
+def not_reported(trigger: object, epoch: object) -> str:
+    """Why a main line that is watched must be reported."""
+    return (
+        f"the main line is watched ({shown(trigger)}), but {shown(epoch)} was not reported; call "
+        "epoch.report(...) in every pass through the body, in tries and on the main line (in a "
+        "loop over steps: whenever you have measured)"
     )
 
 

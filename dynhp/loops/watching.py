@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dynhp.errors import LoopError
+from dynhp.loops.epoch import Epoch
 from dynhp.loops.parts import CopyOf, Parts
+from dynhp.loops.text import not_reported
+from dynhp.rounds.steps import TrainStretch
 from dynhp.selfcheck.moment import kind_of
 from dynhp.selfcheck.reach import in_reach, loop_names
 from dynhp.selfcheck.watch import Watch
 from dynhp.trainer import Trainer
 
-__all__ = ["names_of", "watched"]
+__all__ = ["names_of", "require_watched", "rescues", "watched"]
 
 
 def watched(
@@ -40,3 +44,18 @@ def names_of(things: Sequence[Any]) -> list[str | None]:
     return [
         name and f"{name} ({kind_of(thing)})" for name, thing in zip(names, objects, strict=True)
     ]
+
+
+def require_watched(
+    trigger: object, work: TrainStretch, epoch: Epoch, *, last: int, unit: str
+) -> None:
+    """Refuse a main line that is not reported though a trigger watches it."""
+    if work.watch is None or not work.watch.needs_metrics or epoch.metrics is not None:
+        return
+    if unit == "epochs" or (epoch == last and not work.measured):
+        raise LoopError(not_reported(trigger, epoch))
+
+
+def rescues(work: TrainStretch) -> bool:
+    """Whether an exception in this stretch begins a round instead of ending the run."""
+    return work.watch is not None and work.watch.rescues()

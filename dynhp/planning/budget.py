@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
 from dynhp._checks import require_count, require_lengths, require_word
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import SettingsError, shown
+from dynhp.planning.rounds import TryCost, every, rounds_of
+from dynhp.proposers import Waves
 from dynhp.records import History, Round
-from dynhp.rounds.repeat import REPEATS
-from dynhp.selection import Best, Selection, epochs_of_tries
+from dynhp.records.kept import kept_epochs
+from dynhp.selection import Best, Selection
 
 __all__ = ["Cost", "HasAdapter", "HasHistory", "Plan", "adapter_of", "history_of", "plan"]
 __all__ += ["plan_for", "spent"]
@@ -22,6 +24,9 @@ __all__ += ["plan_for", "spent"]
 class Cost:
     """Epochs trained: those of the final model, and the overhead of tries that were not kept.
 
+    What was trained on the main line and left behind, because a round started from an earlier
+    state, is ``abandoned``.
+
     >>> cost = Cost(main_line=500, overhead=400, candidates=9)
     >>> cost.total, cost.runs, cost.of_complete_search
     (900, 1.8, 0.2)
@@ -29,12 +34,13 @@ class Cost:
 
     main_line: int
     overhead: int
+    abandoned: int = 0
     candidates: int | None = field(default=None, compare=False)  # of a complete search
 
     @property
     def total(self) -> int:
         """All epochs trained."""
-        return self.main_line + self.overhead
+        return self.main_line + self.overhead + self.abandoned
 
     @property
     def runs(self) -> float:
@@ -47,9 +53,10 @@ class Cost:
         return self.runs / self.candidates if self.candidates else None
 
     def __str__(self) -> str:
+        left = f" + {self.abandoned} abandoned" if self.abandoned else ""
         text = (
-            f"{self.main_line} epochs on the main line + {self.overhead} overhead = {self.total}: "
-            f"{self.runs:.2f} runs"
+            f"{self.main_line} epochs on the main line + {self.overhead} overhead{left} = "
+            f"{self.total}: {self.runs:.2f} runs"
         )
         share = self.of_complete_search
         if share is None:
@@ -62,7 +69,7 @@ class Plan:
     """The cost of a run before it starts, at least and at most; mostly they are the same.
 
     They differ where the number of candidates depends on the course of the run (neighbours at an
-    end of an axis, a peak that lies inside or not).
+    end of an axis, a peak that lies inside or not), or where that of rounds does (``OnPlateau``).
 
     >>> from dynhp import DynamicGridAdapter, Neighbors, lowest
     >>> from dynhp.testing import Quadratic
@@ -115,8 +122,14 @@ def plan(
     candidates = require_count("candidates", candidates)
     require_word("check", check, ("first", "every", "off"))
     checked = {"first": 1, "every": epochs, "off": 0}[check]
-    rounds = _Rounds(adapt_every, try_for, selection or Best(), restart, checked)
-    return rounds.cost(epochs, (candidates,))
+    rounds = TryCost(try_for, selection or Best(), restart, checked)
+    return Cost(
+        main_line=epochs,
+        overhead=rounds.most(
+            every(adapt_every, try_for, epochs), Waves((candidates,), (candidates,))
+        ),
+        candidates=candidates,
+    )
 
 
 class HasHistory(Protocol):
@@ -169,25 +182,29 @@ def plan_for(adapter: DynamicGridAdapter | HasAdapter, epochs: int | None = None
     adapter = adapter_of(adapter)
     epochs = require_count("epochs", adapter.epochs if epochs is None else epochs)
     waves = adapter.proposer.waves(adapter.space, adapter.current)
-    rounds = _Rounds(
-        adapter.adapt_every,
+    rounds = TryCost(
         adapter.try_for,
         adapter.selection,
         adapter.dry_run or (adapter.keep == "value" and adapter.randomness == "independent"),
         (epochs if adapter.check == "every" or adapter.dry_run else 1) * adapter.check_is_due,
     )
+    least, most = rounds_of(adapter, epochs)
     done, left = spent(adapter.history), max(0, epochs - adapter.epoch)
     grid = math.prod(len(axis.grid()) for axis in adapter.space.values())
-    costs = (rounds.cost(left, sizes) for sizes in (waves.least, waves.most))
-    least, most = (
-        Cost(
-            main_line=done.main_line + cost.main_line,
-            overhead=done.overhead + cost.overhead,
+    return Plan(
+        least=Cost(
+            main_line=done.main_line + left,
+            overhead=done.overhead + rounds.least(least.rounds, waves),
+            abandoned=done.abandoned,
             candidates=grid,
-        )
-        for cost in costs
+        ),
+        most=Cost(
+            main_line=done.main_line + left,
+            overhead=done.overhead + rounds.most(most.rounds, waves),
+            abandoned=done.abandoned + most.abandoned,
+            candidates=grid,
+        ),
     )
-    return Plan(least=least, most=most)
 
 
 def spent(history: Sequence[Round] | HasHistory, *, candidates: int | None = None) -> Cost:
@@ -201,36 +218,11 @@ def spent(history: Sequence[Round] | HasHistory, *, candidates: int | None = Non
     0
     """
     rounds = history_of(history)
+    main_line = sum(kept_epochs(rounds))
+    failed = sum(round_.failure is not None for round_ in rounds)  # an epoch each, which raised
     return Cost(
-        main_line=sum(round_.epochs for round_ in rounds),
+        main_line=main_line,
         overhead=sum(round_.overhead for round_ in rounds),
+        abandoned=sum(round_.epochs for round_ in rounds) - main_line + failed,
         candidates=candidates,
     )
-
-
-class _Rounds(NamedTuple):
-    """What the cost of a round depends on, besides its length and its candidates."""
-
-    adapt_every: int
-    try_for: int
-    selection: Selection
-    restart: bool
-    checked: int  # so many rounds, from the first on, carry out one try again
-
-    def cost(self, epochs: int, waves: tuple[int, ...]) -> Cost:
-        whole, rest = divmod(epochs, self.adapt_every)
-        overhead = whole * self._tries(self.try_for, waves)
-        overhead += min(whole, self.checked) * self._repeat(self.try_for, waves)
-        if rest:
-            beta = min(self.try_for, rest)
-            overhead += self._tries(beta, waves)
-            overhead += (whole < self.checked) * self._repeat(beta, waves)
-        return Cost(main_line=epochs, overhead=overhead, candidates=sum(waves))
-
-    def _tries(self, beta: int, waves: tuple[int, ...]) -> int:
-        tried = epochs_of_tries(self.selection, waves, beta)
-        return tried if self.restart else tried - beta
-
-    def _repeat(self, beta: int, waves: tuple[int, ...]) -> int:
-        """The first try's first stage, which is what is carried out again."""
-        return REPEATS * self.selection.stages(waves[0], beta)[0].epochs

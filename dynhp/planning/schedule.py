@@ -6,13 +6,14 @@ import json
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dynhp._checks import is_whole, require_count, require_trainer
 from dynhp.errors import SettingsError, shown
 from dynhp.planning.budget import HasHistory, history_of
 from dynhp.records import Candidate, History, Round, Try, Value
+from dynhp.records.kept import kept_epochs
 from dynhp.rounds.attempt import advance, reseed
 from dynhp.trainer import Trainer
 
@@ -89,12 +90,13 @@ def schedule_of(history: Sequence[Round] | HasHistory) -> Schedule:
     >>> schedule_of(fixed(Quadratic(), {"lr": 0.5}, epochs=4, measure_every=3)).as_list()
     [(3, {'lr': 0.5}), (1, {'lr': 0.5})]
     """
-    return Schedule(
-        tuple(
-            Segment(epochs=round_.epochs, values=round_.candidate, seed=round_.seed)
-            for round_ in history_of(history)
-        )
-    )
+    rounds, segments = history_of(history), list[Segment]()
+    for round_, epochs in zip(rounds, kept_epochs(rounds), strict=True):
+        if not round_.tries and segments and segments[-1].values == round_.candidate:
+            segments[-1] = replace(segments[-1], epochs=segments[-1].epochs + epochs)
+        elif epochs:  # none is left of a round that was abandoned
+            segments.append(Segment(epochs=epochs, values=round_.candidate, seed=round_.seed))
+    return Schedule(tuple(segments))
 
 
 def replay(schedule: Schedule, trainer: Trainer) -> History:

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from dynhp.records.candidate import Candidate
+from dynhp.records.kept import measured_on
 from dynhp.records.metrics import Measured, Metrics, fixed_metrics, same_content
 from dynhp.records.text import history_text, round_text, try_text
 
@@ -87,13 +88,15 @@ class Try:
 class Round:
     """One period of the run: its tries, the one that was kept and why, and where it ended.
 
+    Where no round is due, the main line goes on in rounds without tries.
+
     Attributes:
         index: the number of the round, from 0.
         start: the epochs of the main line before it.
         epochs: the epochs of the main line in it.
         previous: the values in force before it.
         tries: its tries, in the order of the candidates.
-        chosen: the place of the try that was kept.
+        chosen: the place of the try that was kept, -1 in a round without tries.
         reason: why that one, in a few words.
         metrics: what was measured at the end; empty where a loop did not report its last epoch.
         seed: what the main line was reseeded with at the start, None where it was not.
@@ -101,7 +104,13 @@ class Round:
         checked: the epochs of the self-check; not compared, since a resumed run checks once more.
         tolerance: how far the repeat of a try was allowed to be off; not compared either.
         seconds: how long it took; not compared.
-        stretch: what a loop reported between the kept try and the last epoch, which is ``metrics``.
+        stretch: what was measured between the kept try and the last epoch, which is ``metrics``: in
+            a loop, and where a trigger looks.
+        because: why a round was due, in the words of its trigger.
+        rescue: whether it was due because something broke.
+        abandoned: the epochs of the main line before it that were left behind, because it started
+            from an earlier state.
+        failure: the exception that ended the main line after its last epoch, where it was rescued.
 
     >>> from dynhp import complete_search, lowest
     >>> from dynhp.testing import Quadratic
@@ -124,6 +133,10 @@ class Round:
     tolerance: float = field(default=0.0, compare=False)
     seconds: float = field(default=0.0, compare=False)
     stretch: Measured = ()
+    because: str = ""
+    rescue: bool = False
+    abandoned: int = 0
+    failure: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metrics", fixed_metrics(self.metrics))
@@ -138,13 +151,15 @@ class Round:
 
     @property
     def winner(self) -> Try:
-        """The try that was kept."""
+        """The try that was kept; a round without tries has none, which is an error."""
+        if not self.tries:
+            raise LookupError(f"round {self.index} has no tries; look at round_.tries first")
         return self.tries[self.chosen]
 
     @property
     def candidate(self) -> Candidate:
         """The values that the main line was trained with in this round."""
-        return self.tries[self.chosen].candidate
+        return self.tries[self.chosen].candidate if self.tries else self.previous
 
     @property
     def measured(self) -> Measured:
@@ -161,7 +176,7 @@ class Round:
         >>> loop.history[0].measured
         ((0, {'loss': 0.125}), (1, {'loss': 0.03125}), (2, {'loss': 0.0078125}))
         """
-        tried = () if self.restarted else self.winner.measured
+        tried = () if self.restarted or not self.tries else self.winner.measured
         last = self.start + self.epochs - 1
         known = [(self.start + place, metrics) for place, metrics in tried]
         known += self.stretch
@@ -178,7 +193,7 @@ class Round:
     def overhead(self) -> int:
         """The epochs trained in this round that are not part of the final model."""
         tried = sum(try_.epochs for try_ in self.tries) + self.checked
-        return tried if self.restarted else tried - self.winner.epochs
+        return tried if self.restarted or not self.tries else tried - self.winner.epochs
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +220,11 @@ class History(Sequence[Round]):
 
     @property
     def measured(self) -> Measured:
-        """All that was measured on the main line: the number of each epoch, and its metrics."""
-        return tuple(each for round_ in self.rounds for each in round_.measured)
+        """All that was measured on the main line: the number of each epoch, and its metrics.
+
+        What was abandoned is not in it.
+        """
+        return measured_on(self.rounds)
 
     @property
     def epochs(self) -> int:
@@ -230,6 +248,7 @@ class RoundStarted:
     index: int
     start: int
     epochs: int
+    abandoned: int = field(default=0, repr=False)
 
 
 Event: TypeAlias = RoundStarted | Try | Round

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from dynhp.records.candidate import Candidate, Value
@@ -68,6 +69,8 @@ def harmless(text: str) -> str:
 
 def round_cells(round_: Round) -> dict[str, str]:
     """One round as cells of a table, by their headings."""
+    if not round_.tries:
+        return _untried_cells(round_)
     failed = sum(try_.error is not None for try_ in round_.tries)
     held = [try_ for try_ in round_.tries if try_.candidate == round_.previous]
     sound = held and held[0].error is None and held[0].epochs == round_.winner.epochs
@@ -81,7 +84,23 @@ def round_cells(round_: Round) -> dict[str, str]:
         "tries": f"{len(round_.tries)}" + (f" ({failed} failed)" if failed else ""),
         "spent": str(round_.epochs + round_.overhead),
         "seconds": f"{round_.seconds:.1f}",
-        "reason": harmless(round_.reason),
+        "reason": harmless(round_.reason + (f" (due: {round_.because})" if round_.because else "")),
+    }
+
+
+def _untried_cells(round_: Round) -> dict[str, str]:
+    """The cells of a round without tries: nothing was chosen in it."""
+    failed = "" if round_.failure is None else f", then {round_.failure}"
+    return {
+        "round": str(round_.index),
+        "epochs": f"{round_.start}-{round_.start + round_.epochs}",
+        "values": values_text(round_.candidate),
+        "score": "-",
+        "gain": "-",
+        "tries": "0",
+        "spent": str(round_.epochs),
+        "seconds": f"{round_.seconds:.1f}",
+        "reason": harmless(round_.reason + failed),
     }
 
 
@@ -90,9 +109,24 @@ def history_text(rounds: Sequence[Round]) -> str:
     if not rounds:
         return "no rounds yet"
     headings = ("round", "epochs", "values", "score", "gain", "tries", "reason")
-    shown = [round_cells(round_) for round_ in _ends(rounds)]
+    joined = _joined(rounds)
+    shown = [round_cells(round_) for round_ in _ends(joined)]
     rows = [[_cut(cells[heading]) for heading in headings] for cells in shown]
-    return _table([headings, *rows], len(rounds) - len(shown), "rounds")
+    return _table([headings, *rows], len(joined) - len(shown), "rounds")
+
+
+def _joined(rounds: Sequence[Round]) -> Sequence[Round]:
+    """The rounds, with those without tries that follow each other as one."""
+    joined: list[Round] = []
+    for round_ in rounds:
+        last = joined[-1] if joined else round_
+        if round_.tries or last.tries or last.failure is not None or not joined:
+            joined.append(round_)
+        else:
+            joined[-1] = replace(
+                round_, index=last.index, start=last.start, epochs=last.epochs + round_.epochs
+            )
+    return joined
 
 
 def round_text(round_: Round) -> str:
@@ -106,6 +140,8 @@ def round_text(round_: Round) -> str:
         f"round {round_.index}, epochs {round_.start}-{round_.start + round_.epochs}: "
         f"{values_text(round_.candidate)} ({_cut(round_.reason)})"
     )
+    if not rows:
+        return title
     left_out = len(round_.tries) - len(rows)
     headings = ("values", "epochs", "score", "")
     return f"{title}\n{_table([headings, *rows], left_out, 'worse tries', at_end=True)}"

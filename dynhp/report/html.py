@@ -10,10 +10,11 @@ from pathlib import Path
 from dynhp.planning.budget import Plan
 from dynhp.planning.schedule import schedule_of
 from dynhp.records import Round, Value
-from dynhp.records.text import label
+from dynhp.records.kept import kept_epochs, measured_on
+from dynhp.records.text import label, round_cells
 from dynhp.report.style import PAGE, PICTURE
 from dynhp.report.svg import line_chart
-from dynhp.report.text import summary
+from dynhp.report.text import summary, values_seen
 from dynhp.storage.files import write_texts
 
 __all__ = ["html_report", "write_html"]
@@ -48,7 +49,7 @@ def html_report(
     """
     names = list(history[0].candidate) if history else []
     last = history[-1] if history else None
-    metrics = list(last.metrics or last.winner.series[-1]) if last is not None else []
+    metrics = _metrics_of(last) if last is not None else []
     body = [
         f"<h1>{escape(title)}</h1>",
         _table(facts or {}),
@@ -83,20 +84,28 @@ def write_html(path: str | os.PathLike[str], page: str) -> None:
     write_texts(target.parent, {target.name: page})
 
 
+def _metrics_of(last: Round) -> list[str]:
+    """The names of what was measured last."""
+    if last.metrics or not last.tries:
+        return list(last.metrics)
+    return list(last.winner.series[-1])
+
+
 def _table(facts: Mapping[str, str]) -> str:
     rows = (f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in facts.items())
     return f"<table>{''.join(rows)}</table>" if facts else ""
 
 
 def _schedule_chart(history: Sequence[Round], name: str) -> str:
-    seen = {try_.candidate[name] for round_ in history for try_ in round_.tries}
+    seen = values_seen(history, name)
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in seen)
     names = None if numbers else sorted(map(str, seen))
 
     def height(value: Value) -> float:
         return float(value) if names is None else float(names.index(str(value)))  # type: ignore[arg-type]
 
-    line = [(float(round_.start), height(round_.candidate[name])) for round_ in history]
+    kept = [round_ for round_, on in zip(history, kept_epochs(history), strict=True) if on]
+    line = [(float(round_.start), height(round_.candidate[name])) for round_ in kept or history]
     line.append((float(history[-1].start + history[-1].epochs), line[-1][1]))
     dots = [
         (float(round_.start), height(try_.candidate[name]))
@@ -107,7 +116,7 @@ def _schedule_chart(history: Sequence[Round], name: str) -> str:
 
 
 def _metric_chart(history: Sequence[Round], metric: str) -> str:
-    measured = (each for round_ in history for each in round_.measured)
+    measured = measured_on(history)
     line = [(number + 1.0, metrics[metric]) for number, metrics in measured if metric in metrics]
     return line_chart(line, label=metric)
 
@@ -116,7 +125,7 @@ def _rounds_table(history: Sequence[Round]) -> str:
     rows = (
         f"<tr><td>{round_.index}</td><td>{round_.start}–{round_.start + round_.epochs}</td>"
         f"<td>{escape(', '.join(f'{k}={label(v)}' for k, v in round_.candidate.items()))}</td>"
-        f"<td>{len(round_.tries)}</td><td>{escape(round_.reason)}</td></tr>"
+        f"<td>{len(round_.tries)}</td><td>{escape(round_cells(round_)['reason'])}</td></tr>"
         for round_ in history
     )
     names = "".join(f"<th>{name}</th>" for name in ("round", "epochs", "value", "tries", "why"))

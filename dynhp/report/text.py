@@ -7,6 +7,7 @@ from typing import Any
 
 from dynhp.planning.budget import Plan, spent
 from dynhp.records import Round, Value
+from dynhp.records.kept import kept_epochs
 from dynhp.records.text import label
 from dynhp.report.luck import luck_of
 
@@ -31,10 +32,15 @@ def schedule_picture(history: Sequence[Round], name: str, *, width: int = 60) ->
     0.1 ┤
          0       10
     """
-    epochs = sum(round_.epochs for round_ in history)
-    seen = {try_.candidate[name] for round_ in history for try_ in round_.tries}
+    kept = kept_epochs(history)
+    epochs = sum(kept)
+    seen = values_seen(history, name)
     rows = _rows(seen)
-    line = [round_.candidate[name] for round_ in history for _ in range(round_.epochs)]
+    line = [
+        round_.candidate[name]
+        for round_, count in zip(history, kept, strict=True)
+        for _ in range(count)
+    ]
     columns = [line[i * len(line) // width] for i in range(width)]
     margin = max(len(text) for text, _ in rows)
     picture = [name]
@@ -44,6 +50,12 @@ def schedule_picture(history: Sequence[Round], name: str, *, width: int = 60) ->
     end = str(epochs)
     picture.append(" " * (margin + 2) + "0" + " " * (width - 1 - len(end)) + end)
     return "\n".join(picture)
+
+
+def values_seen(history: Sequence[Round], name: str) -> set[Value]:
+    """All values of one hyperparameter that were tried or in force."""
+    tried = {try_.candidate[name] for round_ in history for try_ in round_.tries}
+    return tried | {round_.candidate[name] for round_ in history}
 
 
 def summary(history: Sequence[Round], *, plan: Plan | None = None) -> str:
@@ -58,12 +70,16 @@ def summary(history: Sequence[Round], *, plan: Plan | None = None) -> str:
         lines.append(f"Cost: {cost}.")
         if plan is not None:
             lines.append(f"Plan: {plan}.")
-    if history:
-        lines.append(_checked(history))
+    tried = [round_ for round_ in history if round_.tries]
+    if tried:
+        lines.append(_checked(tried))
+    rescues = sum(round_.rescue for round_ in tried)
+    if rescues:
+        lines.append(f"The main line was rescued {rescues} times.")
     failed = sum(try_.error is not None for round_ in history for try_ in round_.tries)
     if failed:
         lines.append(f"{failed} tries failed; they trained fewer epochs than planned.")
-    lines.append(str(luck_of(history)))
+    lines.append(str(luck_of(tried)) if tried or not history else "No round was due.")
     return "\n".join(lines)
 
 

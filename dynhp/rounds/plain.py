@@ -95,7 +95,16 @@ def _number_to_plain(value: float) -> float | str:
 
 
 # Fields that files of earlier versions do not have: written only where they hold something.
-_LATER = ("checked", "reported", "stretch", "tolerance")
+_LATER = (
+    "checked",
+    "reported",
+    "stretch",
+    "tolerance",
+    "because",
+    "rescue",
+    "abandoned",
+    "failure",
+)
 
 # The fields that JSON cannot carry as they are; all others are whole numbers, strings and the like.
 _WRITE: dict[str, Callable[[Any], Any]] = {

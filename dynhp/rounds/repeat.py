@@ -79,6 +79,7 @@ class SelfCheck:
     watch: Watcher
     agree: Callable[[Any], Sequence[Any]] | None  # gathers what each of several ranks says
     gives_hints: bool  # to the author of a loop; a trainer may count what it likes
+    first: int = 0  # the first round with tries
     reference: Reference | None = None
     alike: bool | None = None  # None: no two values to compare yet
     epochs: int = 0  # of the repeats
@@ -113,7 +114,7 @@ class SelfCheck:
         """Refuse a round in which all tries came to exactly the same with different values."""
         message = None
         # Later it may be that training has come to its end, where no value matters any more.
-        if self.alike and self.reference is not None and self.round == 0:
+        if self.alike and self.reference is not None and self.round == self.first:
             message = (
                 f"all {tried} tries of round {self.round} came to exactly the same, in metrics and "
                 f"state, although their values of {', '.join(self.reference.job.candidate)} "
@@ -203,12 +204,13 @@ class RepeatRun:
         self.check.compare(outcome)
 
 
-def self_check(adapter: AdapterView, round_: int) -> SelfCheck:
+def self_check(adapter: AdapterView, round_: int, *, first: int = 0) -> SelfCheck:
     """The self-check of a round that is about to begin; the trainer is at its origin."""
     trainer: Any = adapter.trainer
     watches = hasattr(trainer, "watch")
     return SelfCheck(
         round=round_,
+        first=first,
         tolerance=adapter.tolerance,
         common=adapter.randomness == "common",
         part_names=getattr(trainer, "part_names", ()),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynhp._checks import require_count
+from dynhp._checks import is_whole, require_count
 from dynhp.errors import SettingsError, shown
 from dynhp.records import Candidate, History
 from dynhp.rounds.plain import history_from_plain, history_to_plain
@@ -21,10 +21,14 @@ from dynhp.trainer import ReadsBack
 __all__ = ["SavedState", "parse_state", "state_of"]
 
 STATE_VERSION = 1
-_SELDOM = {"dry_run": "False"}  # settings that are written only where they are another
+# Settings that are written only where they are another.
+_SELDOM: dict[str, Any] = {"dry_run": False, "when": None, "start_from": "here"}
+_SELDOM |= {"snapshots": None, "max_rounds": None, "max_rescues": 0, "record_every": None}
 
 
-def state_of(adapter: AdapterView, rng: np.random.Generator, *, since: int) -> dict[str, Any]:
+def state_of(
+    adapter: AdapterView, rng: np.random.Generator, main_line: Mapping[str, Any], *, since: int
+) -> dict[str, Any]:
     """All that decides the adapter's own future, as plain data; rounds from ``since`` on."""
     history = adapter.history
     return {
@@ -34,6 +38,7 @@ def state_of(adapter: AdapterView, rng: np.random.Generator, *, since: int) -> d
         "current": dict(adapter.current),
         "generator": rng.bit_generator.state,
         "history": history_to_plain(History(history[since:])),
+        **({"main_line": dict(main_line)} if main_line else {}),
     }
 
 
@@ -51,8 +56,12 @@ def settings_of(adapter: AdapterView, history: History) -> dict[str, str]:
         "seed": adapter.seed,
         "initial": dict(history[0].previous if history else adapter.current),
     }
-    if adapter.dry_run:
-        parts["dry_run"] = True
+    seldom: dict[str, Any] = {name: getattr(adapter, name) for name in _SELDOM}
+    if adapter.adapt_every is not None:
+        seldom["when"] = None  # said already
+    if adapter.start_from != "before":
+        seldom["snapshots"] = None  # not used
+    parts |= {name: part for name, part in seldom.items() if part != _SELDOM[name]}
     return {name: _text(part) for name, part in parts.items()}
 
 
@@ -75,10 +84,11 @@ def _public(part: object) -> dict[str, Any]:
 def _require_same(settings: dict[str, str], saved: Any) -> None:
     """Refuse a saved state that was made with other settings, and show the difference."""
     saved = saved if isinstance(saved, Mapping) else {}
+    usual = {name: repr(value) for name, value in _SELDOM.items()}
     differences = [
         f"{name}: saved {before}, here {value}"
-        for name, value in (_SELDOM | settings).items()
-        if not same_settings(value, before := saved.get(name, _SELDOM.get(name)))
+        for name, value in (usual | settings).items()
+        if not same_settings(value, before := saved.get(name, usual.get(name)))
     ]
     if differences:
         raise SettingsError(
@@ -94,6 +104,7 @@ class SavedState(NamedTuple):
     current: Candidate
     generator: dict[str, Any]
     epochs: int | None
+    main_line: dict[str, Any]
 
     @property
     def start(self) -> Candidate:
@@ -121,6 +132,7 @@ def parse_state(adapter: AdapterView, state: Mapping[str, Any]) -> SavedState:
             space.candidate(state["current"]),
             dict(state["generator"]),
             state["epochs"],
+            dict(state.get("main_line", ())),
         )
         _require_whole(space, saved)
     except Exception as damage:
@@ -148,8 +160,19 @@ def _list(plain: Any) -> list[Any]:
     return plain
 
 
+def _require_main_line(saved: SavedState) -> None:
+    """Refuse states that are held, or a way back, that no run has left."""
+    back = saved.main_line.get("back")
+    held = (*saved.main_line.get("held", ()), *saved.main_line.get("growing", ()))
+    for each in (*held, *(() if back is None else (back,))):
+        needed = "because" if each is back else "state"
+        if not is_whole(each["epoch"], least=0) or needed not in each:
+            raise ValueError("the main line was never held, or put back, like this")
+
+
 def _require_whole(space: Space, saved: SavedState) -> None:
     """Refuse rounds that do not follow each other, or a state that fits no generator."""
+    _require_main_line(saved)
     generator = np.random.default_rng(0).bit_generator
     generator.state = saved.generator
     if generator.state != saved.generator:  # numpy 1 takes numbers that do not fit
@@ -158,12 +181,13 @@ def _require_whole(space: Space, saved: SavedState) -> None:
         require_count("epochs", saved.epochs)
     start = 0
     for index, round_ in enumerate(saved.history):
-        if (round_.index, round_.start) != (index, start) or not round_.epochs >= 0:
+        back = round_.abandoned
+        if (round_.index, round_.start) != (index, start - back) or not round_.epochs >= 0 <= back:
             raise ValueError(f"round {index} does not follow on the epochs before it")
-        if not 0 <= round_.chosen < len(round_.tries):
+        if not 0 <= round_.chosen < len(round_.tries) and (round_.tries or round_.chosen != -1):
             raise ValueError(f"round {index} chose try {round_.chosen} of {len(round_.tries)}")
         if not all(space.admits(try_.candidate) for try_ in round_.tries):
             raise ValueError(f"round {index} has a candidate that is not in {shown(space)}")
-        start += round_.epochs
+        start += round_.epochs - back
     if saved.history and saved.history[-1].candidate != saved.current:
         raise ValueError(f"the last round chose another value than {shown(saved.current)}")

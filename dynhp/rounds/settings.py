@@ -11,7 +11,6 @@ from dynhp._checks import (
     require_count,
     require_functions,
     require_instance,
-    require_lengths,
     require_number,
     require_seed,
     require_trainer,
@@ -21,6 +20,8 @@ from dynhp.advice import kind_of
 from dynhp.criteria import Criterion
 from dynhp.criteria.contract import metrics_of, require_criterion
 from dynhp.errors import ContractError, MetricError, SettingsError, advise, nearest, shown
+from dynhp.main_line.settings import longest_round, require_when
+from dynhp.main_line.snapshots import Snapshots
 from dynhp.proposers import Proposer
 from dynhp.records import Candidate, History, Round, Value
 from dynhp.rounds.jobs import Executor
@@ -28,6 +29,8 @@ from dynhp.rounds.read_back import read_metrics, same_value
 from dynhp.selection import Selection
 from dynhp.spaces import Space
 from dynhp.trainer import ReadsBack, Reseeds, Trainer
+from dynhp.triggers import Trigger
+from dynhp.triggers.contract import looks_at
 
 __all__ = ["AdapterView", "hint_at_edges", "require_settings", "require_total", "round_lengths"]
 __all__ += ["starting_point"]
@@ -39,8 +42,14 @@ class AdapterView(Protocol):
     trainer: Trainer
     space: Space
     criterion: Criterion
-    adapt_every: int
+    adapt_every: int | None
     try_for: int
+    when: Trigger
+    start_from: Any
+    snapshots: Snapshots
+    max_rounds: int | None
+    max_rescues: int
+    record_every: int | None
     proposer: Proposer
     selection: Selection
     executor: Executor
@@ -79,8 +88,7 @@ def require_settings(adapter: AdapterView) -> None:
     require_functions("callbacks", adapter.callbacks, "functions of an event")
     require_trainer(adapter.trainer)
     require_criterion(adapter.criterion)
-    lengths = require_lengths(adapter.adapt_every, adapter.try_for)
-    adapter.adapt_every, adapter.try_for = lengths  # as plain ints, also where numpy made them
+    require_when(adapter)
     if adapter.epochs is not None:
         adapter.epochs = require_count("epochs", adapter.epochs)
     require_instance("proposer", adapter.proposer, Proposer, "a Proposer such as FullGrid()")
@@ -116,7 +124,7 @@ def _require_randomness(adapter: AdapterView) -> None:
 
 def _require_metrics(adapter: AdapterView) -> None:
     known = read_metrics(adapter.trainer)
-    for name in metrics_of(adapter.criterion):
+    for name in (*metrics_of(adapter.criterion), *looks_at(adapter.when)):
         # A trainer that measures nothing before it has trained is checked at its first try.
         if known and name not in known:
             raise MetricError(f"there is no metric {shown(name)}{nearest(name, known)}")
@@ -221,12 +229,16 @@ def require_total(epochs: object, done: int) -> int:
     return total
 
 
-def round_lengths(adapter: AdapterView) -> tuple[int, int]:
-    """The epochs of the next round and of its tries; the last round may be shorter."""
-    left = adapter.adapt_every if adapter.epochs is None else adapter.epochs - adapter.epoch
+def round_lengths(
+    adapter: AdapterView, *, epoch: int | None = None, tries: bool = True
+) -> tuple[int, int]:
+    """The epochs of a round that starts now and of its tries; the last round may be shorter."""
+    longest = max(longest_round(adapter), adapter.try_for if tries else 1)
+    epoch = adapter.epoch if epoch is None else epoch
+    left = longest if adapter.epochs is None else adapter.epochs - epoch
     if left < 1:
         raise SettingsError(
             f"the main line has its {adapter.epochs} planned epochs; call run(n) with a larger n"
         )
-    alpha = min(adapter.adapt_every, left)
+    alpha = min(longest, left)
     return alpha, min(adapter.try_for, alpha)

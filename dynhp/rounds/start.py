@@ -1,24 +1,28 @@
-"""How a round starts: its tries to be, the candidates that the proposer names, their number."""
+"""The tries of a round from its start to the choice, and where the main line goes on after."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 import numpy as np
 
 from dynhp.criteria.contract import metrics_of, score
 from dynhp.errors import ContractError, advise, shown
+from dynhp.main_line import Origin
 from dynhp.proposers import Known
 from dynhp.records import Candidate, Event, Progress, Round, RoundStarted, Try
 from dynhp.rounds.attempt import reseed
 from dynhp.rounds.jobs import UNKNOWN_STATE
 from dynhp.rounds.repeat import self_check
 from dynhp.rounds.settings import AdapterView
+from dynhp.rounds.steps import CarryOutTries, Step
 from dynhp.rounds.tries import RoundTries
 from dynhp.selection import epochs_of_tries
-from dynhp.trainer import State
+from dynhp.trainer import Reseeds, State
+from dynhp.triggers import Due
 
-__all__ = ["draw_seed", "go_on", "next_wave", "require_waves", "round_tries"]
+__all__ = ["draw_seed", "go_on", "next_wave", "require_waves", "round_started", "round_tries"]
+__all__ += ["try_candidates"]
 
 MANY_TRIES = 1000
 """More candidates in a round than this are hardly meant: it is said what they cost."""
@@ -29,32 +33,76 @@ def require_waves(adapter: AdapterView) -> None:
     _, waves = adapter.proposer.waves(adapter.space, adapter.current)
     if sum(waves) > MANY_TRIES:
         epochs = epochs_of_tries(adapter.selection, waves, adapter.try_for)
+        every = adapter.adapt_every
         advise(
-            f"a round tries up to {sum(waves):,} candidates: {epochs:,} epochs in tries for "
-            f"{adapter.adapt_every:,} of the main line; thin out the axes of the space, or use "
-            "OneAxis, Neighbors or Interpolation. plan_for(...) has the cost of the whole run"
+            f"a round tries up to {sum(waves):,} candidates: {epochs:,} epochs in tries"
+            + ("" if every is None else f" for {every:,} of the main line")
+            + "; thin out the axes of the space, or use OneAxis, Neighbors or Interpolation. "
+            "plan_for(...) has the cost of the whole run"
         )
+
+
+def round_started(index: int, origin: Origin, epochs: int) -> RoundStarted:
+    """The event at the beginning of a round."""
+    return RoundStarted(index=index, start=origin.epoch, epochs=epochs, abandoned=origin.abandoned)
 
 
 def round_tries(
     adapter: AdapterView,
     rounds: Sequence[Round],
     started: RoundStarted,
-    origin: State,
+    origin: Origin,
+    due: Due | None = None,
+    *,
     announce: Callable[[Event], None],
 ) -> RoundTries:
-    """The tries of a round that starts now, none of which has begun."""
+    """The tries of a round that starts now, none of which has begun; there are none if not due."""
     progress, current = Progress(started.start, adapter.epochs), adapter.current
+    check = None
+    if due is not None and adapter.check_is_due:
+        first = rounds[0].index if rounds else started.index
+        check = self_check(adapter, started.index, first=first)
     return RoundTries(
         started=started,
-        origin=origin,
+        origin=origin.state,
         current=current,
         score=lambda series: score(adapter.criterion, series, progress),
         ranking=adapter.selection.ranking(rounds, current),
         watch=metrics_of(adapter.criterion),
         announce=announce,
-        check=self_check(adapter, started.index) if adapter.check_is_due else None,
+        check=check,
+        because="" if due is None else due.because,
+        rescue=due is not None and due.alarm and adapter.max_rescues > 0,
     )
+
+
+# fmt: off
+def try_candidates(
+    adapter: AdapterView,
+    tries: RoundTries,
+    known: Sequence[Round],
+    beta: int,
+    *,
+    rng: np.random.Generator,
+) -> Generator[Step, None, tuple[int, int | None]]:
+    """Lines 3 to 6 of Algorithm 1 as steps; the main line is where it goes on afterwards.
+
+    Gives the epochs that the main line has of the round then, and the seed it goes on with.
+    """
+    at = origin = tries.origin
+    if tries.rescue and isinstance(adapter.trainer, Reseeds):
+        tries.seed = draw_seed(rng)                 # not to meet again what broke the main line
+    while wave := next_wave(adapter, known, tries, rng):
+        for stage in tries.stages(wave, adapter.selection.stages(len(wave), beta)):
+            yield CarryOutTries(stage, at)                 # lines 3, 4: train each q of Q for beta
+            at = UNKNOWN_STATE
+    for repeat in tries.repeats():                                      # the promise, proved
+        adapter.trainer.set_state(origin)
+        repeat.check.watch.back_at_origin()
+        yield CarryOutTries(repeat, origin)
+    winner = tries.winner(in_force=adapter.dry_run)                     # line 6: argmax of f
+    return go_on(adapter, winner, state=tries.take_winner_state(), origin=origin, rng=rng)
+# fmt: on
 
 
 def next_wave(
@@ -71,7 +119,7 @@ def next_wave(
             return []
         wave = [current]  # a dry run keeps the value in force, so it needs its try
     common = adapter.randomness == "common"
-    return [(_cast(adapter, each), None if common else draw_seed(rng)) for each in wave]
+    return [(_cast(adapter, each), so_far.seed if common else draw_seed(rng)) for each in wave]
 
 
 def _cast(adapter: AdapterView, candidate: Candidate) -> Candidate:
@@ -87,8 +135,13 @@ def _cast(adapter: AdapterView, candidate: Candidate) -> Candidate:
     return cast
 
 
+def draw_seed(rng: np.random.Generator) -> int:
+    """A seed for a trainer."""
+    return int(rng.integers(2**63))
+
+
 def go_on(
-    adapter: AdapterView, winner: Try, state: State, origin: State, rng: np.random.Generator
+    adapter: AdapterView, winner: Try, *, state: State, origin: State, rng: np.random.Generator
 ) -> tuple[int, int | None]:
     """Bring the main line to where it goes on: epochs it has of this round, and its seed."""
     if adapter.dry_run:  # the plain line, which draws what it would have drawn
@@ -103,8 +156,3 @@ def go_on(
     if state is not UNKNOWN_STATE:
         adapter.trainer.set_state(state)
     return winner.epochs, winner.seed
-
-
-def draw_seed(rng: np.random.Generator) -> int:
-    """A seed for a trainer."""
-    return int(rng.integers(2**63))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import functools
+import logging
 import weakref
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias
 
-from dynhp.errors import LoopError, StateLost
+from dynhp.errors import DynhpError, LoopError, StateLost
 from dynhp.records import Candidate, Metrics, Round
 from dynhp.rounds.attempt import advance, put_in_force
 from dynhp.rounds.jobs import Executor, Job, Outcome
 from dynhp.trainer import State, Trainer
 
-__all__ = ["CarryOutTries", "JobStage", "OneAtATime", "Step", "TrainStretch", "carry_out"]
-__all__ += ["guard_of", "one_at_a_time", "stretch_left"]
+__all__ = ["CarryOutTries", "JobStage", "OneAtATime", "Step", "TrainStretch", "WatchesMainLine"]
+__all__ += ["carry_out", "guard_of", "one_at_a_time", "stretch_left"]
 
 
 class JobStage(Protocol):
@@ -46,11 +47,30 @@ class CarryOutTries:
     at: State
 
 
+class WatchesMainLine(Protocol):
+    """Looks at the main line while it is trained."""
+
+    needs_metrics: bool  # whether each epoch must be measured
+
+    def until(self) -> int | None:
+        """Up to which epoch the main line may be trained without a look; None: to the end."""
+        ...
+
+    def look(self, epoch: int, metrics: Metrics | None) -> bool:
+        """Look at it after this epoch; whether it ends here, because a round is due."""
+        ...
+
+    def rescues(self) -> bool:
+        """Whether an exception on the main line begins a round instead of ending the run."""
+        ...
+
+
 @dataclass(slots=True)
 class TrainStretch:
     """A step: train the main line on; a driver that stops early says so in ``epochs``.
 
-    Also where no epoch is left to train, the candidate's values must be in force afterwards.
+    Also where no epoch is left to train, the candidate's values must be in force afterwards. A
+    driver looks where ``watch`` wants it, and stops where that says so.
     """
 
     candidate: Candidate
@@ -59,6 +79,26 @@ class TrainStretch:
     kept: int | None = None  # the place of the try whose epochs are now of the main line
     metrics: Metrics = field(default_factory=dict)
     measured: list[tuple[int, Metrics]] = field(default_factory=list)  # with epochs' numbers
+    start: int = 0  # the number of its first epoch
+    watch: WatchesMainLine | None = None
+    failure: str | None = None  # what ended it, where that is rescued
+
+    def take(self, epochs: int, metrics: Metrics | None) -> bool:
+        """Take in that so many more epochs were trained; whether the stretch ends here."""
+        self.epochs += epochs
+        self.metrics = metrics or {}
+        end = self.start + self.epochs
+        if metrics is not None:
+            self.measured.append((end - 1, metrics))
+        return self.watch is not None and self.watch.look(end, metrics)
+
+    def fail(self, failure: Exception) -> bool:
+        """Take in that the next epoch raised; false where that must end the run."""
+        if self.watch is None or isinstance(failure, DynhpError) or not self.watch.rescues():
+            return False
+        self.failure = f"{type(failure).__name__}: {failure}"
+        logging.getLogger("dynhp").info("the main line failed", exc_info=failure)
+        return True
 
     def record(self) -> Round:
         """The round as it is with what has been trained of this stretch."""
@@ -73,12 +113,13 @@ Step: TypeAlias = CarryOutTries | TrainStretch
 
 def stretch_left(begun: Round, epochs: int) -> TrainStretch:
     """The step that brings a round, as it was recorded when it was left, to so many epochs."""
-    first = begun.start + (0 if begun.restarted else begun.winner.epochs)
+    tried = 0 if begun.restarted or not begun.tries else begun.winner.epochs
     return TrainStretch(
         begun.candidate,
         epochs - begun.epochs,
         functools.partial(_longer, begun),
-        measured=[each for each in begun.measured if each[0] >= first],
+        measured=[each for each in begun.measured if each[0] >= begun.start + tried],
+        start=begun.start + begun.epochs,
     )
 
 
@@ -88,6 +129,7 @@ def _longer(begun: Round, stretch: TrainStretch) -> Round:
         begun,
         epochs=epochs,
         metrics=stretch.metrics if stretch.epochs else begun.metrics,
+        failure=stretch.failure,
         stretch=tuple(each for each in stretch.measured if each[0] < begun.start + epochs - 1),
     )
 
@@ -97,10 +139,28 @@ def carry_out(step: Step, trainer: Trainer, executor: Executor) -> None:
     if isinstance(step, CarryOutTries):
         for outcome in executor.run(trainer, step.stage.jobs(), at=step.at):
             step.stage.take_outcome(outcome)
+    elif step.watch is not None:
+        _train_watched(step, step.watch, trainer)
     elif step.epochs:
         step.metrics = advance(trainer, step.candidate, step.epochs)
     else:
         put_in_force(trainer, step.candidate)
+
+
+def _train_watched(step: TrainStretch, watch: WatchesMainLine, trainer: Trainer) -> None:
+    """Train a stretch in pieces, from one look to the next."""
+    end, step.epochs = step.start + step.epochs, 0
+    while (epoch := step.start + step.epochs) < end:
+        until = watch.until()
+        epochs = (end if until is None else min(until, end)) - epoch
+        try:
+            metrics = advance(trainer, step.candidate, epochs)
+        except Exception as failure:
+            if step.fail(failure):
+                return
+            raise
+        if step.take(epochs, metrics):
+            return
 
 
 class Turn:

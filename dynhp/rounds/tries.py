@@ -20,6 +20,8 @@ from dynhp.trainer import State
 
 __all__ = ["RoundTries", "StageRun"]
 
+NOT_DUE = "no round was due"
+
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class StageRun:
@@ -89,6 +91,9 @@ class RoundTries:
     watch: tuple[str, ...]  # metrics that must stay finite
     announce: Callable[[Try], None]
     check: SelfCheck | None = None  # where this round proves its promise
+    seed: int | None = None  # of all tries, where a rescue must not meet the same data again
+    because: str = ""
+    rescue: bool = False
     tries: list[RunningTry] = field(default_factory=list)
     best: RunningTry | None = None
 
@@ -183,21 +188,24 @@ class RoundTries:
         return state
 
     def stretch(self, epochs: int, *, done: int, seed: int | None, began: float) -> TrainStretch:
-        """The step that trains the winner's line on, until the round has so many epochs."""
-        assert self.best is not None
+        """The step that trains the main line on, until the round has so many epochs."""
         return TrainStretch(
-            self.best.record.candidate,
+            self.current if self.best is None else self.best.record.candidate,
             epochs - done,
             partial(self._record_round, done=done, seed=seed, began=began),
-            kept=self.best.place if done else None,
+            kept=self.best.place if self.best is not None and done else None,
+            start=self.started.start + done,
         )
 
     def _record_round(
         self, stretch: TrainStretch, *, done: int, seed: int | None, began: float
     ) -> Round:
-        """The record of the round, after its stretch."""
-        assert self.best is not None
-        chosen, winner, records = self.best.place, self.best.record, self.records
+        """The record of the round, after its stretch; one without tries has no winner."""
+        chosen, why, metrics, records = -1, NOT_DUE, stretch.metrics, self.records
+        if self.best is not None:
+            chosen = self.best.place
+            why = reason(records, chosen, self.current)
+            metrics = stretch.metrics if stretch.epochs else _at_the_end(self.best.record)
         end = self.started.start + done + stretch.epochs
         return Round(
             index=self.started.index,
@@ -206,14 +214,18 @@ class RoundTries:
             previous=self.current,
             tries=records,
             chosen=chosen,
-            reason=reason(records, chosen, self.current),
-            metrics=stretch.metrics if stretch.epochs else _at_the_end(winner),
+            reason=why,
+            metrics=metrics,
             seed=seed,
-            restarted=done == 0,
+            restarted=done == 0 and chosen >= 0,
             checked=0 if self.check is None else self.check.epochs,
             tolerance=0.0 if self.check is None else self.check.tolerance,
             stretch=tuple([each for each in stretch.measured if each[0] < end - 1]),
             seconds=time.perf_counter() - began,
+            because=self.because,
+            rescue=self.rescue,
+            abandoned=self.started.abandoned,
+            failure=stretch.failure,
         )
 
 

@@ -63,6 +63,8 @@ class Journal:
         if isinstance(event, RoundStarted):
             self._round, self._tries = event.index, []
             fields = {"round": event.index, "start": event.start, "epochs": event.epochs}
+            if event.abandoned:
+                fields["abandoned"] = event.abandoned
             self._add("round_started", fields)
         elif isinstance(event, Try):
             self._add_try(event)
@@ -180,6 +182,8 @@ class Journal:
 
 def _comparison(round_: Round) -> dict[str, float | None]:
     """How the scores of the tries that went as far as the winner's compare."""
+    if not round_.tries:
+        return dict.fromkeys(("spread", "margin", "gain"))
     length = round_.winner.epochs
     rivals = [try_ for try_ in round_.tries if try_.error is None and try_.epochs == length]
     scores = [try_.rank_key for try_ in rivals]

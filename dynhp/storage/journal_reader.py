@@ -98,7 +98,8 @@ class _JournalParser:
         tries = [self.tries[place] for place in line["tries"]]
         plain = {**line, "index": line["round"], "tries": ()}
         self.rounds.append(replace(round_from_plain(plain), tries=tuple(tries)))
-        if not 0 <= line["chosen"] < len(tries) or line["epochs"] < 0:
+        none = not tries and line["chosen"] == -1
+        if not (none or 0 <= line["chosen"] < len(tries)) or line["epochs"] < 0:
             raise ValueError("no such try, or epochs that go back")
         self.tries = []
 
@@ -111,5 +112,6 @@ class _JournalParser:
                 return
             last = self.rounds[-1]
             expected = (last.index + 1, last.start + last.epochs)
-            if (line["round"], line["start"]) != expected:
+            back = line.get("abandoned", 0)
+            if (line["round"], line["start"] + back) != expected or back < 0:
                 raise ValueError(f"round and start should be {expected}")

@@ -12,9 +12,10 @@ from dynhp.adapter import DynamicGridAdapter
 from dynhp.criteria import Criterion
 from dynhp.criteria.contract import require_criterion, score
 from dynhp.errors import AllTriesFailed, ContractError, DynhpError, SettingsError
+from dynhp.main_line.settings import longest_round
 from dynhp.planning.budget import Cost, spent
 from dynhp.planning.schedule import Segment, follow
-from dynhp.records import Event, History, Progress, Round, Try
+from dynhp.records import Event, History, Progress, Round, RoundStarted, Try
 from dynhp.rounds.attempt import move_to, put_back, put_in_force
 from dynhp.rounds.repeat import REPEATS
 from dynhp.rounds.settings import round_lengths
@@ -122,6 +123,7 @@ class Shadow:
             put_in_force(self.adapter.trainer, shadow[-1].candidate)
         cost = spent(adapted)
         overhead = cost.total + unfinished if adapted_error else cost.overhead + shadow_epochs
+        abandoned = 0 if adapted_error else cost.abandoned
         return Delivery(
             delivered="adapted" if better and not adapted_error else "shadow",
             adapted=adapted,
@@ -130,7 +132,7 @@ class Shadow:
             shadow_score=shadow_score,
             adapted_error=adapted_error,
             shadow_error=shadow_error,
-            cost=Cost(main_line=epochs, overhead=overhead),
+            cost=Cost(main_line=epochs, overhead=overhead, abandoned=abandoned),
         )
 
     def _unadapted(self, epochs: int) -> tuple[History, float, State, str | None, int]:
@@ -141,9 +143,10 @@ class Shadow:
         trainer, values = self.adapter.trainer, self.adapter.current
         start, begun = trainer.get_state(), 0
         try:
-            while begun + self.adapter.adapt_every < epochs:
-                begun += self.adapter.adapt_every
-                trainer.train_k(self.adapter.adapt_every, values)
+            piece = longest_round(self.adapter, planned=epochs)
+            while begun + piece < epochs:
+                begun += piece
+                trainer.train_k(piece, values)
             left, begun = epochs - begun, epochs
             (end,) = follow([Segment(epochs=left, values=values)], trainer)
             whole = replace(end.winner, epochs=epochs)
@@ -160,6 +163,8 @@ class Shadow:
         """The epochs begun in the round that failed: its tries, the repeat, and its stretch."""
         tries = [event for event in events if isinstance(event, Try)]
         begun = sum(try_.epochs for try_ in tries)
+        if not tries and self.adapter.main_line.due(self.adapter.history) is None:
+            return sum(event.epochs for event in events if isinstance(event, RoundStarted))
         if not tries or isinstance(failure, AllTriesFailed):
             return begun
         adapter = self.adapter

@@ -235,6 +235,9 @@ def test_a_history_goes_through_json_without_loss(history: History) -> None:
     assert history_to_plain(back) == history_to_plain(history)
 
 
+_OF_TRIGGERS = ("because", "rescue", "abandoned", "failure")
+
+
 @settings(max_examples=25)
 @given(rounds())
 def test_a_round_goes_through_json_without_loss(round_: Round) -> None:
@@ -243,7 +246,7 @@ def test_a_round_goes_through_json_without_loss(round_: Round) -> None:
         # Older files do not have these, so what is empty is not written.
         later = {
             name
-            for name in ("checked", "reported", "stretch", "tolerance")
+            for name in ("checked", "reported", "stretch", "tolerance", *_OF_TRIGGERS)
             if not getattr(record, name, 1)
         }
         assert set(written) == {field.name for field in fields(record)} - later

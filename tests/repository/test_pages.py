@@ -19,6 +19,7 @@ EXAMPLE = re.compile(
 )
 README = EXAMPLE.findall((ROOT / "README.md").read_text("utf-8"))
 SHOWING = ["is-my-loop-right", "how-long", "callbacks", "the-rate-nobody-put-back", "security"]
+SHOWING += ["plateau", "rescue"]
 MARK = "=====\n"
 
 

@@ -26,7 +26,8 @@ from dynhp import (
     smoothed,
 )
 from dynhp.criteria import Criterion
-from dynhp.proposers import Proposer
+from dynhp.proposers import Ladder, Proposer
+from dynhp.triggers import At, Every, LineSoFar, OnPlateau, OnSpike, any_of
 from tests.support.spaces import axes, scaled_axes, small_axes
 
 
@@ -70,6 +71,12 @@ PROPOSER_ROWS = [
         suits=scaled_axes,
     ),
     ProposerRow(
+        examples=(Ladder(), Ladder(1)),
+        any_of_kind=st.builds(Ladder, st.integers(1, 4)),
+        suits=scaled_axes,
+        stays=True,
+    ),
+    ProposerRow(
         examples=(Placebo(3),),
         any_of_kind=st.builds(Placebo, st.integers(1, 4)),
         repeats=True,
@@ -88,6 +95,24 @@ SELECTIONS: list[Any] = [
     Racing(every=2),
     BestByMargin(delta=0.001),
     BestByMargin(noise=1.0),
+]
+
+
+def third_epochs(line: LineSoFar) -> bool:
+    """A trigger of one's own."""
+    return line.epoch % 3 == 0 and line.epoch not in line.fired
+
+
+TRIGGERS: list[Any] = [
+    Every(4),
+    At([0, 3, 0.5]),
+    OnPlateau("loss", patience=2),
+    OnPlateau("loss", patience=3, min_delta=0.05, cooldown=2),
+    OnSpike("loss", factor=1.5, window=4),
+    OnSpike("loss", sigmas=1.0, window=3),
+    any_of(Every(5), OnSpike("loss", factor=2.0)),
+    any_of(OnPlateau("norm", patience=3), OnSpike("loss", factor=2.0)),
+    third_epochs,
 ]
 
 CRITERIA: list[tuple[Criterion, tuple[str, ...], str]] = [  # the names it reads, and its repr

@@ -96,28 +96,11 @@ def _round(
     progress: Progress,
     alpha: int,
 ) -> Round:
-    origin, entries, best = copy.deepcopy(trainer.get_state()), [], None
-    rank = given.selection.ranking(rounds, current)
-    while wave := given.proposer.propose(_known(given, rounds, current, entries), rng):
-        racers = [Entry(each, _seed(given, rng), copy.deepcopy(origin)) for each in wave]
-        entries += racers
-        *early, last = given.selection.stages(len(wave), min(given.try_for, alpha))
-        for stage in (*early, last):
-            for racer in racers:
-                _train(trainer, racer, stage.epochs, given, progress)
-            ranked = [best, *racers] if best and stage is last else racers
-            order = rank([each.record() for each in ranked])
-            front = [ranked[place] for place in order][: stage.keep]
-            racers = [racer for racer in racers if any(racer is each for each in front)]
-        best = front[0] if front else None
-    if best is None:
-        raise AllTriesFailed
-    done, seed, state = best.epochs, best.seed, best.state
-    if given.keep == "value":  # back to the origin, and all of it again
-        done, seed, state = 0, _seed(given, rng), origin
-    trainer.set_state(copy.deepcopy(state))
-    if given.keep == "value" and seed is not None:
-        trainer.reseed(seed)
+    origin = copy.deepcopy(trainer.get_state())
+    entries, best = choose(
+        trainer, given, rng, rounds, current, progress, min(given.try_for, alpha)
+    )
+    done, seed = go_on(trainer, given, rng, best, origin)
     trainer.train_k(alpha - done, best.candidate)
     return Round(
         index=len(rounds),
@@ -131,6 +114,52 @@ def _round(
         seed=seed,
         restarted=given.keep == "value" and given.randomness == "independent",
     )
+
+
+def choose(
+    trainer: Any,
+    given: ReferenceSettings,
+    rng: np.random.Generator,
+    rounds: list[Round],
+    current: Candidate,
+    progress: Progress,
+    beta: int,
+    common_seed: int | None = None,
+) -> tuple[list[Entry], Entry]:
+    """The tries of a round, and the one that is kept."""
+    origin, entries, best = copy.deepcopy(trainer.get_state()), [], None
+    rank = given.selection.ranking(rounds, current)
+    while wave := given.proposer.propose(_known(given, rounds, current, entries), rng):
+        seeds = [_seed(given, rng) or common_seed for _ in wave]
+        racers = [
+            Entry(each, seed, copy.deepcopy(origin)) for each, seed in zip(wave, seeds, strict=True)
+        ]
+        entries += racers
+        *early, last = given.selection.stages(len(wave), beta)
+        for stage in (*early, last):
+            for racer in racers:
+                _train(trainer, racer, stage.epochs, given, progress)
+            ranked = [best, *racers] if best and stage is last else racers
+            order = rank([each.record() for each in ranked])
+            front = [ranked[place] for place in order][: stage.keep]
+            racers = [racer for racer in racers if any(racer is each for each in front)]
+        best = front[0] if front else None
+    if best is None:
+        raise AllTriesFailed
+    return entries, best
+
+
+def go_on(
+    trainer: Any, given: ReferenceSettings, rng: np.random.Generator, best: Entry, origin: Any
+) -> tuple[int, int | None]:
+    """Bring the main line to where it goes on: the epochs it has of the round, and its seed."""
+    done, seed, state = best.epochs, best.seed, best.state
+    if given.keep == "value":  # back to the origin, and all of it again
+        done, seed, state = 0, _seed(given, rng), origin
+    trainer.set_state(copy.deepcopy(state))
+    if given.keep == "value" and seed is not None:
+        trainer.reseed(seed)
+    return done, seed
 
 
 def _known(

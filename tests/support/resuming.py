@@ -23,11 +23,14 @@ from dynhp import (
     Racing,
     lowest,
 )
+from dynhp.main_line import Snapshots
+from dynhp.proposers import Ladder
 from dynhp.rounds.plain import history_to_plain
 from dynhp.storage.checkpoint import run_with_checkpoints
 from dynhp.storage.codecs import encode
 from dynhp.storage.journal import Journal
 from dynhp.testing import Fragile, NoisyQuadratic
+from dynhp.triggers import At, OnPlateau, OnSpike, any_of
 from tests.support.killing import MortalTrainer
 
 EPOCHS, ADAPT_EVERY, TRY_FOR = 13, 4, 2
@@ -43,6 +46,24 @@ CASES: dict[str, dict[str, Any]] = {
     "racing waves": {"proposer": Interpolation(), "selection": Racing(), "keep": "value"},
     "value": {"proposer": Neighbors(), "keep": "value", "randomness": "independent", "bad": {0.1}},
     "placebo": {"proposer": Placebo(3), "keep_best": True},
+    "plateau": {
+        "when": OnPlateau("loss", patience=2),
+        "start_from": "best",
+        "max_rounds": 4,
+        "record_every": 3,
+        "proposer": Neighbors(),
+    },
+    "rescue": {
+        "when": any_of(At([0.5]), OnSpike("loss", window=4, factor=1.2)),
+        "start_from": "before",
+        "snapshots": Snapshots(k=2, every=2),
+        "max_rounds": 2,
+        "max_rescues": 40,
+        "record_every": 4,
+        "proposer": Ladder(2),
+        "bad": {0.1},
+        "initial": {"lr": 0.1},
+    },
 }
 
 
@@ -71,7 +92,7 @@ def adapter_of(
         trainer,
         {"lr": rates},
         criterion=lowest("loss"),
-        adapt_every=adapt_every,
+        adapt_every=None if "when" in settings else adapt_every,
         try_for=try_for,
         callbacks=callbacks,
         **{"check": "off", **settings},

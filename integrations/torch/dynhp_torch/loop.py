@@ -30,8 +30,8 @@ def adapt(
     epochs: int | None = None,
     *,
     state: Sequence[Any] | Literal["auto"],
-    adapt_every: int,
     try_for: int,
+    adapt_every: int | None = None,
     space: OptimizerSpaceLike | None = None,
     lr: _Values | None = None,
     bind: Mapping[str, Binding] | None = None,
@@ -57,8 +57,10 @@ def adapt(
             values are read from the epoch.
         as_part: how the state of one object is taken and set.
         options: all others as in ``dynhp.adapt``: ``minimize``, ``maximize`` or ``criterion``;
-            ``steps``, ``proposer``, ``selection``, ``keep``, ``keep_best``, ``randomness``,
-            ``initial``, ``seed``, ``callbacks``, ``check``, ``tolerance``, ``dry_run``.
+            ``when``, ``start_from``, ``snapshots``, ``max_rounds``, ``max_rescues``,
+            ``record_every``, ``steps``, ``proposer``, ``selection``, ``keep``, ``keep_best``,
+            ``randomness``, ``initial``, ``seed``, ``callbacks``, ``check``, ``tolerance`` and
+            ``dry_run``.
 
     >>> import torch
     >>> weight = torch.nn.Parameter(torch.ones(1))
