@@ -88,7 +88,9 @@ class FitSession:
         assert self.run is not None
         self._epoch = self.run.begin_epoch()
         self._before = dict(self.trainer.callback_metrics)
-        if self._epoch.trying:
+        if self._epoch.main:
+            self._effects.clear()  # of the tries of a dry run, none of which was kept
+        else:
             self._effects[id(self._epoch)] = (self._epoch, self._held.start())
         self._guarded(step)
 

@@ -23,8 +23,7 @@ LOOPS = Path(__file__).resolve().parents[3] / "examples" / "loops"
 
 
 def test_the_laws_hold_for_a_fit() -> None:
-    make, _ = example()
-    check_trainer(make, {"lr_scale": [0.3, 3.0]}, epochs=1, another_process=False)
+    check_trainer(*example(), epochs=1, another_process=False)
 
 
 @pytest.mark.parametrize(
