@@ -9,7 +9,8 @@ from dynhp.errors import shown
 from dynhp.records.text import text_table
 
 __all__ = ["belongs_to_torch", "better_than_a_copy", "left_in_a_try", "loop_text", "never_used"]
-__all__ += ["no_such_name", "not_a_list", "not_reported", "other_parts", "unreported", "way_out_for"]
+__all__ += ["no_such_name", "not_a_list", "not_reported", "other_parts", "unreported"]
+__all__ += ["way_out_for"]
 
 
 def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
