@@ -87,6 +87,7 @@ def rescue(
     try_for: int = 3,
     max_rescues: int = 5,
     every: int = 1,
+    lag: int = 0,
 ) -> WatchingArguments:
     """Do nothing until training breaks; then go back to the last healthy state and try lower rates.
 
@@ -105,7 +106,9 @@ def rescue(
         steps: how many lower values there are in all.
         try_for: the epochs of a try.
         max_rescues: after so many rescues the next failure ends the run, in a healthy state.
-        every: how many epochs lie between snapshots; two are held.
+        every: how many epochs lie between snapshots; two are held, or more where ``lag`` needs it.
+        lag: 1 where the loss is measured before the last update of an epoch, as training losses
+            often are: then the state is already worse than the loss says.
 
     >>> arguments = rescue("lr", default=0.1, loss="train_loss")
     >>> arguments["when"].metric, arguments["max_rescues"], arguments["proposer"]
@@ -115,11 +118,11 @@ def rescue(
         space=_ladder_down("rescue", name, default, factor, steps),
         initial={name: float(default)},
         criterion=lowest(loss),
-        when=OnSpike(loss, window=window, factor=spike),
+        when=OnSpike(loss, window=window, factor=spike, lag=lag),
         try_for=require_count("rescue: try_for", try_for),
         proposer=Ladder(down),
         start_from="before",
-        snapshots=Snapshots(k=2, every=every),
+        snapshots=Snapshots(k=2 + lag, every=every),
         max_rounds=0,
         max_rescues=require_count("rescue: max_rescues", max_rescues),
     )

@@ -86,9 +86,7 @@ class Try:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """One period of the run: its tries, the one that was kept and why, and where it ended.
-
-    Where no round is due, the main line goes on in rounds without tries.
+    """One period of the run: its tries (none where no round is due), the one kept, and why.
 
     Attributes:
         index: the number of the round, from 0.
@@ -104,12 +102,10 @@ class Round:
         checked: the epochs of the self-check; not compared, since a resumed run checks once more.
         tolerance: how far the repeat of a try was allowed to be off; not compared either.
         seconds: how long it took; not compared.
-        stretch: what was measured between the kept try and the last epoch, which is ``metrics``: in
-            a loop, and where a trigger looks.
+        stretch: what was measured between the kept try and the last epoch, which is ``metrics``.
         because: why a round was due, in the words of its trigger.
         rescue: whether it was due because something broke.
-        abandoned: the epochs of the main line before it that were left behind, because it started
-            from an earlier state.
+        abandoned: the epochs of the main line before it that it left behind.
         failure: the exception that ended the main line after its last epoch, where it was rescued.
 
     >>> from dynhp import complete_search, lowest
@@ -220,10 +216,7 @@ class History(Sequence[Round]):
 
     @property
     def measured(self) -> Measured:
-        """All that was measured on the main line: the number of each epoch, and its metrics.
-
-        What was abandoned is not in it.
-        """
+        """All that was measured on the main line, what was abandoned not; with epochs' numbers."""
         return measured_on(self.rounds)
 
     @property

@@ -30,6 +30,8 @@ class OnSpike:
         factor: how many times the median is too much; above 1.
         sigmas: in its place, how many standard deviations are too much.
         better: whether "lower" or "higher" is better.
+        lag: by how many epochs the metric is behind the state: 1 for a loss that was measured
+            before the last update, 0 for one that is measured after the epoch.
 
     >>> line = LineSoFar([(0, {"loss": 0.5}), (1, {"loss": 0.4}), (2, {"loss": 2.0})], epoch=3)
     >>> OnSpike("loss", factor=3)(line)
@@ -42,12 +44,14 @@ class OnSpike:
     factor: float | None = None
     sigmas: float | None = None
     better: Literal["lower", "higher"] = "lower"
+    lag: int = 0
 
     def __post_init__(self) -> None:
         metric_name(self.metric)
         window = require_whole("OnSpike: window", self.window, least=2)
         object.__setattr__(self, "window", window)
         require_word("OnSpike: better", self.better, ("lower", "higher"))
+        object.__setattr__(self, "lag", require_whole("OnSpike: lag", self.lag, least=0))
         if (self.factor is None) == (self.sigmas is None):
             raise SettingsError(
                 "OnSpike: what is too much must be said once, as factor=3.0 (times the median) or "
@@ -72,13 +76,13 @@ class OnSpike:
             return None
         value = read_metric(line.now, self.metric)
         if not math.isfinite(value):
-            return _alarm(line, f"{self.metric} is {value}")
+            return _alarm(line, f"{self.metric} is {value}", self.lag)
         name, recent = self.metric, line.measured[-1 - self.window : -1]
         known = [metrics.get(name, math.nan) for _, metrics in recent]
         usual = self._usual([each for each in known if math.isfinite(each)])
         if usual is None or not self._is_too_far(value, *usual):
             return None
-        return _alarm(line, f"{self.metric} is {value:.4g} after {usual[0]:.4g}")
+        return _alarm(line, f"{self.metric} is {value:.4g} after {usual[0]:.4g}", self.lag)
 
     def _usual(self, known: list[float]) -> tuple[float, float] | None:
         """What is usual, and how far from it is too far; None where nobody can say yet."""
@@ -122,5 +126,5 @@ class NotFinite:
         return None
 
 
-def _alarm(line: LineSoFar, because: str) -> Due:
-    return Due(because=because, healthy=line.epoch - 1, alarm=True)
+def _alarm(line: LineSoFar, because: str, lag: int = 0) -> Due:
+    return Due(because=because, healthy=max(0, line.epoch - 1 - lag), alarm=True)

@@ -108,6 +108,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "rescue down": (lambda: rescue("lr", default=1.0, down=0), "Ladder: down must be"),
     "rescue tries": (lambda: rescue("lr", default=1.0, try_for=0), "rescue: try_for must be"),
     "rescues": (lambda: rescue("lr", default=1.0, max_rescues=0), "rescue: max_rescues must be"),
+    "rescue lag": (lambda: rescue("lr", default=1.0, lag=-1), "OnSpike: lag must be a whole"),
     "rescue every": (lambda: rescue("lr", default=1.0, every=0), "Snapshots: every must be"),
 }
 

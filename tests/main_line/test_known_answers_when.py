@@ -88,7 +88,7 @@ def curved() -> Toy:
 
 def test_a_plateau_is_where_ten_lines_see_it() -> None:
     values = [5.0, 4.0, 4.1, 4.2, 3.0, 3.5, 3.4, 3.3, 3.2, 3.1]
-    trainer = Scripted(values)
+    trainer = ScriptedLoss(values)
     adapter = DynamicGridAdapter(
         trainer, {"x": [1, 2]}, criterion=lowest("loss"), when=OnPlateau("loss", patience=3),
         try_for=1, record_every=50, check="off",
@@ -105,7 +105,7 @@ def test_a_plateau_is_where_ten_lines_see_it() -> None:
     assert tried(adapter)[0].because == "loss has not improved for 3 epochs"
 
 
-class Scripted:
+class ScriptedLoss:
     """Measures what is written, whatever it is trained with."""
 
     def __init__(self, values: list[float]) -> None:
@@ -157,7 +157,7 @@ def test_a_spike_from_one_poisoned_batch_is_skipped() -> None:
 
 def test_two_triggers_in_one_epoch_are_one_round() -> None:
     adapter = DynamicGridAdapter(
-        Scripted([1.0, 1.0, 9.0, 1.0, 1.0]), {"x": [1, 2]}, criterion=lowest("loss"),
+        ScriptedLoss([1.0, 1.0, 9.0, 1.0, 1.0]), {"x": [1, 2]}, criterion=lowest("loss"),
         when=any_of(OnPlateau("loss", patience=2), OnSpike("loss", factor=2.0), At([3])),
         try_for=1, max_rounds=1, check="off",
     )  # fmt: skip
@@ -168,7 +168,7 @@ def test_two_triggers_in_one_epoch_are_one_round() -> None:
 
 
 def test_out_of_rescues_the_error_and_a_healthy_state() -> None:
-    trainer = Scripted([1.0, 1.0, math.nan, 1.0, math.nan, math.nan, 1.0])
+    trainer = ScriptedLoss([1.0, 1.0, math.nan, 1.0, math.nan, math.nan, 1.0])
     adapter = DynamicGridAdapter(
         trainer, {"x": [1, 2]}, criterion=lowest("loss"), when=NEVER, try_for=1, check="off",
         start_from="before", max_rounds=0, max_rescues=1, record_every=2,

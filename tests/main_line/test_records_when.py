@@ -148,7 +148,7 @@ def test_a_damaged_history(damage: dict[str, Any]) -> None:
         made().load_state_dict(state)
 
 
-class Interrupt:
+class InterruptAt:
     """Raises KeyboardInterrupt when so many lines have been run, as a signal may."""
 
     def __init__(self, after: int) -> None:
@@ -176,7 +176,7 @@ def test_an_interrupt_on_any_line() -> None:
     lines, before = 0, sys.gettrace()
     for after in range(1, 10_000, 61):
         adapter = short()
-        sys.settrace(Interrupt(after))
+        sys.settrace(InterruptAt(after))
         try:
             adapter.run(EPOCHS)
         except KeyboardInterrupt:
@@ -206,7 +206,7 @@ def test_states_on_disk_are_the_same(tmp_path: Path, history: History) -> None:
 def test_few_states_are_held(start_from: str) -> None:
     stores: list[InMemory] = []
 
-    class Counted(InMemory):
+    class CountedStore(InMemory):
         most = 0
 
         def __init__(self) -> None:
@@ -218,8 +218,10 @@ def test_few_states_are_held(start_from: str) -> None:
             self.most = max(self.most, len(self))
             return key
 
-    made(snapshots=Snapshots(k=3, store=Counted), start_from=start_from, record_every=50).run(40)
+    made(snapshots=Snapshots(k=3, store=CountedStore), start_from=start_from, record_every=50).run(
+        40
+    )
     [store] = stores
-    assert isinstance(store, Counted)
+    assert isinstance(store, CountedStore)
     k = 3 if start_from == "before" else 1
     assert store.most <= 2 * k + 1  # those from before the round, those since, and the newest

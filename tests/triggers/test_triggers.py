@@ -100,6 +100,16 @@ def test_an_alarm_is_about_the_newest_epoch_of_the_stretch(trigger: Any) -> None
     assert trigger(LineSoFar()) is None
 
 
+def test_a_loss_that_is_behind_the_state() -> None:
+    trigger = OnSpike("loss", factor=2.0, lag=2)
+    assert trigger(line_of([1.0, 1.0, 1.0, 9.0])) == Due(
+        because="loss is 9 after 1", healthy=1, alarm=True
+    )
+    due = trigger(line_of([math.nan]))
+    assert due is not None
+    assert due.healthy == 0
+
+
 def test_a_failure_is_an_alarm() -> None:
     due = NotFinite(())(LineSoFar(epoch=4, failure="ValueError: bad"))
     assert due == Due(because="ValueError: bad", healthy=4, alarm=True)
