@@ -104,7 +104,7 @@ def test_an_error_in_a_try_fails_that_try_alone(kit: Any, tmp_path: Path) -> Non
     ours = kit.train(
         tmp_path / "ours", callback, FragileEvaluation(), gradient_accumulation_steps=2
     )
-    plain = kit.train(tmp_path / "plain", gradient_accumulation_steps=2)
+    plain = kit.train(tmp_path / "plain", **options)
     assert kit.traces(ours) == kit.traces(plain)
     errors = [each.error for round_ in callback.history for each in round_.tries if each.error]
     assert len(errors) == 4
