@@ -10,10 +10,10 @@ from dynhp.loops import Part
 from dynhp_lightning.state import data_parts, generator_parts
 from dynhp_torch.parts import data_part
 
-__all__ = ["Position", "from_plain", "to_plain"]
+__all__ = ["FitPosition", "from_plain", "to_plain"]
 
 
-class Position:
+class FitPosition:
     """The position of a fit in its random numbers and its data.
 
     Lightning keeps neither in its checkpoints, and it makes the iterator of the first epoch of a

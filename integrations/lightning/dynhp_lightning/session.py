@@ -13,7 +13,7 @@ from dynhp.criteria.contract import metrics_of
 from dynhp.errors import DynhpError, SettingsError
 from dynhp.loops import Binding, Epoch, Loop, LoopDriver, Move
 from dynhp_lightning.effects import Effects, HeldBack
-from dynhp_lightning.resuming import Position
+from dynhp_lightning.resuming import FitPosition
 from dynhp_lightning.state import loops_of
 
 __all__ = ["FitSession"]
@@ -45,7 +45,7 @@ class FitSession:
         self._make = make
         self._first = 0  # the epoch at which adaptation began
         self._done = 0  # epochs that the loop counts as done when a fit is resumed
-        self._position = Position(trainer)
+        self._position = FitPosition(trainer)
         self._held = HeldBack(trainer)
         self._effects: dict[int, tuple[Epoch, Effects]] = {}
         self._epoch: Epoch | None = None  # None where a pass is not counted

@@ -21,7 +21,7 @@ INPUTS = torch.randn(48, 4, generator=torch.Generator().manual_seed(0))
 TARGETS = INPUTS[:, :1].sin()
 
 
-class Net(L.LightningModule):
+class FitNet(L.LightningModule):
     """Dropout, batch normalisation, a schedule, logs in steps and epochs, a list of its own."""
 
     def __init__(self, schedule: str = "none", optimizer: str = "adamw") -> None:
@@ -71,7 +71,7 @@ class Net(L.LightningModule):
         return {"optimizer": made, "lr_scheduler": choices[self.schedule]()}
 
 
-class Watcher(L.Callback):
+class FitWatcher(L.Callback):
     """Counts and records, as callbacks of users do, and keeps no state_dict."""
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ def loaders(**options: Any) -> tuple[DataLoader[Any], DataLoader[Any]]:
 def fit(
     folder: Path,
     *callbacks: Any,
-    net: Callable[[], Net] = Net,
+    net: Callable[[], FitNet] = FitNet,
     data: Any = None,
     ckpt_path: Any = None,
     **options: Any,
@@ -104,7 +104,7 @@ def fit(
     """Fit, and give the trainer; ``trainer.watcher`` saw what a callback sees."""
     L.seed_everything(0, verbose=False)
     module = net()
-    watcher = Watcher()
+    watcher = FitWatcher()
     settings = {
         "max_epochs": 6,
         "accelerator": "cpu",
@@ -171,14 +171,14 @@ def checkpoints(folder: Path, *, without: str = "Adapt") -> dict[str, Any]:
     return files
 
 
-class Kit:
+class FitKit:
     """What the tests use, so that they need not import this file."""
 
-    Net, Watcher = Net, Watcher
+    Net, Watcher = FitNet, FitWatcher
     loaders, fit = staticmethod(loaders), staticmethod(fit)
     traces, checkpoints = staticmethod(traces), staticmethod(checkpoints)
 
 
 @pytest.fixture(scope="session")
-def kit() -> type[Kit]:
-    return Kit
+def kit() -> type[FitKit]:
+    return FitKit

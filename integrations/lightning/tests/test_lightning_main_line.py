@@ -30,7 +30,7 @@ class Bar(TQDMProgressBar):
         self.heard.append("batch")
 
 
-class Follow(L.Callback):
+class FollowRates(L.Callback):
     """Sets the rates that another run has found, epoch by epoch."""
 
     def __init__(self, rates: list[float]) -> None:
@@ -74,7 +74,7 @@ def test_logs_files_and_callbacks_are_those_of_a_plain_fit_with_the_chosen_value
     adapted = adapt(adapt_every=every)
     ours = kit.fit(tmp_path / "ours", adapted, *parts(tmp_path / "ours"))
     assert len(set(rates(adapted))) > 1 or rates(adapted)[0] != 0.01
-    follow = Follow(rates(adapted))
+    follow = FollowRates(rates(adapted))
     plain = kit.fit(tmp_path / "plain", follow, *parts(tmp_path / "plain"))
     wanted, got = kit.traces(plain), kit.traces(ours)
     for name in wanted:
@@ -109,14 +109,14 @@ def test_who_stops_in_a_try_that_is_kept_is_heard(kit: Any, tmp_path: Path) -> N
 
 
 def test_an_error_in_a_try_fails_that_try_alone(kit: Any, tmp_path: Path) -> None:
-    class Fragile(kit.Net):  # type: ignore[misc]
+    class FragileNet(kit.Net):  # type: ignore[misc]
         def validation_step(self, batch: Any, index: int, dataloader_idx: int = 0) -> None:
             if self.optimizers().param_groups[0]["lr"] == 0.03:
                 raise RuntimeError("it diverged")
             super().validation_step(batch, index)
 
     callback = adapt(dry_run=True)
-    ours = kit.fit(tmp_path / "ours", callback, net=Fragile)
+    ours = kit.fit(tmp_path / "ours", callback, net=FragileNet)
     plain = kit.fit(tmp_path / "plain", net=kit.Net)
     assert kit.traces(ours) == kit.traces(plain)
     errors = [each.error for round_ in callback.history for each in round_.tries if each.error]

@@ -105,16 +105,16 @@ def test_two_optimisers_are_told_apart(kit: Any, tmp_path: Path) -> None:
 
 
 def test_a_thing_that_nobody_puts_back_is_noticed(kit: Any, tmp_path: Path) -> None:
-    class Hidden:
+    class HiddenSteps:
         steps = 0
 
-    class Leaky(kit.Net):  # type: ignore[misc]
+    class LeakyNet(kit.Net):  # type: ignore[misc]
         def training_step(self, batch: Any, index: int) -> Any:
-            Hidden.steps += 1
-            return super().training_step(batch, index) * (1 + Hidden.steps)
+            HiddenSteps.steps += 1
+            return super().training_step(batch, index) * (1 + HiddenSteps.steps)
 
     with pytest.raises(NotRepeatable, match="was carried out again from the same origin"):
-        kit.fit(tmp_path, adapt(), net=Leaky)
+        kit.fit(tmp_path, adapt(), net=LeakyNet)
 
 
 def test_a_fit_inside_the_fit_is_left_alone(kit: Any, tmp_path: Path) -> None:

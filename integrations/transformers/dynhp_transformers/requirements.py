@@ -45,8 +45,8 @@ def require_training(trainer: Any) -> None:
             "dataloader_persistent_workers=True",
         ),
     }
-    for needed, (found_it, got) in refused.items():
-        if found_it:
+    for needed, (is_so, got) in refused.items():
+        if is_so:
             raise SettingsError(
                 f"Adapt: tries that leave no trace need {needed}, got {got}; train without it"
             )

@@ -50,7 +50,7 @@ class Tiny(nn.Module):
         return {"loss": loss, "logits": logits}
 
 
-class Watcher(TrainerCallback):
+class TrainWatcher(TrainerCallback):
     """Counts and records, as callbacks of users do."""
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ def train(
         compute_metrics=accuracy,
         optimizers=chosen,
     )
-    trainer.watcher = Watcher()
+    trainer.watcher = TrainWatcher()
     for callback in (*callbacks, trainer.watcher):
         trainer.add_callback(callback)
     trainer.pop_callback(transformers.PrinterCallback)
@@ -145,29 +145,29 @@ def traces(trainer: Any) -> dict[str, Any]:
 
 def checkpoints(folder: Path) -> dict[str, Any]:
     """The checkpoints of a training by name, each without times and without what Adapt added."""
-    found: dict[str, Any] = {}
+    files: dict[str, Any] = {}
     for path in sorted((folder / "out").glob("checkpoint-*")):
         state = json.loads((path / "trainer_state.json").read_text())
         state["log_history"] = [timeless(logs) for logs in state["log_history"]]
         best = state["best_model_checkpoint"]
         state["best_model_checkpoint"] = best and Path(best).relative_to(folder).as_posix()
-        found[path.name] = {
+        files[path.name] = {
             "files": sorted(each.name for each in path.iterdir() if each.name != "dynhp.json"),
             "weights": plain(load_file(path / "model.safetensors")),
             "optimizer": plain(torch.load(path / "optimizer.pt")),
             "state": state,
         }
-    return found
+    return files
 
 
-class Kit:
+class TrainKit:
     """What the tests use, so that they need not import this file."""
 
-    Tiny, Watcher = Tiny, Watcher
+    Tiny, Watcher = Tiny, TrainWatcher
     train, traces = staticmethod(train), staticmethod(traces)
     checkpoints = staticmethod(checkpoints)
 
 
 @pytest.fixture(scope="session")
-def kit() -> type[Kit]:
-    return Kit
+def kit() -> type[TrainKit]:
+    return TrainKit

@@ -14,7 +14,7 @@ from dynhp_transformers.state import plain_optimizer
 pytestmark = pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
 
 
-class Follow(TrainerCallback):
+class FollowScales(TrainerCallback):
     """Scales the schedule by what another run has chosen, epoch by epoch."""
 
     def __init__(self, scales: list[float]) -> None:
@@ -70,7 +70,7 @@ def test_logs_files_and_callbacks_are_those_of_a_plain_training_with_the_chosen_
     ours = kit.train(tmp_path / "ours", callback, printer, stop(), **options)
     scales = [each.candidate["lr"] / 0.03 for each in callback.history for _ in range(each.epochs)]
     assert set(scales) != {1.0}
-    plain = kit.train(tmp_path / "plain", Follow(scales), other, stop(), **options)
+    plain = kit.train(tmp_path / "plain", FollowScales(scales), other, stop(), **options)
     wanted, got = kit.traces(plain), kit.traces(ours)
     for name in wanted:
         assert got[name] == wanted[name], name
@@ -92,7 +92,7 @@ def test_who_stops_in_a_try_that_is_kept_is_heard(kit: Any, tmp_path: Path) -> N
 
 
 def test_an_error_in_a_try_fails_that_try_alone(kit: Any, tmp_path: Path) -> None:
-    class Fragile(TrainerCallback):
+    class FragileEvaluation(TrainerCallback):
         def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             if callback.trying and callback.loop.adapter.current["lr"] != value():
                 raise RuntimeError("it diverged")
@@ -101,8 +101,10 @@ def test_an_error_in_a_try_fails_that_try_alone(kit: Any, tmp_path: Path) -> Non
         return callback._session.run.epoch["lr"]  # type: ignore[union-attr]
 
     callback = adapt(dry_run=True)
-    ours = kit.train(tmp_path / "ours", callback, Fragile(), gradient_accumulation_steps=2)
-    plain = kit.train(tmp_path / "plain", gradient_accumulation_steps=2)
+    ours = kit.train(
+        tmp_path / "ours", callback, FragileEvaluation(), gradient_accumulation_steps=2
+    )
+    plain = kit.train(tmp_path / "plain", **options)
     assert kit.traces(ours) == kit.traces(plain)
     errors = [each.error for round_ in callback.history for each in round_.tries if each.error]
     assert len(errors) == 4

@@ -67,16 +67,16 @@ def test_a_callback_without_a_trainer_says_so() -> None:
 
 
 def test_a_thing_that_nobody_puts_back_is_noticed(kit: Any, tmp_path: Path) -> None:
-    class Hidden:
+    class HiddenCalls:
         steps = 0
 
-    class Leaky(kit.Tiny):  # type: ignore[misc]
+    class LeakyModel(kit.Tiny):  # type: ignore[misc]
         def forward(self, x: Any, labels: Any = None) -> Any:
-            Hidden.steps += 1
-            return super().forward(x * (1 + Hidden.steps % 11), labels)
+            HiddenCalls.steps += 1
+            return super().forward(x * (1 + HiddenCalls.steps % 11), labels)
 
     with pytest.raises(NotRepeatable, match="was carried out again from the same origin"):
-        kit.train(tmp_path, adapt(), model=Leaky)
+        kit.train(tmp_path, adapt(), model=LeakyModel)
 
 
 def test_the_sampler_follows_the_epoch_of_the_main_line(kit: Any, tmp_path: Path) -> None:
@@ -85,12 +85,12 @@ def test_the_sampler_follows_the_epoch_of_the_main_line(kit: Any, tmp_path: Path
     for name, callbacks in (("plain", []), ("dry", [adapt(dry_run=True, check="off")])):
         seen = orders.setdefault(name, [])
 
-        class Spy(transformers.TrainerCallback):
+        class SamplerSpy(transformers.TrainerCallback):
             def on_epoch_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
                 sampler = given["train_dataloader"].batch_sampler.sampler
                 if not any(each.trying for each in callbacks):  # noqa: B023
                     seen.append((state.epoch, sampler.epoch))  # noqa: B023
 
-        kit.train(tmp_path / name, *callbacks, Spy(), num_train_epochs=4)
+        kit.train(tmp_path / name, *callbacks, SamplerSpy(), num_train_epochs=4)
     assert orders["dry"] == orders["plain"]
     assert len(orders["plain"]) == 4
