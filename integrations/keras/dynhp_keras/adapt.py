@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import dynhp
 from dynhp.errors import Hint, LoopError, SettingsError
 from dynhp.loops import Binding, Loop, LoopDriver, LoopOptions, Move
+from dynhp.loops.parts import part_of
 from dynhp.records import History
 from dynhp.spaces import Space, SpaceLike
-from dynhp_keras.bindings import bound_settings
+from dynhp_keras.bindings import GuardedBinding, bound_settings
 from dynhp_keras.fit_call import FirstEpoch, data_parts, fit_call, require_known
 from dynhp_keras.forwarding import Forwarding
 from dynhp_keras.saving import FitFile
@@ -58,8 +59,9 @@ class Adapt(Forwarding):
     >>> x = np.linspace(-1, 1, 32, dtype="float32").reshape(-1, 1)
     >>> model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
     >>> model.compile(keras.optimizers.SGD(0.01), "mse")
-    >>> adapt = Adapt({"learning_rate": [0.01, 0.1]}, minimize="loss", adapt_every=2, try_for=1)
-    >>> history = model.fit(x, 3 * x, epochs=4, verbose=0, callbacks=[adapt])
+    >>> adapt = Adapt({"learning_rate": [0.01, 0.1]}, minimize="val_loss", adapt_every=2, try_for=1)
+    >>> history = model.fit(x, 3 * x, epochs=4, verbose=0, callbacks=[adapt],
+    ...                     validation_data=(x, 3 * x))
     >>> [round_.candidate["learning_rate"] for round_ in adapt.history], history.epoch
     ([0.1, 0.1], [0, 1, 2, 3])
     """
@@ -120,8 +122,9 @@ class Adapt(Forwarding):
         acting = split_callbacks(others, self._acting, list(self._space))
         own = (model_part(self.model), *generator_parts(), *data_parts(call))
         own = (*own, callback_part(acting)) if acting else own
-        parts = [*(guarded(part, self._may_set) for part in own), *self._state]
-        bind = bound_settings(self._space, self._bind, self.model)
+        parts = [guarded(part, self._may_set) for part in (*own, *map(part_of, self._state))]
+        bound = bound_settings(self._space, self._bind, self.model)
+        bind = {name: GuardedBinding(each, self._may_set) for name, each in bound.items()}
         self.loop = dynhp.adapt(
             call.epochs - call.first, state=parts, space=self._space, bind=bind, **self._settings
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,7 +12,14 @@ from dynhp.errors import SettingsError, nearest, shown
 from dynhp.loops import Binding
 from dynhp.records import Value
 
-__all__ = ["OptimizerSetting", "VariableValue", "bound_settings", "setting", "variable"]
+__all__ = [
+    "GuardedBinding",
+    "OptimizerSetting",
+    "VariableValue",
+    "bound_settings",
+    "setting",
+    "variable",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +129,30 @@ def variable(holder: Any) -> VariableValue:
     if not isinstance(holder, keras.Variable) or tuple(holder.shape):
         raise SettingsError(f"variable needs a keras.Variable with one number, got {shown(holder)}")
     return VariableValue(holder)
+
+
+class GuardedBinding:
+    """A binding that is set while it is allowed to, and otherwise left alone, as parts are.
+
+    >>> optimizer = keras.optimizers.SGD(0.1)
+    >>> binding = GuardedBinding(setting(optimizer, "learning_rate"), lambda: False)
+    >>> binding.set(0.3); binding.get()
+    0.1
+    """
+
+    def __init__(self, binding: Binding, armed: Callable[[], bool]) -> None:
+        self._binding, self._armed = binding, armed
+        self.kind = getattr(binding, "kind", None)
+        self.way_out = getattr(binding, "way_out", None)
+
+    def set(self, value: Value) -> None:
+        """Put the value in force."""
+        if self._armed():
+            self._binding.set(value)
+
+    def get(self) -> Value:
+        """Read the value in force."""
+        return self._binding.get()
 
 
 def bound_settings(

@@ -69,7 +69,7 @@ def model_part(model: Any) -> Part:
         metrics = {id(each) for each in model.metrics_variables}
         for name, each in variables.items():
             if name in state:
-                # A copy: JAX takes memory of numpy as its own, and compiled steps write into it.
+                # A copy: JAX may take memory of numpy as its own, and compiled steps write into it.
                 each.assign(state[name].copy())
             elif id(each) not in metrics:  # metrics are reset in every epoch
                 raise SettingsError(

@@ -12,6 +12,7 @@ import keras
 import numpy as np
 import pytest
 from keras_shared import (
+    TIES,
     TORCH,
     Diary,
     adapt,
@@ -31,14 +32,15 @@ from dynhp_keras import Adapt, variable
 from dynhp_keras.example import example
 
 
+@pytest.mark.parametrize("how", [{"dry_run": True}, TIES], ids=["dry run", "by ties"])
 @pytest.mark.parametrize(("adapt_every", "try_for"), [(3, 2), (2, 2)] if TORCH else [(3, 2)])
 def test_a_dry_run_is_bit_identical_to_fit_without_us(
-    tmp_path: Path, adapt_every: int, try_for: int
+    tmp_path: Path, adapt_every: int, try_for: int, how: Any
 ) -> None:
     wanted, folder = plain_run(tmp_path)
     (tmp_path / "ours").mkdir()
     model, listed = make(), recorders(tmp_path / "ours")
-    ours = adapt(dry_run=True, adapt_every=adapt_every, try_for=try_for)
+    ours = adapt(adapt_every=adapt_every, try_for=try_for, **how)
     history = fit(model, *listed[:2], ours, *listed[2:])
     assert len(ours.history.rounds[0].tries) == 3
     assert [history.epoch, history.history, bits(model)] == wanted
@@ -77,7 +79,7 @@ def test_early_stopping_in_the_middle_of_a_kept_try_stops_there() -> None:
     plain = make()
     assert fit(plain, stopping()).epoch == [0, 1, 2]
     wanted = bits(plain)
-    model, ours = make(), adapt(dry_run=True, adapt_every=5, try_for=4)
+    model, ours = make(), adapt(adapt_every=5, try_for=4, **TIES)
     assert fit(model, ours, stopping()).epoch == [0, 1, 2]
     assert bits(model) == wanted
     assert model.stop_training
@@ -97,9 +99,7 @@ def test_a_callback_that_takes_part_acts_in_tries_and_is_put_back() -> None:
     fit(plain, lowering())
     wanted = bits(plain)
     model = make()
-    ours = adapt(
-        strengths, bind=strength(model), dry_run=True, try_for=2, initial={"strength": 0.0}
-    )
+    ours = adapt(strengths, bind=strength(model), **TIES, try_for=2, initial={"strength": 0.0})
     fit(model, lowering(), ours)
     assert bits(model) == wanted
     assert float(model.optimizer.learning_rate) < 0.01 / 8

@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import pytest
 from keras_shared import (
+    TIES,
     TORCH,
     X,
     Y,
@@ -41,7 +42,7 @@ def test_a_hidden_callback_that_changes_what_is_trained_is_noticed() -> None:
     fit(plain, Decays())
     wanted = bits(plain)
     model, decays = make(), Decays()
-    fit(model, decays, adapt(dry_run=True, try_for=2, acting=[decays]))
+    fit(model, decays, adapt(**TIES, try_for=2, acting=[decays]))
     assert bits(model) == wanted
     with pytest.raises(SettingsError, match="not among the callbacks"):
         fit(make(), adapt(acting=[Decays()]))
