@@ -40,7 +40,7 @@ TIMES_LONGER = 20  # than the same test without a mutant, in processor time
 WALL_SECONDS = 120.0  # for a mutant that waits for ever and uses no processor time
 
 
-class Verdict(NamedTuple):
+class MutantVerdict(NamedTuple):
     """What became of a mutant, and the test that decided it."""
 
     fate: str
@@ -178,10 +178,10 @@ class MutantTests:
 
         return sorted(self.all_runners(mutant), key=order)
 
-    def verdict(self, mutant: str) -> Verdict:
+    def verdict(self, mutant: str) -> MutantVerdict:
         """Ask the tests, until one is sure or all have passed."""
         tests = self.runners_of(mutant)
-        unnoticed = Verdict("survived" if tests else "no tests", "")
+        unnoticed = MutantVerdict("survived" if tests else "no tests", "")
         while tests:
             answer = self.ask(mutant, tests)
             if answer.fate == "survived":
@@ -193,10 +193,10 @@ class MutantTests:
                     return alone
             tests.remove(answer.test)
         if function_of(mutant) in self.at_import and imported_anew(mutant):
-            return Verdict("killed", "")
+            return MutantVerdict("killed", "")
         return unnoticed
 
-    def ask(self, mutant: str, tests: list[str]) -> Verdict:
+    def ask(self, mutant: str, tests: list[str]) -> MutantVerdict:
         """Run the tests one after the other in a new process, up to the first that fails."""
 
         def run(say: Callable[[str], None]) -> bool:
@@ -235,7 +235,7 @@ def imported_anew(mutant: str) -> bool:
     return tests.returncode != 0
 
 
-def in_a_process(work: Callable[[Callable[[str], None]], bool], seconds: float) -> Verdict:
+def in_a_process(work: Callable[[Callable[[str], None]], bool], seconds: float) -> MutantVerdict:
     """Do the work in a process of its own, with the processes that it leaves behind ended too.
 
     What the work says last is the test that it was busy with.
@@ -265,7 +265,7 @@ def in_a_process(work: Callable[[Callable[[str], None]], bool], seconds: float) 
     if status is None:
         os.waitpid(child, 0)
     test = said.decode().splitlines()[-1] if said else ""
-    return Verdict(fate_of(status), "" if status == 0 else test)
+    return MutantVerdict(fate_of(status), "" if status == 0 else test)
 
 
 def fate_of(status: int | None) -> str:

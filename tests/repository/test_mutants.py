@@ -90,4 +90,4 @@ def test_a_proposer_draws_from_the_adapters_own_generator() -> None:
 
 
 def test_a_guarded_round_keeps_its_description() -> None:
-    assert str(DynamicGridAdapter.round_steps.__doc__).startswith("One round of Algorithm 1")
+    assert str(DynamicGridAdapter.round_steps.__doc__).startswith("One round as steps for a driver")
