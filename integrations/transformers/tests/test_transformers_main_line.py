@@ -100,10 +100,8 @@ def test_an_error_in_a_try_fails_that_try_alone(kit: Any, tmp_path: Path) -> Non
     def value() -> Any:
         return callback._session.run.epoch["lr"]  # type: ignore[union-attr]
 
-    callback = adapt(dry_run=True)
-    ours = kit.train(
-        tmp_path / "ours", callback, FragileEvaluation(), gradient_accumulation_steps=2
-    )
+    callback, options = adapt(dry_run=True), {"gradient_accumulation_steps": 2}
+    ours = kit.train(tmp_path / "ours", callback, FragileEvaluation(), **options)
     plain = kit.train(tmp_path / "plain", **options)
     assert kit.traces(ours) == kit.traces(plain)
     errors = [each.error for round_ in callback.history for each in round_.tries if each.error]
