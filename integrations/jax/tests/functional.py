@@ -15,7 +15,7 @@ LABELS = (INPUTS[:, 0] > INPUTS[:, 1]).astype(np.int32)
 RATES = [0.003, 0.01, 0.03]
 
 
-class Training:
+class FunctionalTraining:
     """Everything that is random, stateful and awkward in a functional loop."""
 
     def __init__(self, *, raw: bool = False, donate: bool = False, optimizer: Any = None) -> None:
@@ -57,9 +57,9 @@ class Training:
 
 
 @lru_cache
-def training(*, raw: bool = False, donate: bool = False) -> Training:
+def training(*, raw: bool = False, donate: bool = False) -> FunctionalTraining:
     """The loop with Adam, compiled once for all tests."""
-    return Training(raw=raw, donate=donate)
+    return FunctionalTraining(raw=raw, donate=donate)
 
 
 def bits(carry: Any) -> list[Any]:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from functional import RATES, Training, bits, training
+from functional import RATES, FunctionalTraining, bits, training
 
 from dynhp import Placebo
 from dynhp.errors import (
@@ -27,7 +27,7 @@ EPOCHS = 7
 SPACE = {"learning_rate": RATES}
 
 
-def run(made: Training, **options: Any) -> Any:
+def run(made: FunctionalTraining, **options: Any) -> Any:
     settings: dict[str, Any] = {"adapt_every": 3, "try_for": 1, "minimize": "loss", **options}
     space, epochs = settings.pop("space", SPACE), settings.pop("epochs", EPOCHS)
     loop = adapt_pytree(made.start(), epochs, space=space, **settings)
@@ -225,16 +225,18 @@ def test_a_value_that_is_overwritten_stops_the_run() -> None:
 
 def test_a_schedule_is_refused_and_a_factor_on_top_of_it_is_the_way_out() -> None:
     schedule = optax.cosine_decay_schedule(0.03, 20)
-    made = Training(optimizer=optax.inject_hyperparams(optax.adam)(learning_rate=schedule))
+    made = FunctionalTraining(
+        optimizer=optax.inject_hyperparams(optax.adam)(learning_rate=schedule)
+    )
     with pytest.raises(SettingsError, match="follows a schedule, which would overwrite"):
         run(made)
     scaled = optax.chain(optax.adam(schedule), optax.inject_hyperparams(optax.scale)(step_size=1.0))
-    loop = run(Training(optimizer=scaled), space={"step_size": [0.3, 1.0, 3.0]})
+    loop = run(FunctionalTraining(optimizer=scaled), space={"step_size": [0.3, 1.0, 3.0]})
     assert len({one.series[0]["loss"] for one in loop.history.rounds[0].tries}) == 3
 
 
 def test_a_value_that_nobody_reads_is_refused() -> None:
-    made = Training(optimizer=optax.adam(0.01))
+    made = FunctionalTraining(optimizer=optax.adam(0.01))
     with pytest.raises(LoopError, match="'learning_rate' was neither bound nor read"):
         run(made)
     with pytest.raises(SettingsError, match=r"no setting 'learning_rate'.*inject_hyperparams"):
@@ -242,7 +244,7 @@ def test_a_value_that_nobody_reads_is_refused() -> None:
 
 
 def test_a_value_baked_into_a_compiled_function_is_noticed() -> None:
-    made = Training(optimizer=optax.adam(0.01))
+    made = FunctionalTraining(optimizer=optax.adam(0.01))
     loop = adapt_pytree(made.start(), 4, space=SPACE, minimize="loss", adapt_every=2, try_for=1)
 
     def body(epoch: Any, carry: Any) -> None:

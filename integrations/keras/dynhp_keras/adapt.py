@@ -17,7 +17,7 @@ from dynhp_keras.bindings import GuardedBinding, bound_settings
 from dynhp_keras.fit_call import FirstEpoch, data_parts, fit_call, require_known
 from dynhp_keras.forwarding import Forwarding
 from dynhp_keras.saving import FitFile
-from dynhp_keras.stage import Stage, split_callbacks
+from dynhp_keras.stage import MainLineStage, split_callbacks
 from dynhp_keras.state import callback_part, generator_parts, guarded, model_part, require_built
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Adapt(Forwarding):
         )
         self._run = LoopDriver(self.loop)
         self._call, self._list = call, call.callbacks.callbacks
-        self._stage = Stage(others, acting, self.model)
+        self._stage = MainLineStage(others, acting, self.model)
         self._logs: Any = {}
         self._replayed = self._stopped = False
         start = call.epochs - _ENOUGH

@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from dynhp_keras.stage import Stage
+from dynhp_keras.stage import MainLineStage
 
 __all__ = ["Forwarding"]
 
@@ -14,7 +14,7 @@ __all__ = ["Forwarding"]
 class Forwarding(keras.callbacks.Callback):  # type: ignore[misc]
     """What happens to batches and validations goes to the stage as it is; epochs do not."""
 
-    _stage: Stage | None = None
+    _stage: MainLineStage | None = None
 
     def _say(self, hook: str, *args: Any) -> None:
         if self._stage is not None:

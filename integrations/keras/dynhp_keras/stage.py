@@ -12,7 +12,7 @@ from dynhp.errors import NotRepeatable, SettingsError, shown
 from dynhp.loops import Epoch
 from dynhp.selfcheck.fingerprint import fingerprint
 
-__all__ = ["Stage", "split_callbacks"]
+__all__ = ["MainLineStage", "split_callbacks"]
 
 _ACTING = (
     keras.callbacks.LearningRateScheduler,
@@ -23,14 +23,14 @@ _SETS_THE_RATE = (keras.callbacks.LearningRateScheduler, keras.callbacks.ReduceL
 
 
 @dataclass(slots=True, eq=False)
-class Record:
+class PassRecord:
     """What one pass of a try would have said to the callbacks, and the state after it."""
 
     events: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
     state: Any = None
 
 
-class Stage:
+class MainLineStage:
     """Calls the other callbacks in their order, as if there were the main line and nothing else.
 
     Those that take part in training (``acting``) are called in tries too, and what they remember is
@@ -41,15 +41,15 @@ class Stage:
         self.callbacks = list(callbacks)
         self._acting = {id(each) for each in acting}
         self._model = model
-        self._records: dict[int, Record] = {}
+        self._records: dict[int, PassRecord] = {}
         self._passes: list[Epoch] = []  # held, so that no other pass gets the id of one of these
-        self._now: Record | None = None
+        self._now: PassRecord | None = None
 
     def begin(self, epoch: Epoch) -> None:
         """A pass begins; what follows belongs to it."""
         self._now = None
         if epoch.trying:
-            self._now = self._records[id(epoch)] = Record()
+            self._now = self._records[id(epoch)] = PassRecord()
             self._passes.append(epoch)
 
     def call(self, hook: str, *args: Any) -> None:
@@ -100,7 +100,7 @@ class Stage:
         self.clear()
         return None, logs
 
-    def _say(self, record: Record) -> None:
+    def _say(self, record: PassRecord) -> None:
         for hook, args in record.events:
             for each in self.callbacks:
                 if id(each) not in self._acting:

@@ -14,7 +14,7 @@ import pytest
 from keras_shared import (
     TIES,
     TORCH,
-    Diary,
+    KerasDiary,
     adapt,
     bits,
     callbacks,
@@ -57,7 +57,7 @@ def plain_run(tmp_path: Path) -> tuple[Any, Any]:
 
 @torch_is_enough
 def test_the_chosen_rate_is_in_force_and_the_history_has_no_gap() -> None:
-    model, diary, ours = make(), Diary(), adapt()
+    model, diary, ours = make(), KerasDiary(), adapt()
     history = fit(model, ours, diary, initial_epoch=2, epochs=8)
     assert history.epoch == list(range(2, 8))
     assert [line[1] for line in diary.lines if line[0] == "epoch"] == list(range(2, 8))
@@ -109,7 +109,7 @@ def test_a_callback_that_takes_part_acts_in_tries_and_is_put_back() -> None:
 
 @torch_is_enough
 def test_a_fit_that_was_killed_goes_on_to_the_bit(tmp_path: Path) -> None:
-    class Killed(callbacks.Callback):
+    class KilledAtFive(callbacks.Callback):
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
             if epoch == 5:
                 raise RuntimeError("killed")
@@ -118,7 +118,7 @@ def test_a_fit_that_was_killed_goes_on_to_the_bit(tmp_path: Path) -> None:
     wanted = fit(whole, ours, epochs=8)
     bits_wanted = bits(whole)
     with pytest.raises(RuntimeError, match="killed"):
-        fit(make(), adapt(checkpoint=tmp_path / "fit.zip"), Killed(), epochs=8)
+        fit(make(), adapt(checkpoint=tmp_path / "fit.zip"), KilledAtFive(), epochs=8)
     model, again = make(), adapt(checkpoint=tmp_path / "fit.zip")
     np.random.rand(7)  # another process has other generators
     history = fit(model, again, epochs=8)
@@ -171,20 +171,20 @@ def test_an_interrupted_fit_leaves_the_model_alone_until_it_is_closed() -> None:
 
 
 def test_a_new_rate_compiles_nothing() -> None:
-    class Counting(keras.Sequential):  # type: ignore[misc]
+    class CountsTraces(keras.Sequential):  # type: ignore[misc]
         traced = 0
 
         def train_step(self, *args: Any) -> Any:
-            Counting.traced += 1
+            CountsTraces.traced += 1
             return super().train_step(*args)
 
     keras.utils.set_random_seed(0)
-    model = Counting([keras.Input((4,)), keras.layers.Dense(2)])
+    model = CountsTraces([keras.Input((4,)), keras.layers.Dense(2)])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(0.01), loss)
     fit(model, adapt(), epochs=3)
     passes = 3 + 2 + 2  # the main line, two other tries, two repeats
-    assert Counting.traced == (passes * 2 if TORCH else 1)
+    assert CountsTraces.traced == (passes * 2 if TORCH else 1)
 
 
 @torch_is_enough

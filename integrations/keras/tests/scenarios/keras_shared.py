@@ -84,7 +84,7 @@ def bits(model: Any) -> list[Any]:
     ]
 
 
-class Diary(callbacks.Callback):
+class KerasDiary(callbacks.Callback):
     """Writes down all that it is told, and what the model looks like at the end of each epoch."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class Diary(callbacks.Callback):
 def recorders(folder: Path) -> list[Any]:
     saved = str(folder / "{epoch:02d}-{val_loss:.4f}.weights.h5")
     return [
-        Diary(),
+        KerasDiary(),
         callbacks.CSVLogger(str(folder / "log.csv")),
         callbacks.ModelCheckpoint(saved, save_weights_only=True),
         callbacks.EarlyStopping("val_loss", patience=50, restore_best_weights=True),
