@@ -81,16 +81,54 @@ def recorded(case: LuckCase, seed: int) -> list[Round]:
     place = {candidate: i for i, candidate in enumerate(space.grid())}
     current = space.start()
     history: list[Round] = []
+    selection, noise = SELECTIONS[case.selection], GridNoise()
     for index in range(case.rounds):
         known = Known(space=space, current=current, history=history)
         wave = PROPOSERS[case.proposer].propose(known, np.random.default_rng(0))
         start = TRY_FOR * index
         columns = [place[candidate] for candidate in wave]
         scores = table[start : start + TRY_FOR, columns].T.tolist()
-        round_ = _round(SELECTIONS[case.selection], history, current, wave, scores)
+        if isinstance(selection, BestByMargin) and case.proposer == "FullGrid":
+            margin = max(selection.delta, selection.noise * noise.of_recent_rounds())
+            # In order of the grid, not of the wave, which begins with the value in force.
+            noise.add(table[start + TRY_FOR - 1], place[current])
+            round_ = _round(BestByMargin(delta=margin), history, current, wave, scores)
+        else:
+            round_ = _round(selection, history, current, wave, scores)
         history.append(round_)
         current = round_.candidate
     return history
+
+
+class GridNoise:
+    """The noise that ``BestByMargin`` estimates, where every round tries all values.
+
+    ``paired_noise`` goes through 50 rounds of 300 values again in every round, which is most of the
+    time of a long run. Here each round is compared once, with the last one that had the same value
+    in force. The sums are the same but for rounding.
+    """
+
+    def __init__(self) -> None:
+        self._gains: list[Array] = []
+        self._compared: list[tuple[int, float]] = []  # the round before, and the sum of squares
+        self._last: dict[int, int] = {}
+
+    def add(self, scores: Array, in_force: int) -> None:
+        """Add a round: the score of each value, and the place of the one in force."""
+        gains = scores - scores[in_force]
+        before = self._last.get(in_force, -1)
+        squares = float(np.sum((gains - self._gains[before]) ** 2)) / 2 if before >= 0 else 0.0
+        self._last[in_force] = len(self._gains)
+        self._gains.append(gains)
+        self._compared.append((before, squares))
+
+    def of_recent_rounds(self) -> float:
+        """The standard deviation of one paired difference in the last 50 rounds."""
+        first = max(0, len(self._gains) - 50)
+        recent = [squares for before, squares in self._compared[first:] if before >= first]
+        if not recent:
+            return 0.0
+        return math.sqrt(sum(recent) / (len(recent) * (len(self._gains[0]) - 1)))
 
 
 def _round(

@@ -68,7 +68,9 @@ def hints_for(
         "averaged weights, as in recommended('learning_rate', ...), helped on some tasks and not "
         "on others: compare with leaving it alone"
         for name in names
-        if "learning_rate" in known[name] and not _averaged(criterion)
+        if "learning_rate" in known[name]
+        and "shrinkage" not in known[name]  # of a booster, which is no learning rate but in name
+        and not _averaged(criterion)
     ]
     if rewards_not_learning(criterion):
         hints.append("smallest_gap rewards not learning; keep it for the paper, or give a floor")

@@ -1,30 +1,39 @@
 """Mutation testing: does a test notice when a line of the algorithm is changed?
 
 mutmut changes ``adapter.py``, ``rounds/``, ``selection.py`` and ``planning/budget.py`` in a
-temporary copy, one change at a time, and runs the fast tests of the core. What survives is printed
-as a diff. The exit code is 1 where one survives that ``equivalent_mutants.toml`` does not list with
-the reason why no test can notice it, and also where that list has an entry that is no longer
-needed. Files named on the command line are mutated alone.
+temporary copy, one change at a time, and ``mutant_tests.py`` runs the fast tests of the core that
+run the changed statement. What survives is printed as a diff. The exit code is 1 where one survives
+that ``equivalent_mutants.toml`` does not list with the reason why no test can notice it, and also
+where that list has an entry that is no longer needed. Files named on the command line are mutated
+alone.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import difflib
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 if sys.version_info < (3, 11):
     sys.exit("scripts/mutants.py needs Python 3.11 or later")
 
 import tomllib
+
+if TYPE_CHECKING:
+    from mutmut.mutation.file_mutation import MutatedFile  # there for ``make mutants`` only
 
 ROOT = Path(__file__).resolve().parents[1]
 MUTATED = (
@@ -52,34 +61,26 @@ TESTS = (
 CONFIGURATION = """
 [tool.mutmut]
 source_paths = ["dynhp"]
-only_mutate = [{mutated}]
-pytest_add_cli_args = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
-pytest_add_cli_args_test_selection = [{tests}]
-process_isolation = "forkserver"
 """
-# mutmut 3.8 asks for an attribute that pytest 9.2 no longer has. A mutant that fills the memory in
-# an endless loop must fail, not take the machine with it. Fewer examples: every mutant pays. Hints
-# point at the line that called dynhp, so the frames that mutmut puts in between count as dynhp's.
+# Fewer examples, and none made smaller once it fails: every mutant pays. Hints pass, as the root's
+# conftest.py, which is not copied, lets them.
 SHIM = """
 
-import resource
-
-import mutmut.mutation.trampoline
 import pytest
-
-mutmut.mutation.trampoline.__name__ = "dynhp.trampoline"
-resource.setrlimit(resource.RLIMIT_AS, (2 << 30, resource.getrlimit(resource.RLIMIT_AS)[1]))
-
-if not hasattr(pytest.Item, "_nodeid"):
-    pytest.Item._nodeid = property(lambda item: item.nodeid)
+from hypothesis import Phase
 
 
 def pytest_collection_modifyitems(items):
-    for item in items:  # as the root's conftest.py, which is not copied, lets hints pass
+    for item in items:
         item.add_marker(pytest.mark.filterwarnings("ignore::dynhp.errors.Hint"), append=False)
 
 
-settings.register_profile("mutants", parent=settings.get_profile("dynhp"), max_examples=20)
+settings.register_profile(
+    "mutants",
+    parent=settings.get_profile("dynhp"),
+    max_examples=20,
+    phases=[Phase.explicit, Phase.generate],
+)
 settings.load_profile("mutants")
 """
 
@@ -95,25 +96,26 @@ class Mutant:
 
 def main() -> int:
     """Mutate, test, and compare the survivors with the list."""
+    from mutmut.mutation.diff_apply import get_diff_for_mutant
+
     mutated = tuple(sys.argv[1:]) or MUTATED
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
-        prepare(copy, mutated)
-        if subprocess.run(
-            [sys.executable, "-m", "pytest", "-x", "-q", *TESTS], cwd=copy, env=environment()
-        ).returncode:
-            print("the tests must pass on the code as it is before it is mutated")
-            return 1
-        if run(copy, "run", show=True).returncode:
-            print("mutmut could not run")
-            return 1
-        status = dict(results(copy))
-        survivors = {
-            name: run(copy, "show", name).stdout
-            for name, fate in status.items()
-            if not noticed(fate)
-        }
-    print(", ".join(f"{count} {fate}" for fate, count in sorted(Counter(status.values()).items())))
+        files = prepare(copy, mutated)
+        fates: dict[str, str] = {}
+        survivors: dict[str, str] = {}
+        for name, fate in asked(copy):
+            fates[name] = fate
+            if not noticed(fate):
+                code = (copy / files[name]).read_text("utf-8")
+                survivors[name] = get_diff_for_mutant(name, source=code, path=files[name])
+                print(f"{fate}: {name}\n{survivors[name]}", flush=True)
+    if fates.keys() != files.keys():
+        print(f"{len(fates)} of {len(files)} mutants were judged")
+        return 1
+    for module in mutated:
+        counted = Counter(fate for name, fate in fates.items() if name.startswith(prefix(module)))
+        print(f"{module}: " + ", ".join(f"{n} {fate}" for fate, n in sorted(counted.items())))
     return judge(survivors, mutated)
 
 
@@ -122,26 +124,79 @@ def noticed(fate: str) -> bool:
     return fate in ("killed", "timeout", "segfault", "caught by type check")
 
 
-def prepare(copy: Path, mutated: tuple[str, ...]) -> None:
-    """Copy what is needed, and write mutmut's configuration into the copy."""
+def prepare(copy: Path, mutated: tuple[str, ...]) -> dict[str, str]:
+    """Copy what is needed, with the mutated files; every mutant's name and its file."""
+    from mutmut.mutation.file_mutation import mutate_file_contents
+
     for name in ("dynhp", "tests"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in mutated:
-        path = copy / name
-        path.write_text(open_properties(path.read_text("utf-8")), "utf-8")
-    settings = (ROOT / "pyproject.toml").read_text("utf-8") + CONFIGURATION.format(
-        mutated=", ".join(f'"{name}"' for name in mutated),
-        tests=", ".join(f'"{name}"' for name in TESTS),
-    )
+    settings = (ROOT / "pyproject.toml").read_text("utf-8") + CONFIGURATION
     (copy / "pyproject.toml").write_text(settings, "utf-8")
+    shutil.copy(Path(__file__).with_name("mutant_tests.py"), copy)
+    places: dict[str, tuple[str, int, int]] = {}
+    for file in mutated:
+        source = open_decorators((copy / file).read_text("utf-8"))
+        with contextlib.chdir(copy):  # where mutmut looks for its settings
+            result = mutate_file_contents(file, source)
+        (copy / file).write_text(result.code, "utf-8")
+        for name in result.mutant_names:
+            places[prefix(file) + name] = (str(copy / file), *lines_of(name, result))
     with (copy / "tests" / "conftest.py").open("a", encoding="utf-8") as conftest:
         conftest.write(SHIM)
+    (copy / "mutants.json").write_text(json.dumps(places), "utf-8")
+    return {name: Path(place[0]).relative_to(copy).as_posix() for name, place in places.items()}
 
 
-def open_properties(source: str) -> str:
-    """Write ``@property`` as ``name = property(_name)``: mutmut leaves decorated functions alone.
+def lines_of(mutant: str, result: MutatedFile) -> tuple[int, int]:
+    """The first and last line, in the mutated file, of the statement that a mutant changes.
 
-    >>> print(open_properties('class A:\\n    @property\\n    def b(self):\\n        return 1\\n'))
+    They are those of the original function, which is there too. A change in the head of a function,
+    or one that cannot be placed, is one of the whole function.
+    """
+    spans, lines = result.line_span_by_function_name, result.code.splitlines()
+    span = spans[re.sub(r"\d+$", "orig", mutant)]
+    before, after = (
+        [re.sub(r"__mutmut_\w+", "", line) for line in lines[each.start - 1 : each.end]]
+        for each in (span, spans[mutant])
+    )
+    codes = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    changed = [(i, j - 1) for kind, i, j, _, _ in codes if kind != "equal"]
+    first, last = changed[0][0], changed[-1][1]
+    for begin, end in statements("\n".join(before)):
+        if begin <= first and last <= end:
+            return span.start + begin, span.start + end
+    return span.start, span.end
+
+
+def statements(source: str) -> list[tuple[int, int]]:
+    """The lines, from 0, of every statement in a function; of one with a body, only its head.
+
+    >>> statements("def f():\\n    while (\\n        g()\\n    ):\\n        h()")
+    [(4, 4), (1, 3)]
+    """
+    tree = ast.parse(textwrap.dedent(source))
+    spans = []
+    for node in ast.walk(tree.body[0]):
+        if isinstance(node, ast.stmt | ast.ExceptHandler) and node is not tree.body[0]:
+            body = getattr(node, "body", None)
+            end = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+            spans.append((node.lineno - 1, max(node.lineno, end) - 1))
+    return sorted(spans, key=lambda span: span[1] - span[0])
+
+
+def prefix(file: str) -> str:
+    """How the names of a file's mutants begin.
+
+    >>> prefix("dynhp/rounds/jobs.py")
+    'dynhp.rounds.jobs.'
+    """
+    return file.removesuffix("py").replace("/", ".")
+
+
+def open_decorators(source: str) -> str:
+    """Write ``@made`` as ``name = made(name_)``: mutmut leaves decorated functions alone.
+
+    >>> print(open_decorators('class A:\\n    @property\\n    def b(self):\\n        return 1\\n'))
     class A:
         def b_(self):
             return 1
@@ -149,46 +204,46 @@ def open_properties(source: str) -> str:
     <BLANKLINE>
     """
     lines = source.splitlines(keepends=True)
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef) and [ast.unparse(d) for d in node.decorator_list] == [
-            "property"
-        ]:
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    for node in sorted(functions, key=lambda node: -node.lineno):  # inner ones first
+        made = f"{node.name}_"
+        for decorator in reversed(node.decorator_list):
+            made = f"{ast.unparse(decorator)}({made})"
+            for line in range(decorator.lineno - 1, decorator.end_lineno or 0):
+                lines[line] = ""
+        if node.decorator_list:
             first, end = node.lineno - 1, (node.end_lineno or 0) - 1
-            lines[first - 1] = ""
             lines[first] = lines[first].replace(f"def {node.name}(", f"def {node.name}_(")
-            indent = " " * node.col_offset
-            lines[end] += f"{indent}{node.name} = property({node.name}_)\n"
+            lines[end] += f"{' ' * node.col_offset}{node.name} = {made}\n"
     return "".join(lines)
 
 
-def run(copy: Path, *arguments: str, show: bool = False) -> subprocess.CompletedProcess[str]:
-    """Call mutmut in the copy."""
-    return subprocess.run(
-        [sys.executable, "-m", "mutmut", *arguments],
+def asked(copy: Path) -> Iterator[tuple[str, str]]:
+    """Every mutant's name and what became of it, as soon as it is known."""
+    (copy / "tmp").mkdir()
+    # Nothing but the copy may be seen, and what the tests write is thrown away with it.
+    variables = {**os.environ, "TMPDIR": str(copy / "tmp")}
+    variables.pop("PYTHONPATH", None)
+    workers = str(len(os.sched_getaffinity(0)))
+    with subprocess.Popen(
+        [sys.executable, "mutant_tests.py", "mutants.json", workers, *TESTS],
         cwd=copy,
-        env={**environment(), "COLUMNS": "100"},
+        env=variables,
         text=True,
-        stdout=None if show else subprocess.PIPE,
-    )
-
-
-def environment() -> dict[str, str]:
-    """The variables of a process that must see the copy, and no other dynhp."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-
-
-def results(copy: Path) -> Iterator[tuple[str, str]]:
-    """Every mutant's name and what became of it."""
-    for line in run(copy, "results", "--all", "true").stdout.splitlines():
-        if match := re.fullmatch(r"\s*(dynhp\S+): (.+)", line):
-            yield match[1], match[2]
+        stdout=subprocess.PIPE,
+    ) as tests:
+        assert tests.stdout is not None
+        for line in tests.stdout:
+            if match := re.fullmatch(r"mutant (\S+) \S+ ([a-z ]+): .*\n", line):
+                yield match[1], match[2]
+            print(line, end="", flush=True)
 
 
 def judge(survivors: dict[str, str], mutated: tuple[str, ...]) -> int:
     """Print what survived, and say whether all of it is listed and all that is listed survived."""
     path = Path(__file__).with_name("equivalent_mutants.toml")
     listed = tomllib.loads(path.read_text("utf-8"))["equivalent"]
-    modules = tuple(name.removesuffix("py").replace("/", ".") for name in mutated)
+    modules = tuple(map(prefix, mutated))
     known = {
         Mutant(item["function"], item["removed"], item["added"])
         for item in listed

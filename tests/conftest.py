@@ -6,3 +6,6 @@ from hypothesis import settings
 
 settings.register_profile("dynhp", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("dynhp")
+
+# A distribution of its own, whose tests run where it is installed: see tests/cli.
+collect_ignore = ["fixtures/third_party_plugin"]

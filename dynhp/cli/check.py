@@ -6,26 +6,14 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from importlib import metadata
 from typing import Any
 
-from dynhp.errors import SettingsError
-from dynhp.spaces import SpaceLike
-from dynhp.testing.laws import Make, verdicts
-
-GROUP = "dynhp.trainers"
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """What a factory gives: a trainer's maker, its space, and the laws it cannot keep and why."""
-
-    make: Make
-    space: SpaceLike
-    expected_failures: Mapping[str, str] = field(default_factory=dict)
+from dynhp.cli.installed import GROUP, Example, Unusable, example_of, load, title, trainer_points
+from dynhp.errors import SettingsError, nearest
+from dynhp.records.text import text_table
+from dynhp.testing.laws import LAWS, verdicts
 
 
 def register(subparsers: Any) -> None:
@@ -40,8 +28,9 @@ def register(subparsers: Any) -> None:
     parser.add_argument(
         "factories",
         nargs="*",
-        metavar="module:factory",
-        help="what to check; without any, every trainer of the installed packages",
+        metavar="name",
+        help="what to check: a factory of yours as module:factory, or an installed integration by "
+        "its name; without any, all installed ones, with a table at the end",
     )
     parser.add_argument("--epochs", type=int, default=2, help="how long to train (default 2)")
     parser.add_argument("--here", action="store_true", help="start no other process")
@@ -53,15 +42,16 @@ def run(parsed: argparse.Namespace) -> int:
     with _current_directory_importable():
         if parsed.factories:
             examples = [(name, _named(name)) for name in parsed.factories]
-            held = [_check(name, example, parsed) for name, example in examples]
+            results = [_check(name, example, parsed) for name, example in examples]
         else:
-            held = _check_installed(parsed)
-    return 0 if all(held) else 1
+            results = _check_installed(parsed)
+    return 0 if not any("BROKEN" in statuses for statuses in results) else 1
 
 
-def _check(name: str, example: Example, parsed: argparse.Namespace) -> bool:
+def _check(name: str, example: Example, parsed: argparse.Namespace) -> list[str]:
+    """Print a line for each law, and give what each came to."""
     print(name)
-    held = []
+    statuses: list[str] = []
     for verdict in verdicts(
         example.make,
         example.space,
@@ -70,35 +60,57 @@ def _check(name: str, example: Example, parsed: argparse.Namespace) -> bool:
         expected_failures=example.expected_failures,
     ):
         print(f"  {verdict}", flush=True)
-        held.append(verdict.status != "BROKEN")
-    return all(held)
+        statuses.append(verdict.status)
+    return statuses
 
 
-def _check_installed(parsed: argparse.Namespace) -> list[bool]:
-    """Check the trainers of all installed packages; one that is broken does not hide the others."""
-    held = []
-    for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name):
-        try:
-            example = _example(point.name, point.load())
-            held.append(_check(point.name, example, parsed))
-        except ImportError as error:
-            print(f"{point.name}\n  skipped  {error}")
-        except (SettingsError, AttributeError) as error:
-            print(f"{point.name}\n  BROKEN   {error}")
-            held.append(False)
-    if not held:
+def _check_installed(parsed: argparse.Namespace) -> list[list[str]]:
+    """Check the trainers of all installed packages; one that is amiss does not hide the others."""
+    results: dict[str, list[str]] = {}
+    for point in trainer_points():
+        example = load(point)
+        if isinstance(example, Example):
+            try:
+                results[title(point)] = _check(title(point), example, parsed)
+                continue
+            except (Exception, SystemExit) as error:  # the laws could not even begin
+                example = Unusable("BROKEN", str(error) or type(error).__name__)
+                print(f"  {example}")
+        else:
+            print(f"{title(point)}\n  {example}")
+        results[title(point)] = [example.status, *["-"] * (len(LAWS) - 1)]
+    if all("skipped" in statuses for statuses in results.values()):
         raise SettingsError(
-            f"no installed package offers a trainer in the entry points {GROUP!r}; name one as "
-            "module:factory"
+            f"no installed package offers a usable trainer in the entry points {GROUP!r}; name one "
+            "as module:factory"
         )
-    return held
+    if len(results) > 1:
+        print()
+        print(text_table([("", *LAWS), *((name, *row) for name, row in results.items())]))
+    return list(results.values())
 
 
 def _named(name: str) -> Example:
+    if ":" not in name:
+        return _installed(name)
     try:
-        return _example(name, _load(name))
+        return example_of(name, _load(name))
     except ImportError as error:
         raise SettingsError(f"{name}() needs a package that is missing: {error}") from error
+
+
+def _installed(name: str) -> Example:
+    """The example of an installed integration, by its name alone."""
+    points = {point.name: point for point in trainer_points()}
+    if name not in points:
+        raise SettingsError(
+            f"a factory is named module:factory, and an installed integration by its name, got "
+            f"{name!r}{nearest(name, points)}"
+        )
+    example = load(points[name])
+    if isinstance(example, Unusable):
+        raise SettingsError(f"{name} cannot be checked: {example.reason}")
+    return example
 
 
 def _load(name: str) -> Callable[[], object]:
@@ -117,20 +129,6 @@ def _load(name: str) -> Callable[[], object]:
     if not callable(factory):
         raise SettingsError(f"{name} must be a function without arguments, got {factory!r}")
     return factory  # type: ignore[no-any-return]
-
-
-def _example(name: str, factory: Callable[[], object]) -> Example:
-    try:
-        made = factory()
-    except ImportError:
-        raise
-    except Exception as error:
-        raise SettingsError(f"{name}() raised {type(error).__name__}: {error}") from error
-    if not isinstance(made, tuple) or len(made) not in (2, 3):
-        raise SettingsError(
-            f"{name}() must return (make, space) or (make, space, expected_failures), got {made!r}"
-        )
-    return Example(*made)
 
 
 @contextmanager

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from importlib import metadata
 from typing import Any
 
-from dynhp.cli import check, journal
+from dynhp.cli import check, journal, new_integration
 from dynhp.errors import DynhpError, Hint
 
 __all__ = ["main"]
 
 GROUP = "dynhp.commands"
-BUILT_IN = ("check", "journal")
+BUILT_IN = ("check", "journal", "new-integration")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -77,6 +77,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="command")
     check.register(subparsers)
     journal.register(subparsers)
+    new_integration.register(subparsers)
     _add_plugins(subparsers, arguments)
     return parser
 

@@ -8,10 +8,9 @@ from typing import Any, Literal
 from dynhp._checks import require_count
 from dynhp.adapter import Callback, DynamicGridAdapter
 from dynhp.criteria import Criterion, chosen_criterion
-from dynhp.criteria.combined import changes_with_progress
 from dynhp.errors import LoopError, SettingsError, advise, shown
 from dynhp.loops import bindings
-from dynhp.loops.best import BestKeeper
+from dynhp.loops.best import BestKeeper, best_criterion
 from dynhp.loops.bindings import Binding
 from dynhp.loops.everything import named_state
 from dynhp.loops.loop import Loop
@@ -188,14 +187,9 @@ def _length(epochs: int | None, steps: int | None) -> tuple[Literal["epochs", "s
 def _keeper(
     keep_best: bool | Criterion | None, criterion: Criterion, parts: Parts, planned: int
 ) -> BestKeeper | None:
-    if keep_best is False or keep_best is None:
+    own = best_criterion(keep_best, criterion)
+    if own is None:
         return None
-    if keep_best is True and changes_with_progress(criterion):
-        raise SettingsError(
-            f"keep_best=True compares all epochs by one rule, but {criterion!r} changes it on the "
-            "way; give that rule, as in keep_best=lowest('val_loss')"
-        )
-    own = criterion if keep_best is True else chosen_criterion(keep_best, None, None)
     return BestKeeper(own, parts, planned=planned)
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from dynhp.criteria import Criterion
+from dynhp.criteria import Criterion, chosen_criterion
+from dynhp.criteria.combined import changes_with_progress
 from dynhp.criteria.contract import score
+from dynhp.errors import SettingsError
 from dynhp.loops.parts import Part, Parts
 from dynhp.records import Metrics, Progress
 from dynhp.rounds.attempt import move_to
 from dynhp.trainer import State
 
-__all__ = ["BestEpoch", "BestKeeper"]
+__all__ = ["BestEpoch", "BestKeeper", "best_criterion"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,3 +86,15 @@ class BestKeeper:
         """Put everything back to the state after the best epoch, where there is one."""
         if self.best is not None:
             move_to(self._parts, self.best.state)
+
+
+def best_criterion(keep_best: bool | Criterion | None, criterion: Criterion) -> Criterion | None:
+    """What the argument ``keep_best`` means: a criterion for single epochs, None for no keeping."""
+    if keep_best is False or keep_best is None:
+        return None
+    if keep_best is True and changes_with_progress(criterion):
+        raise SettingsError(
+            f"keep_best=True compares all epochs by one rule, but {criterion!r} changes it on the "
+            "way; give that rule, as in keep_best=lowest('val_loss')"
+        )
+    return criterion if keep_best is True else chosen_criterion(keep_best, None, None)

@@ -10,6 +10,9 @@ from typing import Any
 from dynhp.errors import LoopError, shown
 from dynhp.loops.epoch import Epoch
 from dynhp.loops.loop import Loop
+from dynhp.loops.saving import saved_loop
+from dynhp.records import Event, RoundStarted
+from dynhp.rounds.steps import CarryOutTries
 
 __all__ = ["LoopDriver", "Move"]
 
@@ -60,6 +63,8 @@ class LoopDriver:
         self._next: Epoch | None = None
         self._under_way = False
         self._tried: defaultdict[int, list[Epoch]] = defaultdict(list)
+        self._start: dict[str, Any] = {}  # the adapter's state where its round began
+        loop.adapter.callbacks = (*loop.adapter.callbacks, self._note)
 
     def __repr__(self) -> str:
         return f"LoopDriver({self.loop!r})"
@@ -116,9 +121,26 @@ class LoopDriver:
         """The loop's own state, on the main line: after ``report`` and before ``end_epoch``."""
         return self.loop.state_dict()
 
+    def state_between(self) -> dict[str, Any]:
+        """As ``state_dict``, but before the epoch that is under way, or that comes next.
+
+        For frameworks that save in the middle of an epoch, and for the epochs of a try that were
+        held back until it was kept. In the tries of a round it is where the round began.
+        """
+        adapter, work, keeper = self.loop.adapter, self.loop._work, self.loop._keeper
+        if not isinstance(work, CarryOutTries):
+            return saved_loop(adapter, work, None, keeper)
+        state = saved_loop(adapter, None, None, keeper)
+        return {**state, "adapter": {**self._start, "history": state["adapter"]["history"]}}
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state_dict`` gave, before the first epoch."""
         self.loop.load_state_dict(state)
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, RoundStarted):  # nothing has been drawn for its tries yet
+            adapter = self.loop.adapter
+            self._start = adapter.state_dict(since=len(adapter.history))
 
     def _required(self) -> Epoch:
         if self._next is None or not self._under_way:

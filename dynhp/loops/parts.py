@@ -11,10 +11,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from dynhp.errors import SettingsError, shown
+from dynhp.errors import SettingsError, advise, shown
+from dynhp.loops import text
 from dynhp.loops.copying import copy_back, copy_out, others, require_content, taken_care_of
-from dynhp.loops.text import not_a_list, other_parts, way_out_for
-from dynhp.selfcheck.reading import has_methods, is_estimator
+from dynhp.selfcheck.reading import has_methods, is_estimator, is_of
 
 __all__ = ["CopyOf", "Part", "Parts", "copied", "global_generators", "part_of", "parts_of"]
 __all__ += ["stateful_part"]
@@ -66,7 +66,7 @@ class Parts:
     def set_state(self, state: tuple[Any, ...]) -> None:
         """Take it back; a state of other parts, such as one saved by another script, is refused."""
         if not isinstance(state, tuple) or len(state) != len(self.parts):
-            raise SettingsError(other_parts(len(self.parts), state))
+            raise SettingsError(text.other_parts(len(self.parts), state))
         self.changes += 1
         for part, value in zip(self.parts, state, strict=True):
             part.set(value)
@@ -107,11 +107,8 @@ class HasState(Protocol):
 
 def part_of(thing: Any) -> Part:
     """Find out how this object's state is taken and set; torch objects belong to dynhp_torch."""
-    if any(kind.__module__.partition(".")[0] == "torch" for kind in type(thing).__mro__):
-        raise SettingsError(
-            f"state: {type(thing).__name__} is a torch object, and torch's generators belong to "
-            "the state too; use adapt of dynhp_torch (pip install 'dynhp[torch]')"
-        )
+    if is_of(thing, "torch"):
+        raise SettingsError(text.belongs_to_torch(thing))
     return stateful_part(thing)
 
 
@@ -147,10 +144,12 @@ def stateful_part(thing: Any) -> Part:
             reseed=getattr(thing, "reseed", None),
         )
     if has_methods(thing, "step", "reset") or is_estimator(thing):
+        if is_of(thing, "gymnasium"):
+            advise(text.better_than_a_copy(thing))
         return copied(thing)
     raise SettingsError(
         "state: each object must have state_dict and load_state_dict, or get_state and set_state, "
-        f"or be a generator, got {shown(thing)}; {way_out_for(thing)}"
+        f"or be a generator, got {shown(thing)}; {text.way_out_for(thing)}"
     )
 
 
@@ -202,7 +201,7 @@ def parts_of(
 ) -> tuple[Part, ...]:
     """The parts of a whole state, with their names; an object that is listed twice is refused."""
     if isinstance(things, str) or not isinstance(things, Sequence):
-        raise SettingsError(not_a_list(things))
+        raise SettingsError(text.not_a_list(things))
     if not things:
         raise SettingsError(
             "state must list what decides the future (model, optimiser, generators), got nothing"

@@ -8,8 +8,9 @@ from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import shown
 from dynhp.records.text import text_table
 
-__all__ = ["left_in_a_try", "loop_text", "never_used", "no_such_name", "not_a_list"]
-__all__ += ["not_reported", "other_parts", "unreported", "way_out_for"]
+__all__ = ["belongs_to_torch", "better_than_a_copy", "left_in_a_try", "loop_text", "never_used"]
+__all__ += ["no_such_name", "not_a_list", "not_reported", "other_parts", "unreported"]
+__all__ += ["way_out_for"]
 
 
 def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
@@ -58,6 +59,23 @@ def left_in_a_try(unit: str, epoch: int) -> str:
     return (
         f"the loop was left in a try, so the state is back where the round began, after {epoch} "
         f"{unit} of the main line. What stops early belongs under `if epoch.main:`"
+    )
+
+
+def belongs_to_torch(thing: object) -> str:
+    """Why a torch object is not taken by the core."""
+    return (
+        f"state: {type(thing).__name__} is a torch object, and torch's generators belong to the "
+        "state too; use adapt of dynhp_torch (pip install 'dynhp[torch]')"
+    )
+
+
+def better_than_a_copy(env: object) -> str:
+    """What knows an environment of gymnasium better than a plain copy does."""
+    return (
+        f"state: {type(env).__name__} is an environment of gymnasium; state_of(env) of "
+        "dynhp_gymnasium (pip install 'dynhp[gymnasium]') puts its layers back in place and leaves "
+        "clocks alone, which a plain copy does not"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from dynhp.records.candidate import Candidate
 from dynhp.records.history import Round, Try
@@ -21,7 +21,7 @@ def comparable_scores(round_: Round) -> list[tuple[Candidate, float]]:
     that most of them have trained; by another criterion, only tries of the same length are.
     """
     able = [try_ for try_ in round_.tries if try_.error is None]
-    lengths = Counter(try_.epochs for try_ in able)
+    lengths = Counter([try_.epochs for try_ in able])
     if len(lengths) < 2:
         scores = [(try_.candidate, try_.score) for try_ in able]
     elif metric := _judged_by(able):
@@ -57,24 +57,30 @@ def paired_noise(history: Sequence[Round]) -> float:
     less noise than either. How much is left shows in how the difference of one candidate jumps
     from one round to the next; slow changes of what is best cancel in these jumps.
     """
-    last: dict[tuple[Candidate, int, Candidate], float] = {}
+    last_of: dict[Candidate, dict[Hashable, float]] = {}  # by the value in force
     squares: list[float] = []
     for round_ in history:
         scores = _numbered(comparable_scores(round_))
-        base = scores.pop((round_.previous, 0), math.nan)
-        for (candidate, copy), score in scores.items() if math.isfinite(base) else ():
-            key, gain = (candidate, copy, round_.previous), score - base
-            if key in last:
-                squares.append((gain - last[key]) ** 2 / 2)
+        base = scores.pop(round_.previous, math.nan)
+        last = last_of.setdefault(round_.previous, {})
+        for key, score in scores.items() if math.isfinite(base) else ():
+            gain = score - base
+            before = last.get(key)
+            if before is not None:
+                squares.append((gain - before) ** 2 / 2)
             last[key] = gain
     return math.sqrt(sum(squares) / len(squares)) if squares else 0.0
 
 
-def _numbered(scores: list[tuple[Candidate, float]]) -> dict[tuple[Candidate, int], float]:
-    """Scores by candidate and, for the copies of a placebo, by the number of the copy."""
+def _numbered(scores: list[tuple[Candidate, float]]) -> dict[Hashable, float]:
+    """Scores by candidate; those of a placebo's further copies also by the number of the copy."""
+    numbered: dict[Hashable, float] = dict(scores)
+    if len(numbered) == len(scores):  # hundreds of candidates in every round are hashed only here
+        return numbered
     copies: Counter[Candidate] = Counter()
-    numbered: dict[tuple[Candidate, int], float] = {}
+    numbered = {}
     for candidate, score in scores:
-        numbered[candidate, copies[candidate]] = score
+        copy = copies[candidate]
+        numbered[(candidate, copy) if copy else candidate] = score
         copies[candidate] += 1
     return numbered

@@ -6,14 +6,21 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynhp.records import Round
 from dynhp.records.noise import comparable_scores
+from dynhp.report.student import missed_share, t_tail
 
-__all__ = ["chance_of", "t_tail"]
+__all__ = ["Evidence", "evidence_of"]
+
+LEVEL = 0.02
+"""Below this chance the choices are not called luck."""
+EFFECT = 5.0
+"""What a record should be able to show: one value better by so many times the noise."""
 
 Scores = list[tuple[Hashable, float]]
 Array = NDArray[np.float64]
@@ -26,8 +33,33 @@ _OF_A_WALK = 2.0  # the first test is too sure, by less than this, where rounds 
 _MOST_VALUES = 600  # more would take seconds, unless every round has tried all of them
 
 
-def chance_of(history: Sequence[Round]) -> float | None:
-    """The chance of differences as large as these, were all values equal; None where unknown.
+class Evidence(NamedTuple):
+    """What the records of a run tell about its values, and what they cannot tell.
+
+    Attributes:
+        chance: how likely differences as large are where all values are equal; None where unknown.
+        missed: how often rounds with the same tries would not show one value that is better by five
+            times the noise.
+    """
+
+    chance: float | None
+    missed: float
+
+
+class _Averages(NamedTuple):
+    """The test whether a value is better on average."""
+
+    chance: float
+    values: int  # that may be the one that stands out
+    freedom: int
+    reach: float  # by how many standard errors EFFECT moves that value, at least
+
+    def missed(self, level: float) -> float:
+        return missed_share(self.reach, self.freedom, chance=level / (2 * self.values))
+
+
+def evidence_of(history: Sequence[Round]) -> Evidence:
+    """The chance of differences as large as these, were all values equal, and what it may miss.
 
     Were no value better than another, the scores of a round would be noise that no other round
     repeats. What counts as evidence is therefore what rounds have in common, never a large gap in
@@ -43,10 +75,11 @@ def chance_of(history: Sequence[Round]) -> float | None:
 
     What was never tried leaves no trace: where the only better value lies out of reach of the walk,
     the record is that of equal values, and no test can tell them apart. A value that was tried in
-    one round only is no evidence either.
+    one round only is no evidence either. And where few rounds have tried the same values, the noise
+    is known so badly that even a large effect does not stand out: ``missed`` says how often.
 
-    >>> chance_of([]) is None
-    True
+    >>> evidence_of([])
+    Evidence(chance=None, missed=1.0)
     """
     number: dict[Hashable, int] = {}  # numbers are found far faster than candidates
     scores: list[Scores] = [
@@ -54,24 +87,26 @@ def chance_of(history: Sequence[Round]) -> float | None:
         for each in map(comparable_scores, history)
     ]
     on_average = _on_average(scores)
-    if on_average is None or len(history) < _FEW_ROUNDS:
-        return None if on_average is None else min(1.0, on_average)
-    if len({frozenset(name for name, _ in listed) for listed in scores}) > 1:
-        on_average *= _OF_A_WALK
+    if on_average is None:
+        return Evidence(None, 1.0)
+    if len(history) < _FEW_ROUNDS:
+        return Evidence(min(1.0, on_average.chance), on_average.missed(LEVEL))
+    walk = len({frozenset(name for name, _ in listed) for listed in scores}) > 1
+    factor = (_OF_A_WALK if walk else 1.0) / _SHARES["better on average"]
     after: list[Scores] = [
         [((name, number.get(round_.previous)), score) for name, score in listed]
         for round_, listed in zip(history, scores, strict=True)
     ]
     chances = {
-        "better on average": on_average,
+        "better on average": on_average.chance * (_OF_A_WALK if walk else 1.0),
         "better again": _again(scores),
-        "better after the same": _on_average(after),
+        "better after the same": None if (each := _on_average(after)) is None else each.chance,
     }
     known = [chance / _SHARES[name] for name, chance in chances.items() if chance is not None]
-    return min(1.0, *known)
+    return Evidence(min(1.0, *known), on_average.missed(LEVEL / factor))
 
 
-def _on_average(rounds: list[Scores]) -> float | None:
+def _on_average(rounds: list[Scores]) -> _Averages | None:
     """The chance that the value farthest from the mean is that far, rounds and noise allowed for.
 
     The model is a level for each round, an effect for each value, and noise: least squares give
@@ -91,27 +126,37 @@ def _on_average(rounds: list[Scores]) -> float | None:
             counts[place[name], column] += 1
             sums[place[name]] += score - mean
             squares += (score - mean) ** 2
-    if not squares:
-        return 1.0
-    effects, variances, comparisons = _effects(counts, sums)
+    effects, variances, shares = _effects(counts, sums)
+    comparisons = round(float(shares.sum()))
     # At least 1, because each value is in two rounds and each round has two values.
     freedom = int(counts.sum()) - len(rounds) - comparisons
+    # For noise of 1 in a score; that of a paired difference is larger by the root of 2.
+    reach = EFFECT * math.sqrt(2) * float(np.min(shares / np.sqrt(variances)))
     noise = (squares - float(sums @ effects)) / freedom
-    if noise <= 1e-12 * squares:  # the same differences in every round: nothing random in them
-        return 0.0
-    largest = float(np.max(np.abs(effects) / np.sqrt(noise * variances)))
-    return 2 * (len(place) if comparisons > 1 else 1) * t_tail(largest, freedom)
+    values = len(place) if comparisons > 1 else 1
+    if not squares:
+        chance = 1.0
+    elif noise <= 1e-12 * squares:  # the same differences in every round: nothing random in them
+        chance = 0.0
+    else:
+        largest = float(np.max(np.abs(effects) / np.sqrt(noise * variances)))
+        chance = 2 * values * t_tail(largest, freedom)
+    return _Averages(chance, values, freedom, reach)
 
 
-def _effects(counts: Array, sums: Array) -> tuple[Array, Array, int]:
-    """The effects of the values, their variances for noise of 1, and how many are free."""
+def _effects(counts: Array, sums: Array) -> tuple[Array, Array, Array]:
+    """The effects of the values, their variances for noise of 1, and what shows of each effect.
+
+    A value's own effect is in the mean that it is compared with, so only a share of it shows.
+    """
     values, rounds = counts.shape
     if np.all(counts == 1):
-        return sums / rounds, np.full(values, (1 - 1 / values) / rounds), values - 1
+        share = 1 - 1 / values
+        return sums / rounds, np.full(values, share / rounds), np.full(values, share)
     spread = np.diag(counts.sum(axis=1)) - (counts / counts.sum(axis=0)) @ counts.T
     # Values that were never compared leave eigenvalues of 0; rounding makes them 1e-15 or so.
     inverse = np.linalg.pinv(spread, rcond=1e-12, hermitian=True)
-    return inverse @ sums, np.diag(inverse), round(float(np.trace(spread @ inverse)))
+    return inverse @ sums, np.diag(inverse), np.einsum("ij,ji->i", inverse, spread)
 
 
 def _repeated(rounds: list[Scores]) -> list[Scores]:
@@ -144,24 +189,3 @@ def _standardized(scores: list[float]) -> Array:
     centered: Array = np.array(scores) - np.mean(scores)
     centered /= float(np.linalg.norm(centered)) or 1.0
     return centered
-
-
-def t_tail(t: float, freedom: int) -> float:
-    """The chance that a variable with Student's t distribution is above ``t``, of 0 or more.
-
-    >>> round(t_tail(2.015, 5), 4), round(t_tail(12.706, 1), 4), round(t_tail(1.96, 10**6), 4)
-    (0.05, 0.025, 0.025)
-    """
-    if freedom > 1000:  # the normal distribution, to three digits
-        return math.erfc(t / math.sqrt(2)) / 2
-    angle = math.atan2(t, math.sqrt(freedom))
-    cosine = math.cos(angle)
-    odd = freedom % 2
-    term = cosine if odd else 1.0
-    series = 0.0 if freedom == 1 else term
-    for i in range(2 + odd, freedom - 1, 2):
-        term *= cosine**2 * (i - 1) / i
-        series += term
-    inside = math.sin(angle) * series
-    # Of a chance of 1e-16 rounding can leave a bit less than nothing.
-    return max(0.0, 1 - ((angle + inside) * 2 / math.pi if odd else inside)) / 2

@@ -6,15 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Literal
 
 from dynhp.records import Round
 from dynhp.records.noise import comparable_scores, paired_noise
-from dynhp.report.evidence import chance_of
+from dynhp.report.evidence import EFFECT, LEVEL, evidence_of
 
 __all__ = ["Luck", "luck_of"]
 
-LEVEL = 0.02
-"""Below this chance the choices are not called luck."""
+MISSED = 0.05
+"""Where such a record would miss a large effect more often than this, it is not called luck."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,7 @@ class Luck:
         clear: how many changes gained more than the noise gives the luckiest of so many tries.
         noise: the standard deviation of a paired difference, 0 where it cannot be estimated.
         chance: how likely such differences are where all values are equal, None where unknown.
+        missed: how often so few rounds would not show a value better by five times the noise.
 
     >>> print(Luck(rounds=10, changes=4, clear=3, noise=0.02, chance=0.001))
     The value changed in 4 of 10 rounds. In 3 of these the gain was clear of the noise (0.02).
@@ -37,6 +39,22 @@ class Luck:
     clear: int
     noise: float
     chance: float | None = None
+    missed: float = 0.0
+
+    @property
+    def verdict(self) -> Literal["effect", "luck", "unknown"]:
+        """Whether the values differ, do not differ that one could see it, or nobody can tell.
+
+        >>> Luck(rounds=3, changes=1, clear=0, noise=0.1, chance=0.3, missed=0.4).verdict
+        'unknown'
+        """
+        if self.chance is None:
+            if not (self.changes and self.noise):
+                return "unknown"
+            return "luck" if 2 * self.clear < self.changes else "effect"
+        if self.chance < LEVEL:
+            return "effect"
+        return "unknown" if self.missed > MISSED and self.chance < 1 else "luck"
 
     def __str__(self) -> str:
         text = f"The value in force was kept in all {self.rounds} rounds."
@@ -49,17 +67,20 @@ class Luck:
         return text + self._doubt()
 
     def _doubt(self) -> str:
-        if self.chance is None:
-            if self.changes and not self.noise:
-                return " The noise cannot be estimated from this run; run more seeds and a placebo."
-            unclear = 2 * self.clear < self.changes
-        else:
-            unclear = self.chance >= LEVEL
-        if not unclear:
+        shown = "" if self.chance is None else f" (p = {self.chance:.2g})"
+        if self.verdict == "unknown" and self.chance is not None:
+            return (
+                f" Too few rounds tried the same values to tell luck from an effect{shown}: "
+                f"one of {EFFECT:.0f} times the noise would go unseen in "
+                f"{100 * self.missed:.0f} of 100 such runs. Compare with a placebo, or adapt in "
+                "more rounds."
+            )
+        if self.verdict == "unknown" and self.changes:
+            return " The noise cannot be estimated from this run; run more seeds and a placebo."
+        if self.verdict != "luck":
             return ""
         if self.chance == 1 and not self.noise:
             return " All tries of a round scored the same: a choice between them is luck."
-        shown = "" if self.chance is None else f" (p = {self.chance:.2g})"
         return (
             f" The tries do not tell the values apart{shown}: the choices may be luck. Compare "
             "with a placebo before you believe them."
@@ -76,13 +97,15 @@ def luck_of(history: Sequence[Round]) -> Luck:
     'The value in force was kept in all 0 rounds.'
     """
     noise = paired_noise(history)
+    evidence = evidence_of(history)
     changed = [round_ for round_ in history if round_.changed]
     return Luck(
         rounds=len(history),
         changes=len(changed),
         clear=sum(_is_clear(round_, noise) for round_ in changed),
         noise=noise,
-        chance=chance_of(history),
+        chance=evidence.chance,
+        missed=evidence.missed,
     )
 
 

@@ -27,7 +27,7 @@ _SELDOM |= {"snapshots": None, "max_rounds": None, "max_rescues": 0, "record_eve
 
 
 def state_of(
-    adapter: AdapterView, rng: np.random.Generator, main_line: Mapping[str, Any], *, since: int = 0
+    adapter: AdapterView, rng: np.random.Generator, main_line: Mapping[str, Any], *, since: int
 ) -> dict[str, Any]:
     """All that decides the adapter's own future, as plain data; rounds from ``since`` on."""
     history = adapter.history

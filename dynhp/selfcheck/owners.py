@@ -6,11 +6,19 @@ import sys
 from types import CodeType, FrameType
 
 __all__ = ["is_installed", "is_library_kind", "is_our_code", "is_our_frame", "is_our_kind"]
-__all__ += ["is_users_module"]
+__all__ += ["is_users_module", "owns_the_loop"]
 
 _INSTALLED = ("site-packages", "dist-packages")
 
-_INTEGRATIONS = ("dynhp_torch", "dynhp_pyg", "dynhp_ray")  # other names are their user's
+_INTEGRATIONS = frozenset(  # other names that begin like these are their user's
+    f"dynhp_{name}"
+    for name in (
+        *("gymnasium", "jax", "keras", "lightgbm", "lightning", "mlflow", "optuna", "pyg", "ray"),
+        *("sklearn", "tensorboard", "torch", "transformers", "wandb", "xgboost"),
+    )
+)
+# Frameworks that run the loop themselves: who is looked for is the one who called them.
+_LOOP_OWNERS = ("lightning", "transformers", "accelerate")
 
 
 def is_installed(filename: str | None) -> bool:
@@ -34,6 +42,11 @@ def is_our_kind(kind: type) -> bool:
     """Whether a class is dynhp's; toys, counters and averages are made for their user, though."""
     module = sys.modules.get(kind.__module__)
     return _is_ours(kind.__module__, but_toys=True) and getattr(module, kind.__name__, 0) is kind
+
+
+def owns_the_loop(frame: FrameType) -> bool:
+    """Whether a framework is running here that has a loop of its own."""
+    return str(frame.f_globals.get("__name__")).partition(".")[0] in _LOOP_OWNERS
 
 
 def is_our_frame(frame: FrameType) -> bool:

@@ -17,6 +17,7 @@ from dynhp.selfcheck.owners import (
     is_our_frame,
     is_our_kind,
     is_users_module,
+    owns_the_loop,
 )
 
 __all__ = ["attributes", "in_reach", "is_module", "loop_names", "trainer_names"]
@@ -35,13 +36,14 @@ _OF_EVERY_MODULE = {"_parameters", "_buffers", "_non_persistent_buffers_set", "t
 def loop_names() -> dict[str, Any]:
     """The names that the code around dynhp sees now: its variables and those of its module.
 
-    A loop may be wrapped (``for epoch in tqdm(loop)``, or a generator of one's own), so the search
-    goes up through generators to the code that iterates. No frame is kept.
+    A loop may be wrapped (``for epoch in tqdm(loop)``, or a generator of one's own), or a framework
+    may own it, so the search goes up through both to the code of the user. No frame is kept.
     """
     names: dict[str, Any] = {}
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and is_our_frame(frame):
+    while frame is not None and (is_our_frame(frame) or owns_the_loop(frame)):
         frame = frame.f_back
+    frame = _outside_of_libraries(frame) or frame
     while frame is not None:
         generator = bool(frame.f_code.co_flags & inspect.CO_GENERATOR)
         wrapper = generator or frame.f_code.co_name == "__next__"
@@ -49,6 +51,18 @@ def loop_names() -> dict[str, Any]:
             _add_names(names, frame)
         frame = frame.f_back if wrapper else None
     return names
+
+
+def _outside_of_libraries(frame: FrameType | None) -> FrameType | None:
+    """The nearest code that is no library's: a framework that owns the loop calls dynhp itself."""
+    while frame is not None and _is_hook(frame):
+        frame = frame.f_back
+    return frame
+
+
+def _is_hook(frame: FrameType) -> bool:
+    wrapper = frame.f_code.co_flags & inspect.CO_GENERATOR or frame.f_code.co_name == "__next__"
+    return not wrapper and is_installed(frame.f_code.co_filename)
 
 
 def _add_names(names: dict[str, Any], frame: FrameType) -> None:

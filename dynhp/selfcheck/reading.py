@@ -10,7 +10,7 @@ import numpy as np
 
 from dynhp.selfcheck.reach import attributes
 
-__all__ = ["has_methods", "is_estimator", "read_state"]
+__all__ = ["has_methods", "is_estimator", "is_of", "read_state"]
 
 
 def read_state(thing: Any) -> Callable[[], Any] | None:
@@ -52,3 +52,12 @@ def is_estimator(thing: Any) -> bool:
     return has_methods(thing, "get_params") and any(
         has_methods(thing, name) for name in ("fit", "partial_fit")
     )
+
+
+def is_of(thing: Any, library: str) -> bool:
+    """Whether its class, or one that it is made from, comes from this library.
+
+    >>> is_of(np.zeros(1), "numpy"), is_of([], "numpy")
+    (True, False)
+    """
+    return any(kind.__module__.partition(".")[0] == library for kind in type(thing).__mro__)

@@ -57,6 +57,9 @@ class KeepBest:
             self.hyperparameters = trainer.hyperparameters
         if isinstance(trainer, Reseeds):
             self.reseed = trainer.reseed
+        for name in ("kinds", "tolerance"):  # what it says about itself
+            if hasattr(trainer, name):
+                setattr(self, name, getattr(trainer, name))
 
     def get_state(self) -> KeptState:
         """The trainer's state and the best one."""
@@ -80,7 +83,8 @@ class KeepBest:
 
     def metrics(self) -> Metrics:
         """The trainer's metrics, and the score of the best state (nan before the first)."""
-        return {**self.trainer.metrics(), "best_score": self._best_score}
+        measured = self.trainer.metrics()  # nothing where it measures only what was trained
+        return {**measured, "best_score": self._best_score} if measured else measured
 
     def deliver(self) -> None:
         """Put the trainer into its best state, where it has one."""

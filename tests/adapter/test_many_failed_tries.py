@@ -40,3 +40,12 @@ def test_twenty_are_listed_and_the_others_counted(tries: int, last: str) -> None
 def test_of_each_the_first_line_is_shown_up_to_200_characters() -> None:
     (line, _) = failures(2, "b" * 300 + "\nmore")
     assert line == "  {'x': 0}: ValueError: " + "b" * (200 - len("ValueError: "))
+
+
+def test_a_long_candidate_is_cut_after_100_characters() -> None:
+    trainer = Diary({"v" * 150: ValueError("bad"), "w": ValueError("bad")})
+    with pytest.raises(AllTriesFailed) as caught:
+        diary_adapter(trainer, initial={"x": "w"}).step()
+    long, short = sorted(str(caught.value).splitlines()[1:])
+    assert long == "  {'x': '" + "v" * (100 - len("  {'x': '")) + "ValueError: bad"
+    assert short == "  {'x': 'w'}: ValueError: bad"

@@ -72,10 +72,14 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return runs
 
 
-def point(name: str, group: str, value: object) -> metadata.EntryPoint:
-    """An entry point that loads to this value, or raises it."""
+def point(
+    name: str, group: str, value: object, distribution: str | None = None
+) -> metadata.EntryPoint:
+    """An entry point that loads to this value, or raises it, of a package that is installed."""
 
     class Loaded(metadata.EntryPoint):
+        dist = None if distribution is None else metadata.distribution(distribution)
+
         def load(self) -> Any:
             if isinstance(value, Exception):
                 raise value
@@ -88,8 +92,8 @@ def point(name: str, group: str, value: object) -> metadata.EntryPoint:
 def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Pretend that packages with these entry points are installed."""
 
-    def installs(group: str, **values: object) -> None:
-        points = [point(name, group, value) for name, value in values.items()]
+    def installs(group: str, distribution: str | None = None, **values: object) -> None:
+        points = [point(name, group, value, distribution) for name, value in values.items()]
 
         def entry_points(**asked: str) -> list[metadata.EntryPoint]:
             return points if asked == {"group": group} else []

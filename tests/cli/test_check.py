@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,11 @@ def test_an_expected_failure(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["mine"], "a factory is named module:factory, got 'mine'"),
+        (
+            ["mine"],
+            "a factory is named module:factory, and an installed integration by its name, got "
+            "'mine'; Known: none",
+        ),
         (["mine:"], "a factory is named module:factory, got 'mine:'"),
         ([":lying"], "a factory is named module:factory, got ':lying'"),
         (
@@ -66,7 +71,7 @@ def test_an_expected_failure(run: Run) -> None:
         (["mine:excused_for_nothing"], "no law 'ordre'; did you mean 'order'?"),
         (["mine:lying", "--epochs", "0"], "epochs must be a whole number above 0, got 0"),
         (["mine:lying", "--epochs", "x"], "argument --epochs: invalid int value: 'x'"),
-        ([], "no installed package offers a trainer in the entry points 'dynhp.trainers'"),
+        ([], "no installed package offers a usable trainer in the entry points 'dynhp.trainers'"),
     ],
 )
 def test_mistakes_are_told_without_a_traceback(
@@ -87,7 +92,9 @@ def test_the_path_is_put_back(run: Run, tmp_path: Path) -> None:
     assert str(tmp_path) not in before
 
 
-def test_all_installed_trainers(run: Run, install: Callable[..., None]) -> None:
+def test_all_installed_trainers_with_a_table_at_the_end(
+    run: Run, install: Callable[..., None]
+) -> None:
     missing = ImportError("No module named 'jax'; pip install 'dynhp[jax]'")
     install("dynhp.trainers", toy=example, jax=missing)
     code, out, _ = run("check", "--here")
@@ -95,32 +102,112 @@ def test_all_installed_trainers(run: Run, install: Callable[..., None]) -> None:
     assert code == 0
     assert lines[:2] == ["jax", "  skipped  No module named 'jax'; pip install 'dynhp[jax]'"]
     assert lines[2] == "toy"
-    assert len(lines) == 3 + len(LAWS)
+    assert [line.split() for line in lines[3 + len(LAWS) :]] == [
+        [],
+        [*LAWS],
+        ["jax", "skipped", *["-"] * (len(LAWS) - 1)],
+        ["toy", *["ok"] * len(LAWS)],
+    ]
+
+
+def test_an_installed_trainer_by_its_name(run: Run, install: Callable[..., None]) -> None:
+    install("dynhp.trainers", toy=example, jax=ImportError("pip install 'dynhp[jax]'"))
+    code, out, _ = run("check", "toy", "mine:Nested.good", "--here")
+    assert code == 0
+    assert out.startswith("toy\n  ok       restore")
+    assert out.count("  ok ") == 2 * len(LAWS)
+    code, out, err = run("check", "jax")
+    assert (code, out) == (2, "")
+    assert err == "dynhp: error: jax cannot be checked: pip install 'dynhp[jax]'\n"
+    assert "got 'toi'; did you mean 'toy'?" in run("check", "toi")[2]
+
+
+def laws_kept(out: str) -> int:
+    return sum(line.startswith("  ok ") for line in out.splitlines())
+
+
+def needing(name: str) -> Callable[[], Any]:
+    def needs() -> Any:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    return needs
 
 
 def test_a_dependency_that_the_factory_misses(run: Run, install: Callable[..., None]) -> None:
-    def needing() -> Any:
-        raise ModuleNotFoundError("No module named 'jax'")
-
-    install("dynhp.trainers", toy=example, jax=needing)
+    install("dynhp.trainers", toy=example, jax=needing("jax"))
     code, out, _ = run("check", "--here")
     assert code == 0
     assert "jax\n  skipped  No module named 'jax'\n" in out
 
 
-@pytest.mark.parametrize("broken", [AttributeError("no 'example'"), lambda: 3, lambda: (dict, {})])
+@pytest.mark.parametrize(
+    ("distribution", "name", "way_out"),
+    [("dynhp", "torch", "'dynhp[torch]'"), ("numpy", "torch", "'numpy'")],
+)
+def test_the_way_out_of_a_missing_dependency_is_the_extra_of_its_package(
+    run: Run, install: Callable[..., None], distribution: str, name: str, way_out: str
+) -> None:
+    install("dynhp.trainers", distribution, toy=example, **{name: needing("torch")})
+    _, out, _ = run("check", "--here")
+    assert f"  skipped  No module named 'torch': pip install {way_out}\n" in out
+
+
+def test_the_way_out_of_a_plug_in_is_its_own_distribution(
+    run: Run, install: Callable[..., None]
+) -> None:
+    install("dynhp.trainers", "numpy", toy=example)
+    _, out, _ = run("check", "--here")
+    assert out.startswith(f"toy (numpy {metadata.version('numpy')})\n  ok ")
+
+
+def ends_the_program() -> Any:
+    raise SystemExit("no licence")
+
+
+def a_maker_that_raises() -> Any:
+    def make() -> Any:
+        raise RuntimeError("no data here")
+
+    return make, {"lr": [0.1, 0.5]}
+
+
+def a_maker_that_exits() -> Any:
+    def make() -> Any:
+        raise SystemExit
+
+    return make, {"lr": [0.1, 0.5]}
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        (AttributeError("no 'example'"), "AttributeError: no 'example'"),
+        (SyntaxError("invalid syntax"), "somewhere:something: SyntaxError: invalid syntax"),
+        (RuntimeError("no GPU"), "RuntimeError: no GPU"),
+        # Not a package that is missing: one of the wrong version, and a module of its own.
+        (ImportError("cannot import name 'x' from 'jax'"), "ImportError: cannot import name 'x'"),
+        (needing("somewhere.exmaple"), "ModuleNotFoundError: No module named 'somewhere.exmaple'"),
+        (ends_the_program, "SystemExit: no licence"),
+        (lambda: 3, "must return (make, space)"),
+        (lambda: (dict, {}), "a space needs at least one hyperparameter"),
+        (a_maker_that_raises, "no data here"),
+        (a_maker_that_exits, "SystemExit"),
+    ],
+)
 def test_one_that_is_amiss_does_not_hide_the_others(
-    run: Run, install: Callable[..., None], broken: Any
+    run: Run, install: Callable[..., None], broken: Any, reason: str
 ) -> None:
     install("dynhp.trainers", amiss=broken, toy=example)
     code, out, _ = run("check", "--here")
     assert code == 1
-    assert "  BROKEN   " in out
-    assert out.count("  ok ") == len(LAWS)
+    assert out.startswith("amiss\n  BROKEN   ")
+    assert reason in out.splitlines()[1]
+    assert laws_kept(out) == len(LAWS)
+    assert out.splitlines()[-2].split()[:2] == ["amiss", "BROKEN"]
 
 
 def test_nothing_to_check_is_no_success(run: Run, install: Callable[..., None]) -> None:
-    install("dynhp.trainers", jax=ImportError("no jax"))
+    install("dynhp.trainers", jax=needing("jax"))
     code, out, err = run("check")
-    assert (code, out) == (2, "jax\n  skipped  no jax\n")
-    assert "no installed package offers a trainer" in err
+    assert (code, out) == (2, "jax\n  skipped  No module named 'jax'\n")
+    assert "no installed package offers a usable trainer" in err

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dynhp import adapt, lowest
-from dynhp.errors import SettingsError
+from dynhp.errors import Hint, SettingsError
 from dynhp.loops import Part, copied
 from dynhp.loops.parts import part_of, parts_of
 from dynhp.storage.codecs import decode, encode
@@ -97,6 +97,19 @@ def test_an_environment_is_a_part_as_it_is() -> None:
     state, first = part.get(), [env.step(1) for _ in range(5)]
     part.set(state)
     assert [env.step(1) for _ in range(5)] == first
+
+
+def test_an_environment_of_gymnasium_is_copied_with_a_hint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Cart(Grid):
+        """As if gymnasium had made it."""
+
+    Cart.__module__ = "gymnasium.envs"
+    monkeypatch.setattr("dynhp.errors._given", set())
+    with pytest.warns(Hint, match=r"Cart is an environment of gymnasium; state_of\(env\) of"):
+        part = part_of(Cart())
+    part.set(part.get())
 
 
 @pytest.mark.parametrize("random_state", [0, np.random.RandomState(0)], ids=["seed", "generator"])

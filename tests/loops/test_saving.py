@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dynhp import Racing
+from dynhp import Placebo, Racing
 from dynhp.errors import LoopError, SettingsError
 from dynhp.loops import Loop, LoopDriver, Move
 from dynhp.records import Round
@@ -215,3 +215,36 @@ def test_a_callback_saves_a_round_that_ends_and_the_resumed_loop_records_it() ->
         resumed.load_state_dict(state)
         run(resumed, lambda epoch, again=again: train(again, epoch))  # type: ignore[misc]
         assert (resumed.history, seen(again)) == (loop.history, seen(model))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"try_for": 3},  # all of a round is tried
+        {"try_for": 3, "proposer": Placebo(2), "randomness": "independent"},
+        {"dry_run": True},
+        {"keep_best": True},
+    ],
+)
+def test_a_driver_knows_where_the_main_line_is_between_two_epochs(settings: dict[str, Any]) -> None:
+    """What a framework saves that writes checkpoints in the middle of an epoch, or after a try."""
+    model = NoisyQuadratic()
+    whole = LoopDriver(loop_over(model, **settings))
+    saved, move = [(whole.state_between(), model.get_state())], Move.GO_ON
+    while move is not Move.STOP:
+        epoch = whole.begin_epoch()
+        if epoch.main:
+            saved.append((whole.state_between(), model.get_state()))  # in the middle of it
+        train(model, epoch)
+        move = whole.end_epoch()
+        if epoch.main or whole.kept:
+            saved.append((whole.state_between(), model.get_state()))
+    assert len(saved) > 3
+    for state, weights in saved:
+        again = NoisyQuadratic()
+        again.set_state(weights)
+        loop = loop_over(again, **settings)
+        loop.load_state_dict(copy.deepcopy(state))
+        run(loop, lambda epoch, again=again: train(again, epoch))  # type: ignore[misc]
+        assert (loop.history, seen(again)) == (whole.loop.history, seen(model))

@@ -77,6 +77,9 @@ def test_the_formula_where_rounds_divide_the_epochs(
         ({"epochs": 8, "selection": Racing()}, 2 * 3),
         ({"epochs": 8, "selection": Racing(), "restart": True}, 2 * 6),
         ({"epochs": 9, "selection": Racing()}, 2 * 3 + 2),
+        # one try twice more: in the first round, or in both and in the short last one
+        ({"epochs": 9, "check": "first"}, 2 * 3 * 2 + 1 * 2 + 2 * 3),
+        ({"epochs": 9, "check": "every"}, 2 * 3 * 2 + 1 * 2 + 2 * (3 + 3 + 1)),
     ],
 )
 def test_plans_worked_out_by_hand(arguments: dict[str, Any], overhead: int) -> None:
@@ -84,6 +87,14 @@ def test_plans_worked_out_by_hand(arguments: dict[str, Any], overhead: int) -> N
     assert cost.overhead == overhead
     assert cost.main_line == arguments["epochs"]
     assert cost.total == arguments["epochs"] + overhead
+
+
+def test_an_unknown_check_is_refused_by_its_name() -> None:
+    unknown: Any = "always"
+    with pytest.raises(
+        SettingsError, match=r"^check must be 'first' or 'every' or 'off', got 'alw"
+    ):
+        plan(epochs=8, adapt_every=4, try_for=1, candidates=2, check=unknown)
 
 
 SPACES: list[dict[str, Any]] = [

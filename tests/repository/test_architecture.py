@@ -146,7 +146,11 @@ def classes() -> dict[str, list[str]]:
 
 
 def test_one_class_name_has_one_meaning() -> None:
-    assert {name: places for name, places in classes().items() if len(places) > 1} == {}
+    several = {name: places for name, places in classes().items() if len(places) > 1}
+    # The callback of each framework that owns its loop: one meaning, in a package each.
+    callbacks = several.pop("Adapt", [])
+    assert all(path.startswith("integrations/") for path in callbacks)
+    assert several == {}
 
 
 def names_in(path: Path) -> Iterator[str]:

@@ -89,7 +89,7 @@ def test_the_wheel_has_the_core_and_every_integration(tmp_path: Path) -> None:
         for path in sources(package):
             name = path.relative_to(package.parent).as_posix()
             assert name in files, f"the wheel lacks {name}: see hatch_build.py"
-    assert "dynhp_pyg/data/cora.npz" in files
+    assert {"dynhp_pyg/data/cora.npz", "dynhp/cli/templates/pyproject.toml.txt"} <= files
     assert not any(name.startswith(("tests/", "integrations/")) for name in files)
 
 

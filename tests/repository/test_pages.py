@@ -18,7 +18,7 @@ EXAMPLE = re.compile(
     r"```python\n(.*?)```\n(?:\n(?:It prints[^\n]*\n\n)?```\n(.*?)```\n)?", re.DOTALL
 )
 README = EXAMPLE.findall((ROOT / "README.md").read_text("utf-8"))
-SHOWING = ["is-my-loop-right", "how-long", "callbacks", "the-rate-nobody-put-back"]
+SHOWING = ["is-my-loop-right", "how-long", "callbacks", "the-rate-nobody-put-back", "security"]
 SHOWING += ["plateau", "rescue"]
 MARK = "=====\n"
 

@@ -34,7 +34,7 @@ def test_the_logger_shows_where_a_failure_came_from(caplog: pytest.LogCaptureFix
     assert record.exc_info[1] is failure
 
 
-class Mute(Exception):
+class Wordless(Exception):
     """Cannot say what it is."""
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class Mute(Exception):
     [
         (ValueError("x" * 1900), "ValueError: " + "x" * 1900),
         (ValueError("x" * 10**6), "ValueError: " + "x" * 1948 + "... (1000012 characters)"),
-        (Mute(), "Mute, whose text raises LookupError"),
+        (Wordless(), "Wordless, whose text raises LookupError"),
     ],
 )
 def test_what_a_try_raised_is_kept_up_to_a_length(failure: Exception, error: str) -> None:

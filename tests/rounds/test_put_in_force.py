@@ -88,6 +88,22 @@ def test_another_change_is_named() -> None:
     assert message.endswith("; train k epochs")
 
 
+def test_a_name_that_is_not_read_back_explains_no_change() -> None:
+    class Begins(SetsAtZero):
+        """Nothing becomes 0.5, which is also the value of a name that it does not read back."""
+
+        kept: float | None = None
+
+        def get_state(self) -> Any:
+            return {**super().get_state(), "kept": self.kept}
+
+        def at_zero(self, wanted: Any) -> None:
+            self.values["lr"], self.kept = wanted["lr"], 0.5
+
+    with pytest.raises(ContractError, match=r"train nothing, but it changed .* and 1 place more"):
+        put_in_force(Begins(lr=0.1), Candidate({"lr": 0.2, "decay": 0.5}))
+
+
 def test_what_is_raised_is_shown_up_to_200_characters() -> None:
     class RefusesZero(SetsAtZero):
         def at_zero(self, wanted: Any) -> None:

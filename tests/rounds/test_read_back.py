@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,6 +43,7 @@ def test_equal_or_nearly_as_float32_rounds_is_the_same(value: Any, other: Any) -
     [
         (10_000_000, 10_000_001),
         (10_000_000, 10_000_005.0),
+        (10_000_000_000, 10_000_000_005.0),  # nearer than 1 in 1e9
         (10_000_000.0, 10_000_005.0),
         (3, 3.1),
         (3, 3.000001),
@@ -92,7 +94,11 @@ def adapter_of(trainer: Any) -> DynamicGridAdapter:
 def test_a_name_that_stops_being_read_back_is_noticed(left: Any) -> None:
     adapter = adapter_of(Forgets(6, left))
     adapter.step()
-    with pytest.raises(ValueNotInForce, match=r"lr is no longer read back after training with it"):
+    message = (
+        "lr is no longer read back after training with it, though it was before; let "
+        "hyperparameters() report the same names at all times"
+    )
+    with pytest.raises(ValueNotInForce, match=f"{re.escape(message)}$"):
         adapter.step()
     assert adapter.trainer.get_state()[1] == 4  # back at the origin of the round
 
@@ -120,7 +126,8 @@ def test_a_name_that_was_never_read_back_is_not_missed() -> None:
 
 @pytest.mark.parametrize("left", [None, [("lr", 0.1)]])
 def test_what_is_no_mapping_any_more_is_an_error_of_ours(left: Any) -> None:
-    with pytest.raises(Exception, match=r"hyperparameters\(\) must map names to values") as caught:
+    message = rf"hyperparameters\(\) must map names to values, got {re.escape(repr(left))}"
+    with pytest.raises(Exception, match=message) as caught:
         adapter_of(Forgets(2, left)).run(8)
     assert type(caught.value).__name__ == "ContractError"
 
@@ -141,6 +148,32 @@ def test_a_metric_that_is_no_number_is_named_in_a_few_words(value: object) -> No
     with pytest.raises(MetricError, match=pattern) as error:
         plain_metrics({"loss": value})
     assert len(str(error.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("length", "text"),
+    [(80, "x" * 79 + ">"), (81, "x" * 40 + "... (81 characters)")],
+)
+def test_a_metric_is_shown_in_80_characters_on_one_line(length: int, text: str) -> None:
+    class Long:
+        def __repr__(self) -> str:
+            return "x" * (length - 1) + ">"
+
+    class Lines:
+        def __repr__(self) -> str:
+            return "tensor([1.,\n        2.])"
+
+    with pytest.raises(MetricError) as error:
+        plain_metrics({"loss": Long()})
+    assert f"must be a number, got {text}; give" in str(error.value)
+    with pytest.raises(MetricError, match=r"got tensor\(\[1., 2.\]\); give one number"):
+        plain_metrics({"loss": Lines()})
+
+
+def test_a_name_that_is_no_string_is_shown() -> None:
+    message = "a metric's name must be a string, got 7; rename it in metrics()"
+    with pytest.raises(MetricError, match=re.escape(message)):
+        plain_metrics({7: 0.5})  # type: ignore[dict-item]
 
 
 def test_a_trainer_without_a_hash_is_read_back_too() -> None:

@@ -307,7 +307,10 @@ DAMAGED: list[tuple[Callable[[Any], Any], str]] = [
     (put("current", value={"lr": 5.0}), "damaged .SettingsError: lr must lie in .*, got 5.0"),
     (put("current", value={}), "damaged .SettingsError: no value for hyperparameter 'lr'"),
     (put("current", value=None), "damaged .SettingsError: .* must be a mapping .*, got None"),
-    (put("current", value={"lr": 0.01}), "damaged .ValueError: the last round chose another val"),
+    (
+        put("current", value={"lr": 0.01}),
+        r"damaged .ValueError: the last round chose another value than Candidate\(lr=0.01\)\)",
+    ),
     (put("generator", value=None), "damaged .TypeError"),
     (put("generator", value={}), "damaged .(KeyError|ValueError|TypeError)"),
     (put("generator", "bit_generator", value="MT19937"), "damaged .ValueError"),
@@ -377,3 +380,11 @@ def test_all_other_settings_are_listed() -> None:
         adapter_for(Toy(), criterion=lowest("norm")).load_state_dict(
             adapter_for(Toy()).state_dict()
         )
+
+
+def test_rounds_that_are_kept_already_need_not_be_given_again() -> None:
+    adapter = adapter_for(Toy())
+    adapter.run(12)
+    whole, rest = adapter.state_dict(), adapter.state_dict(since=2)
+    assert len(whole["history"]) == 3
+    assert rest == {**whole, "history": whole["history"][2:]}

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from dynhp import DynamicGridAdapter, Serial, lowest
+from dynhp.rounds.jobs import Outcome
 from dynhp.rounds.repeat import self_check
-from dynhp.testing import NoisyQuadratic
+from dynhp.testing import NoisyQuadratic, Quadratic
 
 
 def adapter_of(trainer: Any, **changes: Any) -> Any:
@@ -48,3 +52,54 @@ def test_tries_are_compared_where_they_meet_the_same_random_numbers(
     randomness: str, common: bool
 ) -> None:
     assert self_check(adapter_of(NoisyQuadratic(), randomness=randomness), 0).common is common
+
+
+class Replays:
+    """Hands out tries as if a checkpoint had kept them, until it is told otherwise."""
+
+    kept = True
+
+    def run(self, trainer: Any, jobs: Any, *, at: Any) -> Iterator[Outcome]:
+        for outcome in Serial().run(trainer, jobs, at=at):
+            yield replace(outcome, replayed=self.kept)
+
+
+def test_a_round_whose_tries_are_all_replayed_leaves_the_check_to_the_next() -> None:
+    executor = Replays()
+    adapter = DynamicGridAdapter(
+        Quadratic(),
+        {"lr": [0.1, 0.2]},
+        criterion=lowest("loss"),
+        adapt_every=2,
+        try_for=1,
+        executor=executor,
+    )
+    adapter.step()
+    executor.kept = False
+    assert [each.checked for each in adapter.run(6)] == [0, 2, 0]
+
+
+class CountsRestores(Quadratic):
+    restored = 0
+
+    def set_state(self, state: Any) -> None:
+        self.restored += 1
+        super().set_state(state)
+
+
+def test_a_repeat_finds_the_trainer_at_its_origin() -> None:
+    def restored(check: Any) -> int:
+        trainer = CountsRestores()
+        adapter = DynamicGridAdapter(
+            trainer,
+            {"lr": [0.1, 0.2]},
+            criterion=lowest("loss"),
+            adapt_every=2,
+            try_for=1,
+            check=check,
+        )
+        adapter.step()
+        return trainer.restored
+
+    assert restored("off") == 1  # the second try; the first finds the trainer there
+    assert restored("first") == 1 + 3

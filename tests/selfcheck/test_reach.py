@@ -66,6 +66,26 @@ def test_a_wrapper_of_a_library_is_looked_through_without_its_names() -> None:
         assert "hidden" not in names
 
 
+def test_a_framework_that_calls_us_is_looked_through_to_the_code_that_called_it() -> None:
+    mine = 4  # noqa: F841
+    text = "def fit():\n    hidden = 1\n    return loop_names()"
+    library: dict[str, Any] = {"__name__": "keras", "loop_names": loop_names}
+    exec(compile(text, "/usr/lib/site-packages/keras.py", "exec"), library)
+    names = library["fit"]()
+    assert names["mine"] == 4
+    assert "hidden" not in names
+
+
+def test_where_all_code_is_a_librarys_its_own_names_are_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reach, "_outside_of_libraries", lambda frame: None)
+    text = "def fit():\n    own = 1\n    return loop_names()"
+    library: dict[str, Any] = {"__name__": "keras", "loop_names": loop_names}
+    exec(compile(text, "/usr/lib/site-packages/keras.py", "exec"), library)
+    assert library["fit"]()["own"] == 1
+
+
 def test_code_of_ours_is_passed_over() -> None:
     mine = 4  # noqa: F841
     text = "def ours():\n    hidden = 1\n    return loop_names()"

@@ -84,8 +84,9 @@ class Encoder:
             return self._inside(value, lambda: self._registered(value, codec))
         raise CodecError(
             f"{self.where()} holds a {kind.__module__}.{kind.__qualname__}, which cannot be "
-            f"stored: {repr(value)[:80]}. Keep it out of the state, or say how it is stored with "
-            f"register_codec({kind.__name__}, name=..., to_plain=..., from_plain=...)"
+            f"stored: {repr(value)[:80]}. {_way_out(kind)}Keep it out of the state, or say how it "
+            f"is stored with register_codec({kind.__name__}, name=..., to_plain=..., "
+            "from_plain=...)"
         )
 
     def where(self) -> str:
@@ -181,6 +182,15 @@ class Encoder:
     def _put(self, buffer: Buffer) -> int:
         self.buffers.append(buffer)
         return len(self.buffers) - 1
+
+
+def _way_out(kind: type) -> str:
+    package = kind.__module__.partition(".")[0]
+    return (
+        "Write import dynhp_torch, which lets torch's things be stored. "
+        if package == "torch"
+        else ""
+    )
 
 
 def _packed(value: list[Any] | tuple[Any, ...]) -> tuple[str, np.ndarray[Any, Any]] | None:

@@ -9,9 +9,9 @@ from collections import Counter
 
 import ray
 
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, advise, shown
 
-__all__ = ["join", "leave"]
+__all__ = ["join", "leave", "say_who_gets_in"]
 
 _users: Counter[str] = Counter()
 """How many executors use the Ray that was started here, by its address."""
@@ -45,7 +45,21 @@ def _here() -> str:
     return str(ray.get_runtime_context().gcs_address)
 
 
+def say_who_gets_in() -> None:
+    """Say that Ray listens on all addresses, aloud where it was told to ask nobody for a token."""
+    logging.getLogger("dynhp").info(
+        "Ray listens on all addresses of this machine, and asks for the token in ~/.ray/auth_token"
+    )
+    if os.environ.get("RAY_AUTH_MODE", "token") != "token":
+        advise(
+            "RayExecutor: Ray listens on all addresses of this machine, and with RAY_AUTH_MODE="
+            f"{shown(os.environ['RAY_AUTH_MODE'])} it may let in who has no token, to run code as "
+            "you; unset RAY_AUTH_MODE, or close the machine to others"
+        )
+
+
 def _start(*, cpus: float, gpus: float) -> None:
+    say_who_gets_in()
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no reports unless they are asked for
     ray.init(
         address="local",  # whatever else runs on this machine

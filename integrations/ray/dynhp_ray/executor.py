@@ -30,8 +30,8 @@ class RayExecutor:
 
     Actors start with the first tries and stay until ``close()``, the end of a ``with`` block or of
     the program, or until the executor is dropped; that also ends a Ray that was started here, and
-    no other. What the trainer raises fails the
-    try at once, as in one process.
+    no other. What the trainer raises fails the try at once, as in one process. A Ray listens on all
+    addresses of its machine, and asks for a token; ``docs/security.md`` says what that means.
 
     Args:
         make_trainer: builds the same trainer as the main line's, except for the state; it may

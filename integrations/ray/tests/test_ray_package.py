@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
 import dynhp
 import dynhp_ray
+from dynhp import errors
 from dynhp.errors import SettingsError
 from dynhp.testing import NoisyQuadratic
-from dynhp_ray import RayExecutor
+from dynhp_ray import RayExecutor, cluster
 
 README = Path(__file__).parent.parent / "README.md"
 
@@ -47,3 +49,20 @@ def test_a_setting_is_given_once(name: str) -> None:
     with pytest.raises(SettingsError, match=rf"^RayExecutor: {name} is given when it is made, and"):
         setattr(executor, name, 3)
     assert getattr(executor, name) is before
+
+
+@pytest.mark.parametrize("mode", [None, "token", "disabled"])
+def test_a_ray_that_lets_everybody_in_is_spoken_of(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, mode: str | None
+) -> None:
+    monkeypatch.setattr(errors, "_given", set())
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    if mode is not None:
+        monkeypatch.setenv("RAY_AUTH_MODE", mode)
+    with warnings.catch_warnings(record=True) as caught, caplog.at_level("INFO", logger="dynhp"):
+        warnings.simplefilter("always")
+        cluster.say_who_gets_in()
+    assert "listens on all addresses of this machine" in caplog.text
+    hints = [str(each.message) for each in caught]
+    assert len(hints) == (mode == "disabled")
+    assert all("with RAY_AUTH_MODE='disabled' it may let in who has no token" in h for h in hints)

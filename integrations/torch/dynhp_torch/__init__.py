@@ -16,6 +16,13 @@ from dynhp_torch.loop import adapt
 from dynhp_torch.parts import torch_part
 from dynhp_torch.scale import schedule_scale
 from dynhp_torch.trainer import torch_trainer
+from dynhp_torch.values import (
+    augmentation,
+    batch_size,
+    gradient_clip,
+    sampler_weight,
+    tensor_value,
+)
 
 __all__ = [
     # ways in
@@ -28,6 +35,11 @@ __all__ = [
     "optimizer_param",
     "schedule_scale",
     "attribute",
+    "augmentation",
+    "batch_size",
+    "gradient_clip",
+    "sampler_weight",
+    "tensor_value",
     # what belongs to the state
     "torch_part",
     "AveragedWeights",

@@ -38,8 +38,8 @@ class Distributed:
     message. Ranks that are about to train with different values stop with an error that shows them.
 
     States stay with their ranks. ``reseed`` gives every rank a seed of its own. A training step
-    that calls collectives itself (as DistributedDataParallel does in ``backward``) puts what may
-    raise before them into ``with together():``.
+    that calls collectives itself (as DistributedDataParallel does in ``forward`` and ``backward``)
+    puts what may raise before them into ``with together():``.
 
     Args:
         trainer: this rank's trainer.
@@ -118,8 +118,10 @@ not been started in this process; call torch.distributed.init_process_group firs
 def together(group: Any = None) -> Iterator[None]:
     """What raises in the block on one rank raises on all, so that no rank waits for ever.
 
-    Every rank must come through it equally often; there must be no collective inside that could
-    be reached by some ranks only.
+    Every rank must come through it equally often, and there must be no collective inside that some
+    ranks may not reach. So what may raise on one rank (to read a batch, to transform it) stands in
+    it, and what calls collectives stands behind it: ``backward`` of DistributedDataParallel, and
+    also its ``forward``, which broadcasts the buffers of BatchNorm.
 
     >>> with together():
     ...     loss = 0.5

@@ -13,6 +13,7 @@ from dynhp.records import Value
 from dynhp.spaces import Axis, SpaceLike
 from dynhp_torch.optimizer_space import bound_space
 from dynhp_torch.parts import read_state, require_whole, torch_generators, torch_part
+from dynhp_torch.values.hints import look_at_values
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -78,6 +79,7 @@ def adapt(
     things = named_state(state)
     named, bound = bound_space(space, lr, things, bind)
     require_whole(things, bound)
+    look_at_values(bound, things)
     return dynhp.adapt(
         epochs,
         state=(*things, *torch_generators()) if things else things,

@@ -14,6 +14,7 @@ from dynhp.loops.parts import Parts, global_generators, parts_of
 from dynhp.records import Candidate, Metrics, Value
 from dynhp.rounds.read_back import plain_metrics
 from dynhp_torch.parts import modes_part, require_whole, torch_generators, torch_part
+from dynhp_torch.values.hints import look_at_values
 
 __all__ = ["torch_trainer"]
 
@@ -60,6 +61,7 @@ def torch_trainer(
             raise SettingsError(f"torch_trainer: {role} must be a function, got {function!r}")
     require_whole(state, bind)
     bound = bindings.require_bindings(bind)
+    look_at_values(bound, state)
     known = _names(bound, reads)
     values = (Part(get=binding.get, set=binding.set) for binding in bound.values())
     generators = (*torch_generators(), *global_generators())

@@ -44,7 +44,7 @@ def _two(script: str, *arguments: Any) -> list[tuple[str, str]]:
         for rank in range(2)
     ]
     try:
-        return [process.communicate(timeout=60) for process in started]
+        return [process.communicate(timeout=200) for process in started]
     finally:
         for process in started:
             process.kill()

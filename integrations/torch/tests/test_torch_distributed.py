@@ -76,6 +76,16 @@ def test_a_parallel_model_stays_one_model(ranks: list[dict[str, Any]]) -> None:
     assert same(ranks, "weights") == [[pytest.approx(w, abs=0.5) for w in (1.0, -2.0, 3.0)]]
 
 
+def test_a_bad_batch_before_a_broadcast_of_buffers_holds_nobody_up(
+    ranks: list[dict[str, Any]],
+) -> None:
+    run = same(ranks, "normed")
+    errors = {error for _, error, _ in run["tries"]}
+    assert errors == {None, "RankFailed: rank 1: ValueError: a bad batch"}
+    assert run["raised"] is None
+    assert same(ranks, "normed weights")
+
+
 def test_ranks_that_disagree_stop_and_say_so(ranks: list[dict[str, Any]]) -> None:
     message = same(ranks, "disagree")["raised"]
     assert message.startswith("ContractError: all ranks must train with the same values")

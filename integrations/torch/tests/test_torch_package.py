@@ -49,3 +49,17 @@ def test_every_public_name_has_an_example() -> None:
     for name in dynhp_torch.__all__:
         thing = getattr(dynhp_torch, name)
         assert any(test.examples for test in finder.find(thing, name)), name
+
+
+def test_without_the_package_a_tensor_in_a_state_says_what_to_import() -> None:
+    code = (
+        "import torch; from dynhp.storage.codecs import encode\n"
+        "try: encode({'w': torch.ones(1)})\n"
+        "except TypeError as error: print(error)\n"
+        "import dynhp_torch; print(len(encode({'w': torch.ones(1)})) > 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    message, worked = done.stdout.splitlines()
+    assert message.startswith("state['w'] holds a torch.Tensor, which cannot be stored: tensor([1")
+    assert "Write import dynhp_torch, which lets torch's things be stored." in message
+    assert worked == "True"

@@ -28,7 +28,7 @@ def code_of(path: Path) -> list[str]:
 
 def test_every_script_is_there_with_and_without() -> None:
     names = {f"{name}{end}.py" for name in SCRIPTS for end in ("", "_plain")}
-    assert {path.name for path in LOOPS.glob("*.py")} == names
+    assert names <= {path.name for path in LOOPS.glob("*.py")}
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -15,6 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 from dynhp import DynamicGridAdapter, lowest, trainer_from
 from dynhp.errors import ContractError
 from dynhp.testing import Fragile, NoisyQuadratic
+from dynhp_torch import optimizer_param, torch_trainer
 from dynhp_torch.distributed import Distributed, together
 
 torch.set_num_threads(1)
@@ -98,6 +99,42 @@ results["disagree"] = run(Distributed(noisy()), rates=RATES[rank:])
 trainer, linear = model()
 results["model"] = run(Distributed(trainer))
 results["weights"] = linear.weight.tolist()
+
+
+def normed() -> tuple[Any, Any]:
+    """A model with BatchNorm, whose buffers DistributedDataParallel broadcasts in ``forward``."""
+    generator = torch.Generator().manual_seed(rank)
+    x = torch.randn(32, 3, generator=generator)
+    torch.manual_seed(0)
+    plain = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+    parallel = DistributedDataParallel(plain)
+    optimizer = torch.optim.SGD(plain.parameters(), lr=0.1)
+
+    def train_epoch(values: Any) -> None:
+        with together():  # only what may raise and calls no collective
+            if rank and values["lr"] == 0.05:
+                raise ValueError("a bad batch")
+        optimizer.zero_grad()
+        loss = (parallel(x) - 1).square().mean()
+        loss.backward()
+        optimizer.step()
+
+    def evaluate() -> dict[str, float]:
+        with torch.no_grad():  # the module itself: no broadcast that a failed rank could miss
+            return {"loss": float((plain.train()(x) - 1).square().mean())}
+
+    trainer = torch_trainer(
+        state=[plain, optimizer],
+        train_epoch=train_epoch,
+        evaluate=evaluate,
+        bind={"lr": optimizer_param(optimizer, "lr")},
+    )
+    return trainer, plain
+
+
+trainer, plain = normed()
+results["normed"] = run(Distributed(trainer))
+results["normed weights"] = plain[0].weight.tolist()
 
 
 class LiesOnRankOne(NoisyQuadratic):

@@ -307,7 +307,9 @@ def test_the_same_thing_twice_is_no_cycle() -> None:
 def test_too_much_json_is_refused_when_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_STATE", 1000)
     encode(np.zeros(10_000))
-    with pytest.raises(CodecError, match="more than 1000; keep what is long in numpy"):
+    with pytest.raises(
+        CodecError, match=r"more than 1000, most of them .* keep what is long in numpy"
+    ):
         encode([0.5] * 999)
     assert decode(encode([0.5] * 100)) == [0.5] * 100
 

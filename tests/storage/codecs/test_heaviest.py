@@ -97,3 +97,9 @@ def test_a_state_of_arrays_says_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         encode({"curve": [0.5] * 300_000})
+
+
+def test_what_is_of_torch_says_what_to_import() -> None:
+    kind = type("Tensor", (), {"__module__": "torch.things", "__repr__": lambda self: "a tensor"})
+    with pytest.raises(CodecError, match=r"stored: a tensor\. Write import dynhp_torch, which"):
+        encode({"weights": kind()})

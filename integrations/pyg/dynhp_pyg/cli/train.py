@@ -45,7 +45,7 @@ def _trained(settings: LinkRun, graph: Graph, *, quiet: bool) -> LinkResult:
 
     job = prepare(settings, graph=graph)
     if settings.seed == 0 and not quiet:
-        for line in (*graph.notices, *job.hints):
+        for line in graph.notices:  # the hints have come by themselves, as warnings
             print(f"note: {line}", file=sys.stderr)
         print(f"plan for each seed: {job.plan}", file=sys.stderr, flush=True)
     with live(job.plan.most.total, title=f"seed {settings.seed}", quiet=quiet) as show:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -12,7 +13,7 @@ import torch
 from dynhp import History, plan_for, schedule_of, spent
 from dynhp.adapter import Callback
 from dynhp.criteria.contract import metrics_of
-from dynhp.errors import SettingsError
+from dynhp.errors import Hint, SettingsError
 from dynhp.planning import Cost, Plan, Schedule
 from dynhp.records import Value
 from dynhp_pyg.graphs.bundled import load_dataset
@@ -145,7 +146,10 @@ def prepare(settings: LinkRun, *, graph: Graph | None = None, lean: bool = False
         device=settings.device,
     )
     check: Literal["first", "off"] = "off" if lean else "first"
-    adapter = adapter_for(settings, trainer, check=check)
+    with warnings.catch_warnings():
+        if not settings.chooses:  # then there is nothing that the hints could be about
+            warnings.simplefilter("ignore", Hint)
+        adapter = adapter_for(settings, trainer, check=check)
     if lean:
         trainer.measure_only(metrics_of(adapter.criterion))
     return LinkJob(

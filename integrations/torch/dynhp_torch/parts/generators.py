@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader
 from dynhp.errors import SettingsError
 from dynhp.loops import Part
 from dynhp.loops.parts import HasStateDict, Parts, stateful_part
+from dynhp_torch.parts.stateful_loaders import is_stateful_loader, position_part
 
 __all__ = ["data_part", "generator_part", "torch_generators"]
 
@@ -81,11 +82,17 @@ def data_part(thing: Any) -> Part:
             "state: a DataLoader with persistent_workers=True keeps random numbers in processes "
             "out of reach; make it with persistent_workers=False"
         )
-    parts = [stateful_part(thing)] if isinstance(thing, HasStateDict) else []
+    parts = [] if (own := _own_state(thing)) is None else [own]
     for owner in _inside(thing):
         parts += _parts_on(owner)
     whole = Parts(parts)
     return Part(get=whole.get_state, set=whole.set_state, reseed=whole.reseed)
+
+
+def _own_state(thing: Any) -> Part | None:
+    if is_stateful_loader(thing):
+        return position_part(thing)
+    return stateful_part(thing) if isinstance(thing, HasStateDict) else None
 
 
 def _inside(thing: Any) -> Iterator[Any]:

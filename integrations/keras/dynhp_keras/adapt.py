@@ -1,0 +1,243 @@
+"""The callback that adapts hyperparameters inside ``model.fit``."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import dynhp
+from dynhp.errors import Hint, LoopError, SettingsError
+from dynhp.loops import Binding, Loop, LoopDriver, LoopOptions, Move
+from dynhp.loops.parts import part_of
+from dynhp.records import History
+from dynhp.spaces import Space, SpaceLike
+from dynhp_keras.bindings import GuardedBinding, bound_settings
+from dynhp_keras.fit_call import FirstEpoch, data_parts, fit_call, require_known
+from dynhp_keras.forwarding import Forwarding
+from dynhp_keras.saving import FitFile
+from dynhp_keras.stage import Stage, split_callbacks
+from dynhp_keras.state import callback_part, generator_parts, guarded, model_part, require_built
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["Adapt"]
+
+# ``fit`` owns its loop, and no callback can call its body again. But it reads its first epoch from
+# ``model._initial_epoch`` after ``on_train_begin``, because ``BackupAndRestore`` needs that. So it
+# is made to begin so far below zero: it goes through its own body, on any backend, as often as we
+# need, and ``model.stop_training`` ends it. The other seams were worse: calling the train function
+# from a hook repeats what fit does around it (validation, modes, the state of JAX), and calling
+# ``fit`` from a hook makes new iterators over the data and a new History.
+_ENOUGH = 10**9
+
+
+class Adapt(Forwarding):
+    """Adapt hyperparameters in ``model.fit``: all other callbacks see the main line and no try.
+
+    Each pass, of a try or of the main line, is one epoch of Keras's own ``fit``; the state is put
+    back between them. The other callbacks are called from here, with the numbers and in the order
+    of the main line; a try that is kept is told to them when it has been chosen.
+
+    Args:
+        space: the hyperparameters and their values; names of settings of the optimiser, such as
+            ``"learning_rate"``, bind themselves.
+        adapt_every: the epochs of a round.
+        try_for: the epochs of a try.
+        bind: where other values live, such as ``{"rate": attribute(layer, "rate")}``.
+        state: what decides the future and Keras does not know, such as the generator of a dataset.
+        acting: callbacks of the same fit that take part in training (set a rate, mask weights), so
+            that they act in tries too. Keras's own are known.
+        checkpoint: a file; the same fit in a new process goes on from its last epoch, to the bit.
+        options: all others as in ``dynhp.adapt``: ``minimize``, ``maximize`` or ``criterion``;
+            ``proposer``, ``selection``, ``keep``, ``keep_best``, ``randomness``, ``initial``,
+            ``seed``, ``callbacks``, ``check``, ``tolerance``, ``dry_run``.
+
+    >>> import keras, numpy as np
+    >>> x = np.linspace(-1, 1, 32, dtype="float32").reshape(-1, 1)
+    >>> model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    >>> model.compile(keras.optimizers.SGD(0.01), "mse")
+    >>> adapt = Adapt({"learning_rate": [0.01, 0.1]}, minimize="val_loss", adapt_every=2, try_for=1)
+    >>> history = model.fit(x, 3 * x, epochs=4, verbose=0, callbacks=[adapt],
+    ...                     validation_data=(x, 3 * x))
+    >>> [round_.candidate["learning_rate"] for round_ in adapt.history], history.epoch
+    ([0.1, 0.1], [0, 1, 2, 3])
+    """
+
+    def __init__(
+        self,
+        space: SpaceLike,
+        *,
+        adapt_every: int,
+        try_for: int,
+        bind: Mapping[str, Binding] | None = None,
+        state: Sequence[Any] = (),
+        acting: Sequence[Any] = (),
+        checkpoint: str | Path | None = None,
+        **options: Unpack[LoopOptions],
+    ) -> None:
+        super().__init__()
+        for name in options:
+            if name not in LoopOptions.__annotations__:
+                raise TypeError(f"Adapt() got an unexpected keyword argument {name!r}")
+        if options.get("steps") is not None:
+            raise SettingsError("Adapt counts in epochs of fit; leave steps= out")
+        self._space = space if isinstance(space, Space) else Space(space)
+        self._settings: Any = {"adapt_every": adapt_every, "try_for": try_for, **options}
+        self._bind, self._state, self._acting = bind, list(state), list(acting)
+        self._file = None if checkpoint is None else FitFile(checkpoint)
+        if checkpoint is not None and try_for >= adapt_every:
+            raise SettingsError(
+                "checkpoint= saves on the main line between tries, but with "
+                f"adapt_every={adapt_every} and try_for={try_for} all epochs are tries; make "
+                "adapt_every larger"
+            )
+        self._check = options.get("check", "first") != "off"
+        self.loop: Loop | None = None
+        self._run: LoopDriver | None = None
+        self._armed = False
+
+    @property
+    def history(self) -> History:
+        """The rounds of the last fit."""
+        if self.loop is None:
+            raise LoopError("there is no history before model.fit(callbacks=[...]) has begun")
+        return self.loop.history
+
+    def close(self) -> None:
+        """After a fit that was interrupted: undo the try that was under way."""
+        if self._run is not None:
+            self._end_run()
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Take the place of all callbacks, and let fit begin far below zero."""
+        call, self._stage = fit_call(self.model), None
+        if call.epochs <= call.first:
+            return
+        require_known(call, Adapt)
+        others = [each for each in call.callbacks.callbacks if each is not self]
+        require_built(self.model)
+        acting = split_callbacks(others, self._acting, list(self._space))
+        own = (model_part(self.model), *generator_parts(), *data_parts(call))
+        own = (*own, callback_part(acting)) if acting else own
+        parts = [guarded(part, self._may_set) for part in (*own, *map(part_of, self._state))]
+        bound = bound_settings(self._space, self._bind, self.model)
+        bind = {name: GuardedBinding(each, self._may_set) for name, each in bound.items()}
+        self.loop = dynhp.adapt(
+            call.epochs - call.first, state=parts, space=self._space, bind=bind, **self._settings
+        )
+        self._run = LoopDriver(self.loop)
+        self._call, self._list = call, call.callbacks.callbacks
+        self._stage = Stage(others, acting, self.model)
+        self._logs: Any = {}
+        self._replayed = self._stopped = False
+        start = call.epochs - _ENOUGH
+        if self._file is not None and self._file.exists:
+            self._armed = True
+            done = self._file.load(self._run)
+            self._armed = False
+            start = call.epochs if done == len(self.loop) else start
+        # A new list: the loop over the old one goes on to call on_train_begin of the others.
+        call.callbacks.callbacks = [self]
+        self._start: int | None = start
+        self._began_at = self.model._initial_epoch
+        self.model._initial_epoch = FirstEpoch(start, call.callbacks)
+
+    def _may_set(self) -> bool:
+        """Whether the state may be put back now: in our hooks, and when no fit is under way."""
+        return self._armed or self._run is None
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Begin the next pass, with its number on the main line."""
+        run = self._required()
+        if self._start is not None:
+            self._require_start(epoch)
+        self._armed = True
+        now = run.begin_epoch()
+        self._armed = False
+        assert self._stage is not None
+        self._stage.begin(now)
+        self._say("on_epoch_begin", self._number(int(now)), logs)
+
+    def _require_start(self, epoch: int) -> None:
+        self.model._initial_epoch = self._began_at  # fit has read it, and another fit must not
+        start, self._start = self._start, None
+        if epoch != start:
+            raise SettingsError(
+                "another callback changed the first epoch after Adapt; list BackupAndRestore "
+                "before Adapt"
+            )
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """End the pass: tries are undone here, and what is kept is said to the others."""
+        run = self._required()
+        now = run.epoch
+        assert now is not None
+        assert self._stage is not None
+        self._say("on_epoch_end", self._number(int(now)), dict(logs or {}))
+        run.report(_numbers(logs))
+        if now.main and self._file is not None:
+            self._file.save(run)
+        if now.main:
+            self._logs = dict(logs or {})
+            if self.model.stop_training:
+                self._end_run()
+                return
+        self.model.stop_training = False  # a try ends nothing but itself
+        if now.trying and self._settings["try_for"] > 1 and self._stage.records_anything:
+            self._stage.note_state(run.loop.parts.get_state())
+        self._armed = True
+        try:
+            move = run.end_epoch()
+            stopped = self._replay(run) if run.kept else False
+            if move is Move.STOP and not stopped:
+                self._stopped = self.model.stop_training = True
+                self._run = None
+        finally:
+            self._armed = False
+
+    def _replay(self, run: LoopDriver) -> bool:
+        parts = run.loop.parts
+        check, self._replayed = self._check and not self._replayed, True
+        assert self._stage is not None
+        stopped, self._logs = self._stage.replay(
+            run.kept, get_state=parts.get_state, set_state=parts.set_state, check=check
+        )
+        if stopped is None:
+            return False
+        state = parts.get_state()
+        self._end_run()
+        parts.set_state(state)  # where the next round had begun, leaving it put its origin back
+        return True
+
+    def _end_run(self) -> None:
+        run, self._run = self._run, None
+        assert run is not None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Hint)  # the end of a try is meant here
+            run.close()
+
+    def _number(self, epoch: int) -> int:
+        return self._call.first + epoch
+
+    def _required(self) -> LoopDriver:
+        assert self._run is not None, "a pass without on_train_begin"
+        return self._run
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """Give the list of callbacks back, and say the end to all."""
+        if self._stage is None:  # no epoch was asked for
+            return
+        self.model._initial_epoch = self._began_at
+        self._call.callbacks.callbacks = self._list
+        if self._stopped:
+            self.model.stop_training = False
+        stage, self._stage = self._stage, None
+        for each in stage.callbacks:
+            each.on_train_end(self._logs)
+
+
+def _numbers(logs: Any) -> dict[str, float]:
+    return {name: value for name, value in (logs or {}).items() if isinstance(value, int | float)}

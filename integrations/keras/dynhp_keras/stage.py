@@ -1,0 +1,145 @@
+"""The other callbacks of a fit: which see every pass, and which the main line alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+
+from dynhp.errors import NotRepeatable, SettingsError, shown
+from dynhp.loops import Epoch
+from dynhp.selfcheck.fingerprint import fingerprint
+
+__all__ = ["Stage", "split_callbacks"]
+
+_ACTING = (
+    keras.callbacks.LearningRateScheduler,
+    keras.callbacks.ReduceLROnPlateau,
+    keras.callbacks.SwapEMAWeights,
+)
+_SETS_THE_RATE = (keras.callbacks.LearningRateScheduler, keras.callbacks.ReduceLROnPlateau)
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """What one pass of a try would have said to the callbacks, and the state after it."""
+
+    events: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
+    state: Any = None
+
+
+class Stage:
+    """Calls the other callbacks in their order, as if there were the main line and nothing else.
+
+    Those that take part in training (``acting``) are called in tries too, and what they remember is
+    part of the state. The others get the passes of a try when it has become part of the main line.
+    """
+
+    def __init__(self, callbacks: Sequence[Any], acting: Sequence[Any], model: Any) -> None:
+        self.callbacks = list(callbacks)
+        self._acting = {id(each) for each in acting}
+        self._model = model
+        self._records: dict[int, Record] = {}
+        self._passes: list[Epoch] = []  # held, so that no other pass gets the id of one of these
+        self._now: Record | None = None
+
+    def begin(self, epoch: Epoch) -> None:
+        """A pass begins; what follows belongs to it."""
+        self._now = None
+        if epoch.trying:
+            self._now = self._records[id(epoch)] = Record()
+            self._passes.append(epoch)
+
+    def call(self, hook: str, *args: Any) -> None:
+        """Something happens in the pass that is under way."""
+        for each in self.callbacks:
+            if self._now is None or id(each) in self._acting:
+                getattr(each, hook)(*args)
+        if self._now is not None:
+            self._now.events.append((hook, args))
+
+    def note_state(self, state: Any) -> None:
+        """The state after an epoch of a try, for callbacks that look at the model."""
+        if self._now is not None:
+            self._now.state = state
+
+    @property
+    def records_anything(self) -> bool:
+        """Whether there are callbacks that do not take part in training."""
+        return any(id(each) not in self._acting for each in self.callbacks)
+
+    def replay(
+        self,
+        kept: Sequence[Epoch],
+        *,
+        get_state: Callable[[], Any],
+        set_state: Callable[[Any], None],
+        check: bool,
+    ) -> tuple[int | None, dict[str, Any] | None]:
+        """Say what the kept try did; gives the epoch that a callback stopped at, and the last logs.
+
+        A callback sees the model as it was after each of the epochs. Where one stops the training
+        in the middle of a try, the state stays as it was after that epoch.
+        """
+        now, logs = get_state(), None
+        for epoch in kept:
+            record = self._records[id(epoch)]
+            last = epoch is kept[-1]
+            if len(kept) > 1:
+                set_state(now if last else record.state)
+            before = fingerprint(get_state()) if check and last else None
+            self._say(record)
+            logs = next(args[1] for hook, args in record.events if hook == "on_epoch_end")
+            if self._model.stop_training:  # some put the best weights back when they stop
+                self.clear()
+                return int(epoch), logs
+            if before is not None and (changed := before.difference(fingerprint(get_state()))):
+                raise NotRepeatable(self._message(changed))
+        self.clear()
+        return None, logs
+
+    def _say(self, record: Record) -> None:
+        for hook, args in record.events:
+            for each in self.callbacks:
+                if id(each) not in self._acting:
+                    getattr(each, hook)(*args)
+
+    def _message(self, changed: str) -> str:
+        own = [type(each).__name__ for each in self.callbacks if id(each) not in self._acting]
+        suspects = [name for name in own if not hasattr(keras.callbacks, name)] or own
+        return (
+            f"one of the callbacks {', '.join(suspects)} changes what is trained ({changed}). "
+            "Tries are hidden from callbacks, so the main line would be trained otherwise than the "
+            "tries it is chosen by; say Adapt(..., acting=[callback]) of the one that takes part, "
+            "so that it acts in tries too"
+        )
+
+    def clear(self) -> None:
+        """The round is over: what is not kept is forgotten."""
+        self._records.clear()
+        self._passes.clear()
+
+
+def split_callbacks(
+    callbacks: Sequence[Any], acting: Sequence[Any], adapted: Sequence[str]
+) -> list[Any]:
+    """Those of the list that take part in training; one that sets an adapted value is refused."""
+    for each in acting:
+        if not any(each is other for other in callbacks):
+            raise SettingsError(
+                f"acting names {shown(each)}, which is not among the callbacks of this fit; list "
+                "it in model.fit(callbacks=[...]) too"
+            )
+    for each in callbacks:
+        if isinstance(each, _SETS_THE_RATE) and "learning_rate" in adapted:
+            raise SettingsError(
+                f"{type(each).__name__} and Adapt both set the learning rate; take one of them "
+                "out, or adapt something else"
+            )
+    return [
+        each
+        for each in callbacks
+        if isinstance(each, _ACTING) or any(each is other for other in acting)
+    ]

@@ -1,0 +1,13 @@
+"""dynhp for LightGBM: boosting whose parameters are adapted, a block of rounds at a time."""
+
+from __future__ import annotations
+
+try:
+    import lightgbm  # noqa: F401 - only to see whether it is there
+except ModuleNotFoundError as missing:
+    raise ImportError("dynhp_lightgbm needs LightGBM: pip install 'dynhp[lightgbm]'") from missing
+
+from dynhp_lightgbm.train import adapted_train
+from dynhp_lightgbm.trainer import LightGBMTrainer, lightgbm_trainer
+
+__all__ = ["LightGBMTrainer", "adapted_train", "lightgbm_trainer"]

@@ -1,0 +1,190 @@
+"""Boosters of LightGBM that train round by round, and that undo rounds where this is exact."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import lightgbm as lgb
+import numpy as np
+
+from dynhp.errors import SettingsError, nearest, shown
+from dynhp.records import Metrics, Value
+from dynhp_lightgbm.parameters import in_force
+
+__all__ = ["BoosterModel", "HeldOut", "LightGBMTask", "UndoableModel", "metrics_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LightGBMTask:
+    """What stays the same all through a run of boosting."""
+
+    params: Mapping[str, Any]
+    data: lgb.Dataset
+    valid_sets: Sequence[lgb.Dataset]
+    valid_names: Sequence[str]
+    names: tuple[str, ...]  # of the parameters under adaptation
+    feval: Callable[..., Any] | None = None
+
+    def booster(self) -> lgb.Booster:
+        """A booster without trees, as ``lightgbm.train`` makes it, with its validation data."""
+        booster = lgb.Booster(dict(self.params), self.data)
+        for name, data in zip(self.valid_names, self.valid_sets, strict=True):
+            if data is self.data:
+                booster.set_train_data_name(name)
+            else:
+                booster.add_valid(data, name)
+        return booster
+
+    def measure(self, booster: lgb.Booster) -> Metrics:
+        """What LightGBM measures on the validation data, such as ``val-binary_logloss``."""
+        on_training = any(data is self.data for data in self.valid_sets)
+        results = [
+            *(booster.eval_train(self.feval) if on_training else ()),
+            *booster.eval_valid(self.feval),
+        ]
+        return metrics_of(results)
+
+
+def metrics_of(results: Iterable[Any]) -> Metrics:
+    """What LightGBM measured, by names such as ``val-binary_logloss``."""
+    return {f"{result[0]}-{result[1]}": float(result[2]) for result in results}
+
+
+class HeldOut:
+    """Validation data whose scores are kept outside of any booster.
+
+    Args:
+        name: how metrics call it.
+        data: as LightGBM has it.
+        raw: as it was given, to predict with.
+    """
+
+    def __init__(self, name: str, data: lgb.Dataset, raw: Any) -> None:
+        self._name = name
+        self._raw = raw
+        self._copy = data.subset(list(range(data.num_data()))).construct()
+        self._before: Any = data.get_init_score()
+
+    def scores(self, booster: lgb.Booster, rounds: int) -> Any:
+        """The sum of the first so many rounds of trees, in the order in which they were added."""
+        if self._before is None and rounds:  # in one call, which adds them in the same order
+            return booster.predict(self._raw, raw_score=True, num_iteration=rounds)
+        shape = (self._copy.num_data(), booster.num_model_per_iteration())
+        zero = np.zeros(shape[0] if shape[1] == 1 else shape)
+        scores = zero if self._before is None else zero + self._before
+        for place in range(rounds):
+            scores = scores + self.added(booster, place)
+        return scores
+
+    def added(self, booster: lgb.Booster, place: int) -> Any:
+        """What one round of trees adds."""
+        return booster.predict(self._raw, raw_score=True, start_iteration=place, num_iteration=1)
+
+    def measured(self, task: LightGBMTask, scores: Any) -> list[Any]:
+        """What LightGBM measures on these data where their scores are these."""
+        self._copy.set_init_score(scores)
+        booster = lgb.Booster({**task.params, "verbosity": -1}, self._copy)
+        booster.set_train_data_name(self._name)
+        return list(booster.eval_train(task.feval))
+
+
+class BoosterModel:
+    """A booster that is only ever trained on, so that its hidden generators go on as they would."""
+
+    def __init__(self, task: LightGBMTask) -> None:
+        self.task = task
+        self.booster = task.booster()
+        self._trees = [0]  # the rounds of the booster after each round of ours: it may add none
+        self._values = self.hyperparameters()
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
+        """Add ``k`` rounds of trees."""
+        for name in hyperparameters:
+            if name not in self.task.names:
+                raise SettingsError(
+                    f"unknown hyperparameter {shown(name)}{nearest(name, self.task.names)}"
+                )
+        # Only what changes is set: to set anything at all makes LightGBM draw columns anew.
+        new = {name: v for name, v in hyperparameters.items() if v != self._values[name]}
+        if new:
+            self.booster.reset_parameter(new)
+            self._values |= new
+        for _ in range(k):
+            self._update()
+            self._trees.append(self.booster.current_iteration())
+
+    def _update(self) -> None:
+        self.booster.update()
+
+    def metrics(self) -> Metrics:
+        """What LightGBM measures on the validation data."""
+        return self.task.measure(self.booster)
+
+    def hyperparameters(self) -> dict[str, Value]:
+        """What the booster's own configuration says."""
+        known = in_force(self.booster)
+        return {name: known[name] for name in self.task.names}
+
+    def digest(self) -> str:
+        """A digest of the trees."""
+        trees, _, _ = self.booster.model_to_string().partition("\nparameters:")
+        return hashlib.sha256(trees.encode()).hexdigest()
+
+
+class UndoableModel(BoosterModel):
+    """A booster without generators, which can undo its last rounds.
+
+    LightGBM undoes a round by subtracting its trees, which leaves the last bits of all scores
+    different (an AUC shows it, where scores were equal). So scores are computed anew: on training
+    data LightGBM does it when it gets others, so a copy of them takes turns with the first; on
+    validation data we do it.
+    """
+
+    def __init__(self, task: LightGBMTask, held_out: Sequence[HeldOut]) -> None:
+        super().__init__(replace(task, valid_sets=(), valid_names=()))
+        self._measured = task
+        self._held_out = held_out
+        self._scores = [data.scores(self.booster, 0) for data in held_out]
+        self._stale = False  # whether rounds were undone since the last one was trained
+        self._constant = False  # whether the first tree is a constant, which cannot be undone
+        self._other: lgb.Dataset | None = None
+
+    def roll_back(self, epochs: int) -> bool:
+        """Undo that many rounds."""
+        if self._constant:
+            return False
+        del self._trees[len(self._trees) - epochs :]
+        while self.booster.current_iteration() > self._trees[-1]:
+            self.booster.rollback_one_iter()
+        self._scores = [data.scores(self.booster, self._trees[-1]) for data in self._held_out]
+        self._stale = True
+        return True
+
+    def _update(self) -> None:
+        trees = self.booster.current_iteration()
+        nothing_to_split = self.booster.update(train_set=self._turned() if self._stale else None)
+        self._stale = False
+        if self.booster.current_iteration() == trees:
+            return
+        self._constant |= nothing_to_split
+        added = (data.added(self.booster, trees) for data in self._held_out)
+        self._scores = [old + new for old, new in zip(self._scores, added, strict=True)]
+
+    def _turned(self) -> lgb.Dataset:
+        """The copy of the training data whose turn it is."""
+        if self._other is None:
+            self._other = self.task.data.subset(list(range(self.task.data.num_data())))
+        now, self._other = self._other, self.booster.train_set
+        return now
+
+    def metrics(self) -> Metrics:
+        """What LightGBM measures where the scores are these."""
+        results = [
+            result
+            for data, scores in zip(self._held_out, self._scores, strict=True)
+            for result in data.measured(self._measured, scores)
+        ]
+        return metrics_of(results)

@@ -1,0 +1,140 @@
+"""What cannot be had is refused by name, and forgotten things are noticed."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import pytest
+import torch
+from lightning.pytorch.callbacks import StochasticWeightAveraging
+
+from dynhp.errors import DynhpError, LoopError, NotRepeatable, SettingsError
+from dynhp_lightning import Adapt
+
+pytestmark = pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
+
+
+def adapt(**options: Any) -> Adapt:
+    settings = {"adapt_every": 2, "try_for": 1, "minimize": "val_loss", **options}
+    return Adapt(settings.pop("space", {"lr": [0.003, 0.01, 0.03]}), **settings)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"try_for": 3}, "try_for"),
+        ({"space": {}}, "space"),
+        ({"minimize": None}, "criterion"),
+        ({"steps": 100}, "Adapt counts in epochs, got steps=100"),
+        ({"initial": {"rate": 1}}, "rate"),
+    ],
+)
+def test_settings_are_refused_when_the_callback_is_made(
+    options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(DynhpError, match=words):
+        adapt(**options)
+    with pytest.raises(TypeError, match="minimise"):
+        adapt(minimise="val_loss")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"strategy": "ddp"}, "one device, got the strategy DDPStrategy"),
+        ({"reload_dataloaders_every_n_epochs": 1}, "reload_dataloaders_every_n_epochs=1"),
+        ({"max_epochs": -1}, "max_epochs=-1"),
+        ({"max_epochs": -1, "max_steps": 9}, "max_steps=9 with 4 steps in an epoch; give .*=8"),
+        ({"check_val_every_n_epoch": 2}, "needs val_loss, but epoch 0 logged train_loss"),
+        ({"limit_val_batches": 0}, "needs val_loss"),
+    ],
+)
+def test_fits_that_cannot_be_adapted(
+    options: dict[str, Any], words: str, kit: Any, tmp_path: Path
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(DynhpError, match=words):
+            kit.fit(tmp_path, adapt(), **options)
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+
+
+def test_other_refusals(kit: Any, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="StochasticWeightAveraging replaces schedulers"):
+        kit.fit(tmp_path, adapt(), StochasticWeightAveraging(0.01))
+    with pytest.raises(RuntimeError, match="more than one stateful callback of type `Adapt`"):
+        kit.fit(tmp_path, adapt(), adapt())
+    with pytest.raises(SettingsError, match=r"'warmth' is no setting of the optimiser .*lr"):
+        kit.fit(tmp_path, adapt(space={"warmth": [1, 2]}))
+    data = kit.loaders(num_workers=1, persistent_workers=True)
+    with pytest.raises(SettingsError, match="persistent_workers=True"):
+        kit.fit(tmp_path, adapt(), data=data)
+    with pytest.raises(LoopError, match="no run before"):
+        adapt().history  # noqa: B018
+
+
+def test_two_optimisers_are_told_apart(kit: Any, tmp_path: Path) -> None:
+    class Two(kit.Net):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.automatic_optimization = False
+
+        def training_step(self, batch: Any, index: int) -> None:
+            loss = super().training_step(batch, index)
+            self.manual_backward(loss)
+            for optimizer in self.optimizers():
+                optimizer.step()
+                optimizer.zero_grad()
+
+        def configure_optimizers(self) -> Any:
+            ends = self.net[0].parameters(), self.net[4].parameters()
+            return [torch.optim.SGD(end, lr=0.01) for end in ends], []
+
+    from dynhp_torch import optimizer_param
+
+    with pytest.raises(SettingsError, match="2 optimisers have a setting 'lr'"):
+        kit.fit(tmp_path, adapt(), net=Two)
+    place = {"lr": lambda trainer: optimizer_param(trainer.optimizers[1], "lr")}
+    ours = kit.fit(tmp_path / "a", adapt(bind=place, dry_run=True), net=Two)
+    plain = kit.fit(tmp_path / "b", net=Two)
+    assert kit.traces(ours) == kit.traces(plain)
+
+
+def test_a_thing_that_nobody_puts_back_is_noticed(kit: Any, tmp_path: Path) -> None:
+    class HiddenSteps:
+        steps = 0
+
+    class LeakyNet(kit.Net):  # type: ignore[misc]
+        def training_step(self, batch: Any, index: int) -> Any:
+            HiddenSteps.steps += 1
+            return super().training_step(batch, index) * (1 + HiddenSteps.steps)
+
+    with pytest.raises(NotRepeatable, match="was carried out again from the same origin"):
+        kit.fit(tmp_path, adapt(), net=LeakyNet)
+
+
+def test_a_fit_inside_the_fit_is_left_alone(kit: Any, tmp_path: Path) -> None:
+    callback, module = adapt(dry_run=True), kit.Net()
+    trainer = L.Trainer(
+        max_epochs=2,
+        accelerator="cpu",
+        logger=False,
+        callbacks=[callback],
+        default_root_dir=tmp_path,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trainer.fit(module, *kit.loaders())
+        trainer.validate(module, kit.loaders()[1], verbose=False)
+    assert len(callback.history) == 1
+    trainer.fit_loop.max_epochs = 4
+    trainer.fit(module, *kit.loaders())  # goes on, and is adapted anew
+    assert [round_.epochs for round_ in callback.history] == [2]
+    assert trainer.current_epoch == 4

@@ -1,0 +1,52 @@
+"""What a training must be like to be adapted; the rest is refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformers import Trainer
+
+from dynhp.errors import SettingsError
+
+__all__ = ["require_training", "trainer_of"]
+
+
+def trainer_of(callback: Any, frame: Any) -> Any:
+    """The trainer that is calling this callback: hooks are given everything but the trainer."""
+    while frame is not None:
+        caller = frame.f_locals.get("self")
+        if isinstance(caller, Trainer) and callback in caller.callback_handler.callbacks:
+            return caller
+        frame = frame.f_back
+    raise SettingsError(
+        "Adapt belongs to a Trainer of transformers: give it as Trainer(callbacks=[Adapt(...)]) or "
+        "by trainer.add_callback(...)"
+    )
+
+
+def require_training(trainer: Any) -> None:
+    """Refuse what cannot be put back."""
+    if not hasattr(trainer, "_run_epoch"):
+        raise SettingsError(
+            "Adapt steps through Trainer._run_epoch, which this version of transformers does not "
+            "have; pip install 'dynhp[transformers]'"
+        )
+    args = trainer.args
+    refused = {
+        "one device": (args.world_size > 1 or args.n_gpu > 1, "several devices"),
+        "one device, unsharded": (
+            trainer.is_deepspeed_enabled or trainer.is_fsdp_enabled,
+            "DeepSpeed or FSDP",
+        ),
+        "a batch size that stays": (args.auto_find_batch_size, "auto_find_batch_size=True"),
+        "checkpoints that stay here": (args.push_to_hub, "push_to_hub=True"),
+        "workers that start anew": (
+            args.dataloader_persistent_workers,
+            "dataloader_persistent_workers=True",
+        ),
+    }
+    for needed, (is_so, got) in refused.items():
+        if is_so:
+            raise SettingsError(
+                f"Adapt: tries that leave no trace need {needed}, got {got}; train without it"
+            )

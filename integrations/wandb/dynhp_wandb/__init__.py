@@ -1,0 +1,12 @@
+"""dynhp with Weights & Biases: a callback that logs the main line, the tries and the schedule."""
+
+from __future__ import annotations
+
+try:
+    import wandb  # noqa: F401 - only to see whether it is there
+except ModuleNotFoundError as missing:
+    raise ImportError("dynhp_wandb needs wandb: pip install 'dynhp[wandb]'") from missing
+
+from dynhp_wandb.logger import WandB
+
+__all__ = ["WandB"]

@@ -1,0 +1,240 @@
+"""What is in the files of offline runs: every epoch once, two axes, also after a kill -9."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import wandb
+
+import dynhp
+import dynhp_wandb
+from dynhp.errors import CheckpointError, SettingsError
+from dynhp.storage import checkpoints
+from dynhp_wandb import WandB
+from dynhp_wandb.offline import rows_in
+from tests.support.loggers import Series, adapter_with, check_series, expected_series, loop_with
+
+ROOT = Path(__file__).parents[3]
+QUIET = wandb.Settings(silent=True, console="off", x_disable_stats=True)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Any]:
+    """An offline run."""
+    with wandb.init(mode="offline", project="tests", dir=tmp_path, settings=QUIET) as run:
+        yield run
+
+
+def written(path: Path) -> list[dict[str, str]]:
+    """The rows of a run that has ended; W&B's own process writes the last of them a bit later."""
+    size = -1
+    while size != path.stat().st_size or not rows_in(path):
+        size = path.stat().st_size
+        time.sleep(0.2)
+    return rows_in(path)
+
+
+def series_of(*paths: Path) -> Series:
+    """All series in the files, by the axis that each row says."""
+    series: dict[str, list[tuple[int, float]]] = {}
+    rows = [json_row(row) for path in paths for row in written(path)]
+    for row in rows:
+        [step] = [row[name] for name in ("dynhp/epoch", "dynhp/try_epoch") if name in row]
+        for name, value in row.items():
+            if not name.startswith(("_", "dynhp/")):
+                series.setdefault(name, []).append((step, float(value)))
+    numbers = [row["dynhp/row"] for row in rows]
+    assert numbers == list(range(len(rows)))
+    return series
+
+
+def json_row(row: dict[str, str]) -> dict[str, Any]:
+    return {name: json.loads(value) for name, value in row.items()}
+
+
+def test_a_loop_has_every_epoch_of_the_main_line_once_and_in_order(run: Any) -> None:
+    run.log({"mine": 1.0})  # W&B's own step is left alone
+    history = loop_with(WandB(run))
+    run.log({"mine": 2.0})
+    summary = dict(run.summary)  # which is what a resumed run is given by the server
+    run.finish()
+    path = Path(run.settings.sync_file)
+    rows = [row for row in written(path) if "dynhp/row" in row]
+    assert len(written(path)) == len(rows) + 2
+    main = [json_row(row) for row in rows if "main/loss" in row]
+    assert [row["dynhp/epoch"] for row in main] == list(range(12))
+    assert [row["main/loss"] for row in main] == [each["loss"] for _, each in history.measured]
+    assert summary["dynhp/row"] == len(rows) - 1
+    assert not any("dynhp/epoch" in row and "dynhp/try_epoch" in row for row in rows)
+
+
+def test_the_run_that_is_active_and_no_tries(run: Any) -> None:
+    assert wandb.run is run
+    history = adapter_with(WandB(tries=False)).run(10)
+    run.finish()
+    series = series_of(Path(run.settings.sync_file))
+    assert {name.partition("/")[0] for name in series} == {"main", "schedule", "cost"}
+    assert len(series["cost/spent"]) == len(history)
+
+
+def test_killed_by_the_system_and_resumed_nothing_is_missing_or_twice(tmp_path: Path) -> None:
+    sources = [ROOT, *ROOT.glob("integrations/*")]
+    # A process of its own, with W&B's service of its own.
+    environment = {name: value for name, value in os.environ.items() if name[:6] != "WANDB_"}
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).parent / "killed_run.py"), str(tmp_path / "run"), "14"],
+        env={**environment, "PYTHONPATH": os.pathsep.join(map(str, sources))},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == -9, done.stderr
+    [killed] = tmp_path.glob("wandb/offline-run-*/*.wandb")
+    # W&B had the last rows in its hands, also some of before the checkpoint: how many is luck.
+    os.truncate(killed, killed.stat().st_size * 2 // 3)
+    assert len(rows_in(killed)) > 0
+    with wandb.init(mode="offline", dir=tmp_path, id="killed", settings=QUIET) as run:
+        with checkpoints(tmp_path / "run", adapter_with(WandB(run))) as adapter:
+            history = adapter.run(100)
+        resumed = Path(run.settings.sync_file)
+    series = series_of(killed, resumed)
+    expected = expected_series(history)
+    costs = {name: expected[name] for name in ("cost/spent", "cost/overhead")}
+    for name, points in costs.items():  # a resumed run checks itself once more
+        assert [step for step, _ in series[name]] == [step for step, _ in points]
+    check_series({**series, **costs}, history)
+
+
+def test_an_error_stops_the_run_or_warns_and_no_row_is_logged_twice() -> None:
+    for on_error in ("stop", "warn"):
+        run = wandb.init(mode="disabled")
+        rows: list[dict[str, Any]] = []
+        broken = [False]
+
+        def log(row: dict[str, Any], rows: Any = rows, broken: Any = broken) -> None:
+            if broken[0] and len(rows) % 7 == 6:  # in the middle of a round
+                raise wandb.errors.CommError("the server does not answer")
+            rows.append(row)
+
+        run.finish()
+        run.log = log  # type: ignore[method-assign, assignment]
+        adapter = adapter_with(WandB(run, on_error=on_error))  # type: ignore[arg-type]
+        adapter.run(5)
+        broken[0] = True
+        if on_error == "stop":
+            with pytest.raises(CheckpointError, match="WandB cannot be written: CommError: the"):
+                adapter.run(10)
+            assert adapter.epoch == 5
+        else:
+            with pytest.warns(RuntimeWarning, match="the server does not answer; kept for later"):
+                adapter.run(10)
+        broken[0] = False
+        history = adapter.run(15)
+        assert [row["dynhp/row"] for row in rows] == list(range(len(rows)))
+        main = [row["dynhp/epoch"] for row in rows if "main/loss" in row]
+        assert main == [number for number, _ in history.measured]
+
+
+def test_online_the_summary_says_what_is_there() -> None:
+    whole = rows_of_a_run(15)
+    position, half = saved_after(10)
+    for there in (len(half) - 4, len(half), len(half) + 6):  # some lost, none, some beyond
+        rows = rows_of_a_run(15, position=position, there=there)
+        assert [*whole[:there], *rows] == whole
+
+
+def rows_of_a_run(
+    epochs: int, *, position: Any = None, there: int | None = None
+) -> list[dict[str, Any]]:
+    """The rows of a run, or of one that goes on where the server has so many rows."""
+    run, rows = recording_run()
+    logger = WandB(run)
+    adapter = adapter_with(logger, check="off")
+    if position is None:
+        adapter.run(epochs)
+        return rows
+    run.summary["dynhp/row"] = there - 1  # type: ignore[operator]
+    logger.rewind(position)
+    done = adapter_with(check="off")
+    for round_ in done.run(epochs)[2:]:
+        logger(round_)
+    return rows
+
+
+def saved_after(epochs: int) -> tuple[Any, list[dict[str, Any]]]:
+    run, rows = recording_run()
+    logger = WandB(run)
+    adapter_with(logger, check="off").run(epochs)
+    return logger.position(), rows
+
+
+def recording_run() -> tuple[Any, list[dict[str, Any]]]:
+    """A disabled run, which is not offline, with a list of what it was given."""
+    run: Any = wandb.init(mode="disabled")
+    run.finish()
+    rows: list[dict[str, Any]] = []
+    run.log = rows.append
+    return run, rows
+
+
+def test_where_the_files_of_an_offline_run_are_gone_nothing_is_repeated(tmp_path: Path) -> None:
+    position, half = saved_after(10)
+    with wandb.init(mode="offline", dir=tmp_path, settings=QUIET) as run:
+        logger = WandB(run)
+        logger.rewind({**position, "files": ["no-such-file.wandb"]})
+        for round_ in adapter_with(check="off").run(15)[2:]:
+            logger(round_)
+    first = json_row(written(Path(run.settings.sync_file))[0])
+    assert first["dynhp/row"] == len(half)
+
+
+def test_only_so_many_rows_go_into_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dynhp_wandb.logger.TAIL", 1000)
+    position, rows = saved_after(15)
+    assert 3 < len(position["last"]) < len(rows)
+    assert position["last"] == rows[-len(position["last"]) :]
+
+
+def test_without_a_run_nothing_is_started() -> None:
+    with pytest.raises(SettingsError, match=r"no run is active; call wandb\.init"):
+        adapter_with(WandB(on_error="warn")).run(5)
+
+
+def test_bad_input() -> None:
+    wrong: Any = "my-project"
+    with pytest.raises(
+        SettingsError, match=r"run must be what wandb\.init\(\.\.\.\) gave, got 'my-"
+    ):
+        WandB(wrong)
+    with pytest.raises(CheckpointError, match="WandB: not a position of this logger, got 3"):
+        WandB().rewind(3)
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    modules = (dynhp, dynhp_wandb)
+    paths = [str(Path(module.__file__ or "").parent.parent) for module in modules]
+    return subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {paths!r}; {code}"],
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_without_wandb_the_import_says_what_to_install() -> None:
+    done = run_python("sys.modules['wandb'] = None; import dynhp_wandb")
+    assert done.returncode == 1
+    assert "dynhp_wandb needs wandb: pip install 'dynhp[wandb]'" in done.stderr
+
+
+def test_importing_it_imports_no_other_framework() -> None:
+    names = "{'torch', 'tensorboard', 'mlflow', 'optuna', 'ray'}"
+    done = run_python(f"import dynhp_wandb; print({names} & set(sys.modules))")
+    assert done.stdout.strip() == "set()", done.stderr

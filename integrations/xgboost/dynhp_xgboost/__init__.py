@@ -1,0 +1,13 @@
+"""dynhp for XGBoost: boosting whose parameters are adapted, a block of rounds at a time."""
+
+from __future__ import annotations
+
+try:
+    import xgboost  # noqa: F401 - only to see whether it is there
+except ModuleNotFoundError as missing:
+    raise ImportError("dynhp_xgboost needs XGBoost: pip install 'dynhp[xgboost]'") from missing
+
+from dynhp_xgboost.train import adapted_train
+from dynhp_xgboost.trainer import XGBoostTrainer, xgboost_trainer
+
+__all__ = ["XGBoostTrainer", "adapted_train", "xgboost_trainer"]

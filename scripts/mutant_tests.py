@@ -1,0 +1,344 @@
+"""The tests of mutants: which tests run a mutated statement, and does one of them notice?
+
+``scripts/mutants.py`` copies this file beside mutated code and starts it there, with a list of the
+mutants in a file. The tests are collected once, and traced once, each with the lines that it runs.
+Then every mutant has a process of its own, forked from the one that has collected the tests and has
+run none. It runs the tests that have run the mutated statement until one fails: first those that
+noticed other mutants of the function, then those in a file or folder that is named after the
+module, and the shortest first. A test that does not run the statement cannot notice its mutants.
+Where nobody notices, and the function is called when dynhp is imported (a decorator), all tests are
+run once more in a new interpreter that imports the mutant.
+
+That a test failed is no proof that it noticed the mutant: it may depend on the tests before it. So
+it is run twice more, each time alone in a new process. It must fail with the mutant and pass
+without it. Otherwise the others are asked without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+MEMORY = 2 << 30  # a mutant that fills the memory in an endless loop must not take the machine
+LEAST_SECONDS = 5.0
+TIMES_LONGER = 20  # than the same test without a mutant, in processor time
+WALL_SECONDS = 120.0  # for a mutant that waits for ever and uses no processor time
+
+
+class MutantVerdict(NamedTuple):
+    """What became of a mutant, and the test that decided it."""
+
+    fate: str
+    test: str
+
+
+class Place(NamedTuple):
+    """The lines of the statement that a mutant changes, as they stand in the copy of the file."""
+
+    file: str
+    first: int
+    last: int
+
+
+class Tracer:
+    """Notes the lines that are run in some files."""
+
+    def __init__(self, files: set[str]) -> None:
+        self.files = files
+        self.lines: set[tuple[str, int]] = set()
+
+    def start(self) -> None:
+        """In this thread, and in those that are started from here on."""
+        threading.settrace(self.trace)
+        sys.settrace(self.trace)
+
+    def trace(self, frame: FrameType, event: str, _: Any) -> Any:
+        """What Python calls at the begin of a function, and in these files at every line."""
+        if frame.f_code.co_filename not in self.files:
+            return None
+        self.lines.add((frame.f_code.co_filename, frame.f_lineno))
+        return self.trace
+
+
+class MutantTests:
+    """A plugin of pytest that asks the tests about each mutant, instead of running them once."""
+
+    def __init__(self, mutants: dict[str, Place], workers: int) -> None:
+        self.mutants = mutants
+        self.workers = workers
+        self.failed = ""
+        self.seconds: dict[str, float] = {}
+        self.runners: dict[Place, list[str]] = {}
+        self.kills: dict[str, Counter[str]] = defaultdict(Counter)
+        self.sound: set[str] = set()  # tests that pass alone, without a mutant
+        self.at_import: set[str] = set()
+        switch = trampoline()
+        switch.record_trampoline_hit = lambda name, caller=None: self.at_import.add(name)
+        switch.set_mutant_under_test("stats")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Remember a failure, of the test or of what it is given."""
+        if report.failed:
+            self.failed = str(report.longrepr)
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Measure, then ask the tests about every mutant, with so many processes at a time."""
+        if session.testsfailed:
+            raise session.Interrupted("the tests could not be collected")
+        trampoline().set_mutant_under_test("")  # from here on every function is the original
+        self.items = {item.nodeid: item for item in session.items}
+        answer = in_a_process(self.measured, seconds=3600.0)
+        if answer.fate != "survived":
+            raise session.Failed(f"{answer.test} fails on the code as it is ({answer.fate})")
+        self.seconds, runners = json.loads(Path("measured.json").read_text("utf-8"))
+        names = list(self.items)
+        self.runners = {Place(*place): [names[i] for i in tests] for place, tests in runners}
+        print()
+        gc.freeze()
+        self.ask_about_all()
+        return True
+
+    def measured(self, say: Callable[[str], None]) -> bool:
+        """Run all tests on the code as it is, and write which of them run a mutated statement."""
+        tracer = Tracer({place.file for place in self.mutants.values()})
+        tracer.start()
+        places_at: dict[tuple[str, int], list[Place]] = defaultdict(list)
+        for place in set(self.mutants.values()):
+            for line in range(place.first, place.last + 1):
+                places_at[place.file, line].append(place)
+        runners: dict[Place, list[int]] = defaultdict(list)
+        seconds = {}
+        items = list(self.items)
+        for number, (name, after) in enumerate(zip(items, [*items[1:], None], strict=True)):
+            say(name)
+            tracer.lines.clear()
+            began = time.process_time()
+            self.run_test(name, after)
+            if self.failed:
+                print(f"\n{self.failed}", flush=True)
+                return False
+            seconds[name] = time.process_time() - began
+            for place in {each for line in tracer.lines for each in places_at.get(line, ())}:
+                runners[place].append(number)
+        text = json.dumps([seconds, list(runners.items())])
+        Path("measured.json").write_text(text, "utf-8")
+        return True
+
+    def ask_about_all(self) -> None:
+        """Start a process for each mutant, and print what becomes of it as soon as it is known."""
+        waiting = sorted(self.mutants, key=lambda mutant: len(self.all_runners(mutant)))
+        running: dict[int, tuple[str, int, float]] = {}
+        while waiting or running:
+            if waiting and len(running) < self.workers:
+                mutant = waiting.pop(0)
+                read, write = os.pipe()
+                sys.stdout.flush()
+                child = os.fork()
+                if not child:
+                    os.write(write, json.dumps(self.verdict(mutant)).encode())
+                    os._exit(0)
+                os.close(write)
+                running[child] = mutant, read, time.monotonic()
+            else:
+                child, _ = os.waitpid(-1, 0)
+                mutant, read, began = running.pop(child)
+                with os.fdopen(read, "rb") as pipe:
+                    fate, test = json.loads(pipe.read())
+                self.kills[function_of(mutant)][test] += 1
+                self.sound.add(test)
+                seconds = time.monotonic() - began
+                print(f"mutant {mutant} {seconds:.1f} {fate}: {test}", flush=True)
+
+    def all_runners(self, mutant: str) -> list[str]:
+        """The tests that run the mutated statement, as they stand in their files."""
+        return self.runners.get(self.mutants[mutant], [])
+
+    def runners_of(self, mutant: str) -> list[str]:
+        """The same, the most promising first."""
+        function = function_of(mutant)
+        kills, module = self.kills[function], function.split(".")[-2]
+
+        def order(test: str) -> tuple[int, bool, float]:
+            return -kills[test], module not in test.partition("::")[0], self.seconds[test]
+
+        return sorted(self.all_runners(mutant), key=order)
+
+    def verdict(self, mutant: str) -> MutantVerdict:
+        """Ask the tests, until one is sure or all have passed."""
+        tests = self.runners_of(mutant)
+        unnoticed = MutantVerdict("survived" if tests else "no tests", "")
+        while tests:
+            answer = self.ask(mutant, tests)
+            if answer.fate == "survived":
+                break
+            if answer.test in self.sound or self.ask("", [answer.test]).fate == "survived":
+                first = answer.test == tests[0]  # then it was alone
+                alone = answer if first else self.ask(mutant, [answer.test])
+                if alone.fate != "survived":
+                    return alone
+            tests.remove(answer.test)
+        if function_of(mutant) in self.at_import and imported_anew(mutant):
+            return MutantVerdict("killed", "")
+        return unnoticed
+
+    def ask(self, mutant: str, tests: list[str]) -> MutantVerdict:
+        """Run the tests one after the other in a new process, up to the first that fails."""
+
+        def run(say: Callable[[str], None]) -> bool:
+            silence()
+            trampoline().set_mutant_under_test(mutant)
+            for name, after in zip(tests, [*tests[1:], None], strict=True):
+                say(name)
+                allowed = LEAST_SECONDS + TIMES_LONGER * self.seconds[name]
+                signal.setitimer(signal.ITIMER_PROF, allowed)
+                self.run_test(name, after)
+                if self.failed:
+                    return False
+            return True
+
+        expected = sum(self.seconds[name] for name in tests)
+        return in_a_process(run, seconds=WALL_SECONDS + TIMES_LONGER * expected)
+
+    def run_test(self, name: str, after: str | None) -> None:
+        """Run a test as pytest does, with all its plugins."""
+        item = self.items[name]
+        following = None if after is None else self.items[after]
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+
+
+def trampoline() -> ModuleType:
+    """What decides, at every call of a mutated function, which mutant of it is called."""
+    import mutmut.mutation.trampoline  # there for ``make mutants`` only
+
+    return mutmut.mutation.trampoline
+
+
+def imported_anew(mutant: str) -> bool:
+    """Whether a test fails in an interpreter that has the mutant from the beginning."""
+    variables = {**os.environ, "MUTANT_UNDER_TEST": mutant}
+    tests = subprocess.run([sys.executable, *sys.argv], env=variables, stdout=subprocess.DEVNULL)
+    return tests.returncode != 0
+
+
+def in_a_process(work: Callable[[Callable[[str], None]], bool], seconds: float) -> MutantVerdict:
+    """Do the work in a process of its own, with the processes that it leaves behind ended too.
+
+    What the work says last is the test that it was busy with.
+    """
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        os.setpgid(0, 0)
+        status = 1
+        try:
+            status = 0 if work(lambda name: void(os.write(write, f"{name}\n".encode()))) else 1
+        finally:
+            os._exit(status)
+    os.close(write)
+    said = b""
+    os.set_blocking(read, False)
+    status = None
+    for _ in until(time.monotonic() + seconds):
+        said = (said + arrived(read))[-65536:]
+        ended, code = os.waitpid(child, os.WNOHANG)
+        if ended:
+            status = os.waitstatus_to_exitcode(code)
+            break
+    said += arrived(read)
+    os.close(read)
+    end_group(child)
+    if status is None:
+        os.waitpid(child, 0)
+    test = said.decode().splitlines()[-1] if said else ""
+    return MutantVerdict(fate_of(status), "" if status == 0 else test)
+
+
+def fate_of(status: int | None) -> str:
+    """What the end of a process says of the mutant in it.
+
+    >>> [fate_of(status) for status in (0, 1, None, -signal.SIGPROF, -signal.SIGSEGV)]
+    ['survived', 'killed', 'timeout', 'timeout', 'segfault']
+    """
+    known = {None: "timeout", 0: "survived", -signal.SIGPROF: "timeout"}
+    return known.get(status, "killed" if status is not None and status > 0 else "segfault")
+
+
+def arrived(pipe: int) -> bytes:
+    """What can be read now."""
+    try:
+        return os.read(pipe, 1 << 20)
+    except BlockingIOError:
+        return b""
+
+
+def until(end: float) -> Iterator[None]:
+    """Look again and again, rarely where it takes long."""
+    pause = 0.002
+    while time.monotonic() < end:
+        yield
+        time.sleep(pause)
+        pause = min(0.1, pause * 1.3)
+
+
+def end_group(leader: int) -> None:
+    """End a process and what it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def silence() -> None:
+    """Print to nowhere from here on: mutants fail by the thousand."""
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+
+
+def function_of(mutant: str) -> str:
+    """The name by which a function says that it was called.
+
+    >>> function_of("dynhp.rounds.texts.x_lines__mutmut_12")
+    'dynhp.rounds.texts.x_lines'
+    """
+    return mutant.partition("__mutmut_")[0]
+
+
+def void(_: object) -> None:
+    """Nothing, of anything."""
+
+
+def main() -> int:
+    """Ask about the mutants that are listed in the first argument, by the tests that follow."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # some tests send themselves Ctrl-C
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    # Frames that mutmut puts in between count as dynhp's: hints point at the line that called it.
+    trampoline().__name__ = "dynhp.trampoline"
+    # A failure is only counted: nobody reads what it looks like.
+    options = ["-q", "-s", "-x", "--no-header", "--tb=native", "--assert=plain"]
+    options += ["-p", "no:cacheprovider", "-p", "no:randomly"]
+    names, workers, *tests = sys.argv[1:]
+    if "MUTANT_UNDER_TEST" in os.environ:
+        return int(pytest.main([*options, *tests]))
+    places = json.loads(Path(names).read_text("utf-8"))
+    mutants = {name: Place(*place) for name, place in places.items()}
+    plugin = MutantTests(mutants, int(workers))
+    return int(pytest.main([*options, *tests], plugins=[plugin]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
