@@ -202,7 +202,7 @@ class DynamicGridAdapter:
         origin = line.begin(rounds, due, begun)                          # theta_{i-1}
         try:
             alpha, beta = settings.round_lengths(self, epoch=origin.epoch, tries=due is not None)
-            stretch = stretch_left(begun, alpha) if begun else (
+            stretch = stretch_left(begun, begun.epochs if origin.over else alpha) if begun else (
                 yield from self._choice(origin, due, alpha, beta))       # lines 3 to 6
             stretch.watch = line.watch(rounds, due, stretch.epochs)
             yield stretch                                                # line 7: alpha - beta

@@ -26,11 +26,15 @@ __all__ = ["MainLine", "Origin"]
 
 
 class Origin(NamedTuple):
-    """Where a round starts: the state, after how many epochs, and how many were left behind."""
+    """Where a round starts: the state, after how many epochs, and how many were left behind.
+
+    ``over`` says that a round that was begun is not to go on, because the next one is due.
+    """
 
     state: State
     epoch: int
     abandoned: int
+    over: bool = False
 
 
 class _Back(NamedTuple):
@@ -137,10 +141,15 @@ class MainLine:
     def _take_up(self, rounds: Sequence[Round], begun: Round) -> Origin:
         """Go on in the middle of a round, in whose stretch the trainer is."""
         self._back = _Back(len(rounds), begun.start, Due())
-        self.seen.before([*rounds, begun], begun.start + begun.epochs)
+        line = self.seen.before([*rounds, begun], begun.start + begun.epochs)
         self.seen.begin()
         self.held.take_up(len(rounds))
-        return Origin(self._adapter.trainer.get_state(), begun.start, begun.abandoned)
+        over = False
+        if line.epoch > max(line.since, begun.start):  # it was left before its last epoch was seen
+            over = self.ask(line, rounds, self.due(rounds, begun)) is not None
+            if not over:
+                self.hold(line.epoch, line.now)
+        return Origin(self._adapter.trainer.get_state(), begun.start, begun.abandoned, over)
 
     def tries_ended(self, origin: Origin, winner: Try, done: int) -> None:
         """The main line goes on from a kept try, whose state the trainer is in."""

@@ -49,9 +49,6 @@ class InMemory:
     def __len__(self) -> int:
         return len(self._states)
 
-    def __repr__(self) -> str:
-        return "InMemory()"
-
     def put(self, state: State) -> int:
         """Keep it."""
         self._next += 1

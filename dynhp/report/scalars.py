@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from dynhp.records import Round, Try, Value
+from dynhp.records import Candidate, Round, Try, Value
 
 __all__ = ["Scalar", "Totals", "scalars_of"]
 
@@ -47,7 +47,8 @@ class Totals:
         return Totals(
             rounds=self.rounds + 1,
             tried=self.tried + sum(map(_length, round_.tries)),
-            spent=self.spent + round_.epochs + round_.overhead,
+            # An epoch that raised on the main line was trained too.
+            spent=self.spent + round_.epochs + round_.overhead + (round_.failure is not None),
         )
 
 
@@ -81,7 +82,7 @@ def _main_line(round_: Round, before: Totals) -> Iterator[Scalar]:
     first, last = round_.start, round_.start + round_.epochs - 1
     if last < first:
         return  # a round that was left before its first epoch
-    in_force = list(_numbers(round_.winner, round_))
+    in_force = list(_numbers(round_.candidate, round_))
     after = before.after(round_)
     if last > first:
         yield from (Scalar("main", f"schedule/{name}", first, value) for name, value in in_force)
@@ -100,7 +101,7 @@ def _tries(round_: Round, before: Totals) -> Iterator[Scalar]:
             for name, value in metrics.items():
                 yield Scalar("tries", f"tries/{name}", start + epoch, float(value))
         start += _length(try_)
-        for name, value in _numbers(try_, round_):
+        for name, value in _numbers(try_.candidate, round_):
             yield Scalar("tries", f"values/{name}", start - 1, value)
         yield Scalar("tries", "try/score", start - 1, try_.score)
         yield Scalar("tries", "try/round", start - 1, float(round_.index))
@@ -111,9 +112,9 @@ def _length(try_: Try) -> int:
     return max(1, try_.epochs)  # so that each try has a place of its own
 
 
-def _numbers(try_: Try, round_: Round) -> Iterator[tuple[str, float]]:
-    """The values of a try as numbers."""
-    for name, value in try_.candidate.items():
+def _numbers(candidate: Candidate, round_: Round) -> Iterator[tuple[str, float]]:
+    """The values of a try, or of the main line, as numbers."""
+    for name, value in candidate.items():
         if isinstance(value, int | float):  # True is 1
             yield name, float(value)
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import shutil
 from typing import Any
@@ -222,3 +223,70 @@ def test_generators_of_the_caller_are_left_as_they_were() -> None:
         epoch.report(loss=value)
     assert sum(round_.rescue for round_ in loop.history) == 1
     assert random.getstate() == before
+
+
+def test_an_exception_on_the_main_line_begins_a_round() -> None:
+    model, left = NoisyQuadratic(), [1]
+    loop = adapt(
+        9,
+        state=[model],
+        **rescue("lr", default=0.1, loss="loss", spike=1e9, try_for=1),
+        check="off",
+    )
+    for epoch in loop:
+        with epoch:
+            model.train_k(1, {"lr": epoch["lr"]})
+            if epoch == 3 and epoch.main and left:
+                raise ArithmeticError(f"bad batch {left.pop()}")
+            epoch.report(**model.metrics())
+    assert [round_.failure for round_ in loop.history if round_.failure] == [
+        "ArithmeticError: bad batch 1"
+    ]
+    [saved] = [round_ for round_ in loop.history if round_.tries]
+    assert (saved.start, saved.rescue, saved.abandoned) == (3, True, 0)
+    assert model.steps == 9
+    assert spent(loop).abandoned == 1
+
+
+@pytest.mark.parametrize("start_from", ["here", "best", "before"])
+def test_a_loop_that_is_saved_by_hand_in_the_middle_of_a_round(start_from: str) -> None:
+    arguments: dict[str, Any] = {
+        "adapt_every": None, "when": OnPlateau("loss", patience=2), "start_from": start_from,
+        "max_rounds": 3, "record_every": 5,
+    }  # fmt: skip
+    whole = NoisyQuadratic()
+    undisturbed = loop_over(whole, 20, **arguments)
+    run(undisturbed, lambda epoch: train(whole, epoch))
+    assert sum(bool(round_.tries) for round_ in undisturbed.history) == 3
+    for stop in range(1, 40, 3):
+        model = NoisyQuadratic()
+        loop, saved = loop_over(model, 20, **arguments), None
+        for passes, epoch in enumerate(loop, start=1):
+            train(model, epoch)
+            if passes >= stop and epoch.main:
+                saved = copy.deepcopy((loop.state_dict(), model.get_state()))
+                break
+        if saved is None:
+            break
+        other = NoisyQuadratic()
+        again = loop_over(other, 20, **arguments)
+        again.load_state_dict(saved[0])
+        other.set_state(saved[1])
+        run(again, lambda epoch, other=other: train(other, epoch))
+        assert seen(other) == seen(whole)
+        assert without_times(again.history) == without_times(undisturbed.history)
+
+
+def test_the_best_state_among_steps_that_were_reported() -> None:
+    model = NoisyQuadratic()
+    loop = adapt(
+        steps=30, state=[model], space={"lr": [0.01, 0.1]}, minimize="loss", try_for=4,
+        when=At([0.5]), start_from="best", max_rounds=1, record_every=10, check="off",
+    )  # fmt: skip
+    for step in loop:
+        model.train_k(1, {"lr": step["lr"]})
+        if step % 2:
+            step.report(**model.metrics())
+    [round_] = [round_ for round_ in loop.history if round_.tries]
+    assert round_.start % 2 == 0
+    assert round_.abandoned == 15 - round_.start

@@ -267,14 +267,44 @@ def test_a_shadow_beside_a_rescue() -> None:
 
 
 def test_a_shadow_counts_a_round_without_tries_that_failed() -> None:
-    trainer = Toy(1, raising=[0.2])
+    class Tired(Toy):
+        """Raises in the second epoch after the shadow's four."""
+
+        def train_k(self, k: int, values: Any) -> None:
+            if self.trained >= 5:
+                raise ArithmeticError("tired")
+            super().train_k(k, values)
+
     adapter = DynamicGridAdapter(
-        trainer, {"lr": [0.05, 0.2]}, criterion=lowest("loss"), when=At([0]), try_for=1,
-        initial={"lr": 0.05}, check="off", max_rounds=0, record_every=2,
+        Tired(1), {"lr": [0.05, 0.2]}, criterion=lowest("loss"), when=At([3]), try_for=1,
+        initial={"lr": 0.05}, check="off", record_every=2,
     )  # fmt: skip
-    shadow = Shadow(adapter, criterion=lowest("loss"))
-    adapter._start = adapter.space.candidate({"lr": 0.05})
-    assert shadow.run(4).cost.total == 8
+    delivery = Shadow(adapter, criterion=lowest("loss")).run(4)
+    assert (delivery.delivered, delivery.adapted_error) == ("shadow", "ArithmeticError: tired")
+    assert delivery.cost.total == 4 + 2 + 2  # the adapted line was in its second round of two
+
+
+def test_a_clock_of_ones_own_is_planned_to_the_epoch() -> None:
+    class Sevens:
+        metrics = ()
+
+        def __call__(self, line: LineSoFar) -> bool:
+            return line.epoch % 7 == 0 and line.epoch not in line.fired
+
+        def next_look(self, line: LineSoFar) -> int:
+            return line.epoch + 2 - line.epoch % 2
+
+    for changes in ({}, {"max_rounds": 1}, {"keep": "value", "randomness": "independent"}):
+        trainer = Toy(2)
+        adapter = DynamicGridAdapter(
+            trainer, {"lr": [0.05, 0.2, 0.6]}, criterion=lowest("loss"), when=Sevens(),
+            try_for=2, record_every=5, **changes,
+        )  # fmt: skip
+        plan = plan_for(adapter, 40)
+        adapter.run(40)
+        assert plan.exact
+        assert plan.most == spent(adapter)
+        assert plan.most.total == trainer.trained
 
 
 def test_dry_runs_and_limits_of_rounds() -> None:

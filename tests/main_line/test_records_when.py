@@ -18,6 +18,7 @@ from dynhp.records import Candidate, History, Round
 from dynhp.records.kept import kept_epochs, measured_on
 from dynhp.records.text import round_cells
 from dynhp.report.html import html_report
+from dynhp.report.scalars import Totals, scalars_of
 from dynhp.report.text import schedule_picture, summary
 from dynhp.rounds.plain import history_from_plain, history_to_plain
 from dynhp.storage import Journal, history_from_journal
@@ -111,6 +112,17 @@ def test_reports_of_runs_in_which_no_round_was_due() -> None:
     assert "0.1 ┤" in schedule_picture(nothing, "lr")
     bare = untried()
     assert "<h2>lr</h2>" in html_report([bare], title="Run")
+
+
+def test_loggers_see_rounds_without_tries(history: History) -> None:
+    totals, spent_series = Totals(), []
+    for round_ in history:
+        for scalar in scalars_of(round_, totals):
+            if scalar.series == "cost/spent":
+                spent_series.append(scalar.value)
+        totals = totals.after(round_)
+    assert len(spent_series) == sum(round_.epochs > 0 for round_ in history)
+    assert totals.spent == spent_series[-1] == spent(history).total
 
 
 def test_a_rescue_is_said() -> None:

@@ -54,7 +54,7 @@ CASES: dict[str, dict[str, Any]] = {
         "proposer": Neighbors(),
     },
     "rescue": {
-        "when": any_of(At([0.5]), OnSpike("loss", window=4, factor=1.2)),
+        "when": any_of(At([0.5]), OnSpike("loss", window=4, factor=1.6)),
         "start_from": "before",
         "snapshots": Snapshots(k=2, every=2),
         "max_rounds": 2,
