@@ -140,13 +140,15 @@ class MainLine:
 
     def _take_up(self, rounds: Sequence[Round], begun: Round) -> Origin:
         """Go on in the middle of a round, in whose stretch the trainer is."""
-        self._back = _Back(len(rounds), begun.start, Due())
+        due = self.due(rounds, begun)
+        if due is not None and begun.abandoned:
+            self._back = _Back(len(rounds), begun.start, due)
         line = self.seen.before([*rounds, begun], begun.start + begun.epochs)
         self.seen.begin()
         self.held.take_up(len(rounds))
         over = False
         if line.epoch > max(line.since, begun.start):  # it was left before its last epoch was seen
-            over = self.ask(line, rounds, self.due(rounds, begun)) is not None
+            over = self.ask(line, rounds, due) is not None
             if not over:
                 self.hold(line.epoch, line.now)
         return Origin(self._adapter.trainer.get_state(), begun.start, begun.abandoned, over)

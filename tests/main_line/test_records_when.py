@@ -237,3 +237,12 @@ def test_few_states_are_held(start_from: str) -> None:
     assert isinstance(store, CountedStore)
     k = 3 if start_from == "before" else 1
     assert store.most <= 2 * k + 1  # those from before the round, those since, and the newest
+
+
+def test_a_round_that_was_left_before_its_first_epoch_is_taken_up() -> None:
+    adapter = made(epochs=EPOCHS)
+    steps = adapter.round_steps(untried(epochs=0))
+    stretch = next(steps)
+    assert (stretch.start, stretch.epochs) == (0, 3)  # type: ignore[union-attr]
+    steps.close()
+    assert adapter.run(EPOCHS) == made().run(EPOCHS)
