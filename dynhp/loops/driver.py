@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any
 
-from dynhp.errors import LoopError, shown
+from dynhp.errors import LoopError, SettingsError, shown
 from dynhp.loops.epoch import Epoch
 from dynhp.loops.loop import Loop
 from dynhp.loops.saving import saved_loop
@@ -57,6 +57,13 @@ class LoopDriver:
     """
 
     def __init__(self, loop: Loop) -> None:
+        adapter = loop.adapter
+        if adapter.start_from != "here" or adapter.max_rescues:
+            raise SettingsError(
+                "a framework that owns the loop has counted and logged what a way back would "
+                f"abandon, got start_from={shown(adapter.start_from)} and max_rescues="
+                f"{adapter.max_rescues}; leave both out, or write the loop yourself with adapt(...)"
+            )
         self.loop = loop
         self.kept: tuple[Epoch, ...] = ()  # what has become part of the main line by the last move
         self._passes: Iterator[Epoch] | None = None  # held, because a loop that nobody holds ends

@@ -63,7 +63,7 @@ class Loop:
         self._work: Step | None = None  # what the body is carrying out
         self._line: Passes | None = None  # of the stretch that it is in, or was in last
         self._begun: Round | None = None  # a round that was left in its stretch, to go on with
-        self.kept: int | None = None  # the place of the try that the last stretch goes on from
+        self.kept: int | None = None  # the place of the try kept last; a driver clears it
 
     @property
     def history(self) -> History:
@@ -161,7 +161,7 @@ class Loop:
                 if isinstance(work, CarryOutTries):
                     yield from self._tries(work)
                 else:
-                    self.kept = work.kept
+                    self.kept = work.kept if work.kept is not None else self.kept
                     yield from self._stretch(work)
         except GeneratorExit:
             if isinstance(work, CarryOutTries):

@@ -25,7 +25,7 @@ def adapt_trainer(
     epochs: int,
     *,
     space: SpaceLike,
-    adapt_every: int,
+    adapt_every: int | None = None,
     try_for: int,
     **options: Unpack[LoopOptions],
 ) -> History:
@@ -36,7 +36,7 @@ def adapt_trainer(
             best one.
         epochs: the epochs of the main line.
         space: the hyperparameters and their values.
-        adapt_every: the epochs of a round.
+        adapt_every: the epochs of a round; in its place ``when=``, a trigger.
         try_for: the epochs of a try.
         options: all others as in ``dynhp.adapt``, except for ``steps``.
 

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynhp import BestByMargin, Placebo, Racing, lowest
-from dynhp.errors import LoopError, NotRepeatable
+from dynhp.errors import LoopError, NotRepeatable, SettingsError
 from dynhp.loops import Epoch, LoopDriver, Move
 from dynhp.testing.toys.quadratic import NoisyQuadratic
+from dynhp.triggers import At, OnPlateau
 from tests.support.loops import loop_over, run, seen, train
 
 
@@ -29,6 +30,8 @@ def drive(driver: LoopDriver, model: NoisyQuadratic) -> list[tuple[Epoch, Move, 
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "plain": {},
+    "at two moments": {"adapt_every": None, "when": At([2, 5])},
+    "never": {"adapt_every": None, "when": OnPlateau("loss", patience=99)},
     "all of a round is tried": {"try_for": 3},
     "dry": {"dry_run": True},
     "checked": {"check": "every"},
@@ -80,7 +83,7 @@ def test_restored_says_that_the_state_was_put_back(settings: dict[str, Any]) -> 
         move = driver.end_epoch(model.metrics())
         moves[move] += 1
         assert seen(model) == before or move is not Move.GO_ON
-    assert moves[Move.RESTORED] >= 2 * 3  # each of three rounds goes back for each further try
+    assert moves[Move.RESTORED] >= sum(len(each.tries) - 1 for each in driver.loop.history)
 
 
 def test_a_try_that_raises_has_failed_and_the_main_line_raises() -> None:
@@ -107,6 +110,12 @@ def test_closing_in_a_try_puts_everything_back() -> None:
     driver.close()
     assert seen(model) == before
     assert driver.epoch is None
+
+
+@pytest.mark.parametrize("back", [{"max_rounds": 3}, {"max_rounds": 3, "max_rescues": 1}])
+def test_a_way_back_is_refused_where_a_framework_has_counted_already(back: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match="has counted and logged what a way back would abandon"):
+        LoopDriver(loop_over(NoisyQuadratic(), start_from="best", **back))
 
 
 def test_hooks_in_the_wrong_order_are_refused() -> None:

@@ -112,7 +112,7 @@ def adapt_pytree(
     epochs: int | None = None,
     *,
     space: SpaceLike,
-    adapt_every: int,
+    adapt_every: int | None = None,
     try_for: int,
     bind: Mapping[str, Binding | Injected] | None = None,
     state: Sequence[Any] = (),
@@ -127,7 +127,7 @@ def adapt_pytree(
         epochs: the epochs of the main line.
         space: the hyperparameters and their values. Names that ``optax.inject_hyperparams`` knows
             are set in the carry and read back; the others are read from the epoch.
-        adapt_every: the epochs (or steps) of a round.
+        adapt_every: the epochs (or steps) of a round; in its place ``when=``, a trigger.
         try_for: the epochs (or steps) of a try.
         bind: where other values live, such as ``{"lr": injected("learning_rate")}``.
         state: what decides the future and is in no pytree, such as a numpy generator that shuffles.

@@ -44,7 +44,7 @@ class Adapt(Forwarding):
     Args:
         space: the hyperparameters and their values; names of settings of the optimiser, such as
             ``"learning_rate"``, bind themselves.
-        adapt_every: the epochs of a round.
+        adapt_every: the epochs of a round; in its place ``when=``, a trigger.
         try_for: the epochs of a try.
         bind: where other values live, such as ``{"rate": attribute(layer, "rate")}``.
         state: what decides the future and Keras does not know, such as the generator of a dataset.
@@ -70,7 +70,7 @@ class Adapt(Forwarding):
         self,
         space: SpaceLike,
         *,
-        adapt_every: int,
+        adapt_every: int | None = None,
         try_for: int,
         bind: Mapping[str, Binding] | None = None,
         state: Sequence[Any] = (),
@@ -88,7 +88,7 @@ class Adapt(Forwarding):
         self._settings: Any = {"adapt_every": adapt_every, "try_for": try_for, **options}
         self._bind, self._state, self._acting = bind, list(state), list(acting)
         self._file = None if checkpoint is None else FitFile(checkpoint)
-        if checkpoint is not None and try_for >= adapt_every:
+        if checkpoint is not None and adapt_every is not None and try_for >= adapt_every:
             raise SettingsError(
                 "checkpoint= saves on the main line between tries, but with "
                 f"adapt_every={adapt_every} and try_for={try_for} all epochs are tries; make "

@@ -25,7 +25,7 @@ def adapted_train(
     rounds: int,
     *,
     space: SpaceLike,
-    adapt_every: int,
+    adapt_every: int | None = None,
     try_for: int,
     valid_sets: Sequence[lgb.Dataset],
     valid_names: Sequence[str] | None = None,
@@ -42,7 +42,7 @@ def adapted_train(
         data: to train on.
         rounds: the rounds of boosting of the final model.
         space: the parameters to adapt, and their values, such as ``{"num_leaves": [7, 15, 31]}``.
-        adapt_every: after how many rounds of boosting values are tried again.
+        adapt_every: after how many rounds of boosting values are tried again, or ``when=``.
         try_for: the rounds of boosting of a try.
         valid_sets: validation data, made with ``reference=data``.
         valid_names: their names; metrics are called ``name-metric``:

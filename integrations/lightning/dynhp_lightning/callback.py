@@ -32,7 +32,7 @@ class Adapt(Callback):
         space: the hyperparameters and their values. A name is a setting of the optimiser, such as
             ``lr`` or ``weight_decay`` (under a scheduler ``lr`` scales the whole schedule), or an
             attribute of the module, such as ``dropout.p``; ``bind`` says so for all others.
-        adapt_every: the epochs of a round.
+        adapt_every: the epochs of a round; in its place ``when=``, a trigger.
         try_for: the epochs of a try.
         bind: where values live, by name: a path in the module, a binding of dynhp, or a function
             that takes the trainer and gives one, called when the optimisers are there.
@@ -49,7 +49,7 @@ class Adapt(Callback):
         self,
         space: SpaceLike,
         *,
-        adapt_every: int,
+        adapt_every: int | None = None,
         try_for: int,
         bind: Mapping[str, Place] | None = None,
         **options: Unpack[LoopOptions],

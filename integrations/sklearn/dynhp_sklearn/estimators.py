@@ -107,7 +107,7 @@ class _Adaptive(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             trainer(self.estimator_, train),
             self.epochs,
             space=space,
-            adapt_every=self.adapt_every,
+            adapt_every=None if options.get("when") else self.adapt_every,
             try_for=self.try_for,
             **options,
         )
@@ -148,7 +148,7 @@ class AdaptiveClassifier(ClassifierMixin, _Adaptive):  # type: ignore[misc]
         estimator: with ``partial_fit``; values it ignores after the first call are refused.
         space: the parameters to adapt, and their values.
         epochs: the passes over the data.
-        adapt_every: the epochs of a round.
+        adapt_every: the epochs of a round; in its place ``when=``, a trigger.
         try_for: the epochs of a try.
         scoring: what a try is judged by, as in scikit-learn; the estimator's score by default.
         validation_fraction: the part of the data that is held out.
@@ -208,7 +208,7 @@ class AdaptiveRegressor(RegressorMixin, _Adaptive):  # type: ignore[misc]
         estimator: with ``partial_fit``; values it ignores after the first call are refused.
         space: the parameters to adapt, and their values.
         epochs: the passes over the data.
-        adapt_every: the epochs of a round.
+        adapt_every: the epochs of a round; in its place ``when=``, a trigger.
         try_for: the epochs of a try.
         scoring: what a try is judged by, as in scikit-learn; the estimator's score by default.
         validation_fraction: the part of the data that is held out.

@@ -33,7 +33,7 @@ class Adapt(TrainerCallback):
         space: the hyperparameters and their values. A name is a setting of the optimiser, such as
             ``lr`` (or ``learning_rate``) or ``weight_decay``, or an attribute of the model; others
             are said by ``bind``. The trainer always has a schedule, so ``lr`` scales all of it.
-        adapt_every: the epochs of a round.
+        adapt_every: the epochs of a round; in its place ``when=``, a trigger.
         try_for: the epochs of a try.
         bind: where values live, by name: a path in the model, a binding of dynhp, or a function
             that takes the trainer and gives one, called when the optimiser is there.
@@ -50,7 +50,7 @@ class Adapt(TrainerCallback):
         self,
         space: SpaceLike,
         *,
-        adapt_every: int,
+        adapt_every: int | None = None,
         try_for: int,
         bind: Mapping[str, TrainerPlace] | None = None,
         **options: Unpack[LoopOptions],

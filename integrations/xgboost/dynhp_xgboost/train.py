@@ -26,7 +26,7 @@ def adapted_train(
     rounds: int,
     *,
     space: SpaceLike,
-    adapt_every: int,
+    adapt_every: int | None = None,
     try_for: int,
     evals: Evals,
     obj: Callable[..., Any] | None = None,
@@ -43,7 +43,7 @@ def adapted_train(
         data: to train on.
         rounds: the rounds of boosting of the final model.
         space: the parameters to adapt, and their values, such as ``{"max_depth": [2, 4, 6]}``.
-        adapt_every: after how many rounds of boosting values are tried again.
+        adapt_every: after how many rounds of boosting values are tried again, or ``when=``.
         try_for: the rounds of boosting of a try.
         evals: validation data with names; metrics are called ``name-metric``, as XGBoost prints
             them: ``minimize="val-logloss"``.
