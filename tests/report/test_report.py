@@ -194,3 +194,16 @@ def test_the_summary_tells_how_the_run_was_checked(settings: Any, words: str) ->
     _, history = a_run(**settings)
     assert words in summary(history)
     assert words in html_report(history, title="checked")
+
+
+def test_a_page_shows_what_the_winner_measured_where_the_end_was_not_reported() -> None:
+    model = Quadratic()
+    loop = adapt(
+        4, state=[model], space={"lr": [0.1, 0.5]}, minimize="loss", adapt_every=4, try_for=1
+    )
+    for epoch in loop:
+        model.train_k(1, epoch.values)
+        if epoch.trying:
+            epoch.report(model.metrics())
+    assert loop.history[-1].metrics == {}
+    assert "<h2>loss</h2>" in html_report(loop.history)
