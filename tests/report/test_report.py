@@ -206,4 +206,4 @@ def test_a_page_shows_what_the_winner_measured_where_the_end_was_not_reported() 
         if epoch.trying:
             epoch.report(model.metrics())
     assert loop.history[-1].metrics == {}
-    assert "<h2>loss</h2>" in html_report(loop.history)
+    assert "<h2>loss</h2>" in html_report(loop.history, title="unreported")
