@@ -12,7 +12,7 @@ import pytest
 
 from dynhp.campaign import CampaignResults, Finished, product, run_campaign
 from dynhp.executors import Processes
-from tests.support.campaigning import noted, picky, scored, serial, spoiling, waiting
+from tests.support.campaigning import noted, picky, rescued, scored, serial, spoiling, waiting
 
 RUNS = product(method=["grid", "random"], seed=range(3))
 
@@ -51,6 +51,15 @@ def test_the_same_results_and_the_same_bytes(settings: Any, tmp_path: Path) -> N
     assert list(results) == [Finished(settings=run, result=scored(**run)) for run in RUNS]
     assert table(tmp_path / "results") == table(tmp_path / "expected") == results.csv().encode()
     assert not list((tmp_path / "results").glob("*.part"))
+
+
+def test_runs_with_triggers_and_rescues_are_the_same_with_any_workers(tmp_path: Path) -> None:
+    runs = product(trigger=["plateau", "spike", "moments"], seed=range(2))
+    expected = in_turn(rescued, runs, tmp_path / "expected")
+    assert not expected.failed
+    assert any(each.result["abandoned"] for each in expected if isinstance(each, Finished))
+    assert run_campaign(rescued, runs, folder=tmp_path / "results", workers=2) == expected
+    assert table(tmp_path / "results") == table(tmp_path / "expected")
 
 
 def test_each_result_is_written_as_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

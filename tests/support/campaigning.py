@@ -13,8 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from dynhp import DynamicGridAdapter, spent
 from dynhp.executors import Processes, Serial
 from dynhp.rounds.jobs import Job, Outcome
+from dynhp.testing import NoisyQuadratic
+from dynhp.triggers import At, OnPlateau, OnSpike
 from tests.support.processes import pids_of
 
 
@@ -169,3 +172,27 @@ _RETURNED: dict[str, Any] = {
     "endless": {"number": 1 << 1001},
     "large": {"text": "#" * 33_600_000},
 }
+
+
+def rescued(trigger: str, seed: int) -> dict[str, Any]:
+    """A run whose rounds come when they are due; the rate at the start is far too high."""
+    when: dict[str, Any] = {
+        "plateau": OnPlateau("loss", patience=2),
+        "spike": OnSpike("loss", window=3, factor=20.0),
+        "moments": At([0.25, 0.5]),
+    }
+    trainer = NoisyQuadratic(noise=0.3, seed=seed)
+    adapter = DynamicGridAdapter(
+        trainer,
+        {"lr": [0.1, 0.5, 3.0]},
+        minimize="loss",
+        when=when[trigger],
+        try_for=1,
+        start_from="before",
+        max_rounds=3,
+        max_rescues=9,
+        initial={"lr": 3.0},
+    )
+    history = adapter.run(20)
+    cost = spent(history)
+    return {"loss": trainer.metrics()["loss"], "total": cost.total, "abandoned": cost.abandoned}
