@@ -57,6 +57,11 @@ ADAPTERS: list[tuple[dict[str, Any], type[Exception], str]] = [
         SettingsError,
         "must agree which is better; give the trigger better='lower'",
     ),
+    (
+        {"when": any_of(Every(2), any_of(OnPlateau("loss", patience=2, better="higher")))},
+        SettingsError,
+        "must agree which is better; give the trigger better='lower'",
+    ),
 ]
 
 
