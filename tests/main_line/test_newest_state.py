@@ -78,11 +78,11 @@ def test_out_of_rescues_where_a_loop_was_saved_in_what_broke() -> None:
 
 
 def test_what_the_main_line_raised_is_cut_to_a_length() -> None:
-    class Mute(Exception):
+    class Speechless(Exception):
         def __str__(self) -> str:
             raise RuntimeError("no text")
 
-    for error in (ValueError("x" * 100_000), Mute()):
+    for error in (ValueError("x" * 100_000), Speechless()):
         model, left = Quadratic(), [error]
         loop = adapt(6, state=[model], **rescue("lr", default=0.1, loss="loss"), check="off")
         for epoch in loop:
@@ -93,4 +93,4 @@ def test_what_the_main_line_raised_is_cut_to_a_length() -> None:
                 epoch.report(**model.metrics())
         [failure] = [round_.failure for round_ in loop.history if round_.failure]
         assert len(failure) <= 2000
-        assert failure.startswith(("ValueError: xxx", "Mute, whose text raises RuntimeError"))
+        assert failure.startswith(("ValueError: xxx", "Speechless, whose text raises RuntimeError"))
