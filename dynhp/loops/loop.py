@@ -60,6 +60,7 @@ class Loop:
         self._generators = generators  # to be left as they were before the loop
         self._run: weakref.ref[Generator[Epoch, None, None]] | None = None
         self._runs, self._first_round = False, True
+        self._silent = 0  # so many passes in a row were not reported
         self._work: Step | None = None  # what the body is carrying out
         self._line: Passes | None = None  # of the stretch that it is in, or was in last
         self._begun: Round | None = None  # a round that was left in its stretch, to go on with
@@ -174,7 +175,7 @@ class Loop:
             steps.close()  # steps that are interrupted put everything back
 
     def _tries(self, work: CarryOutTries) -> Generator[Epoch, None, None]:
-        at, left = work.at, deque(work.stage.jobs())
+        at, left, self._silent = work.at, deque(work.stage.jobs()), 0
         for begun, place in zip(work.stage.begun(), work.stage.places(), strict=True):
             job = left.popleft()  # a job done is dropped, and with it the state it started from
             go_to(self.adapter.trainer, job, at=at)
@@ -217,7 +218,8 @@ class Loop:
                     return
                 if epoch.metrics is not None or number == last or self._unit == "epochs":
                     self._after(epoch, work.candidate)
-                require_watched(self.adapter.when, work, epoch, last=last, unit=self._unit)
+                self._silent = 0 if epoch.metrics is not None else self._silent + 1
+                require_watched(self.adapter, work, epoch, silent=self._silent, unit=self._unit)
                 if work.take(1, epoch.metrics):
                     return
         except GeneratorExit:

@@ -79,12 +79,17 @@ def better_than_a_copy(env: object) -> str:
     )
 
 
-def not_reported(trigger: object, epoch: object) -> str:
+def not_reported(trigger: object, epoch: object, silent: int, unit: str) -> str:
     """Why a main line that is watched must be reported."""
+    watched = f"the main line is watched ({shown(trigger)}), but "
+    if unit == "epochs":
+        return (
+            f"{watched}{shown(epoch)} was not reported; call epoch.report(...) in every pass "
+            "through the body, in tries and on the main line"
+        )
     return (
-        f"the main line is watched ({shown(trigger)}), but {shown(epoch)} was not reported; call "
-        "epoch.report(...) in every pass through the body, in tries and on the main line (in a "
-        "loop over steps: whenever you have measured)"
+        f"{watched}{silent} {unit} in a row up to {epoch} were not reported, more than a try has; "
+        "report on the main line too whenever you have measured, or make try_for longer"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import LoopError
 from dynhp.loops.epoch import Epoch
 from dynhp.loops.parts import CopyOf, Parts
@@ -47,13 +48,17 @@ def names_of(things: Sequence[Any]) -> list[str | None]:
 
 
 def require_watched(
-    trigger: object, work: TrainStretch, epoch: Epoch, *, last: int, unit: str
+    adapter: DynamicGridAdapter, work: TrainStretch, epoch: Epoch, *, silent: int, unit: str
 ) -> None:
-    """Refuse a main line that is not reported though a trigger watches it."""
-    if work.watch is None or not work.watch.needs_metrics or epoch.metrics is not None:
+    """Refuse a main line that is not reported though a trigger watches it.
+
+    ``silent`` is for how many passes in a row it was not. Steps are measured now and then, but at
+    least once in as many as a try has: otherwise no try could be judged either.
+    """
+    if work.watch is None or not work.watch.needs_metrics:
         return
-    if unit == "epochs" or (epoch == last and not work.measured):
-        raise LoopError(not_reported(trigger, epoch))
+    if silent > (0 if unit == "epochs" else adapter.try_for):
+        raise LoopError(not_reported(adapter.when, epoch, silent, unit))
 
 
 def rescues(work: TrainStretch) -> bool:

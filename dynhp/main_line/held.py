@@ -61,6 +61,10 @@ class HeldStates:
         """The state itself."""
         return self._store.get(held.key)
 
+    def newest(self) -> State:
+        """The newest state that is held, in the middle of a round."""
+        return self.get(self._after[1][-1])
+
     def begin(self, index: int, epoch: int, state: State) -> None:
         """A round begins in this state: none that is held is newer, and one is there."""
         if self.start_from == "here":

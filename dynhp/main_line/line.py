@@ -97,8 +97,8 @@ class MainLine:
             return due
         raise RescuesSpent(
             f"the main line broke after {line.epoch} epochs ({due.because}), and all "
-            f"{adapter.max_rescues} rescues are spent; the trainer is back in the healthy state in "
-            "which this round began. Lower the value at the start, or allow more with max_rescues="
+            f"{adapter.max_rescues} rescues are spent; the trainer is back in a healthy state from "
+            "before. Lower the value at the start, or allow more with max_rescues="
         )
 
     def had(self, rounds: Sequence[Round], under_way: Due | None) -> Counter[bool]:
@@ -125,8 +125,10 @@ class MainLine:
         trainer, index = self._adapter.trainer, len(rounds)
         epoch, failed = self.epoch(rounds), bool(rounds) and rounds[-1].failure is not None
         chosen = None
-        if due is not None and self._put_back(rounds) is None:
-            chosen = self.held.pick(index, due, epoch)
+        if self._put_back(rounds) is None:
+            if not failed and not (due and due.alarm):
+                self._hold_newest(rounds, epoch)
+            chosen = None if due is None else self.held.pick(index, due, epoch)
         if chosen is None or (chosen.epoch == epoch and not failed):
             state = trainer.get_state()
         else:
@@ -138,6 +140,12 @@ class MainLine:
         self.held.begin(index, epoch, state)
         return Origin(state, epoch, _end(rounds) - epoch)
 
+    def _hold_newest(self, rounds: Sequence[Round], epoch: int) -> None:
+        """The epoch after which a round is due, or a loop was left, may itself be the best."""
+        newest = rounds[-1].measured[-1:] if rounds and self.held.start_from == "best" else ()
+        for number, metrics in newest:
+            self.hold(epoch, metrics if number == epoch - 1 else None)
+
     def _take_up(self, rounds: Sequence[Round], begun: Round) -> Origin:
         """Go on in the middle of a round, in whose stretch the trainer is."""
         due = self.due(rounds, begun)
@@ -148,7 +156,11 @@ class MainLine:
         self.held.take_up(len(rounds))
         over = False
         if line.epoch > max(line.since, begun.start):  # it was left before its last epoch was seen
-            over = self.ask(line, rounds, due) is not None
+            try:
+                over = self.ask(line, rounds, due) is not None
+            except RescuesSpent:  # it was left in what broke; where the round began, nobody has
+                move_to(self._adapter.trainer, self.held.newest())
+                raise
             if not over:
                 self.hold(line.epoch, line.now)
         return Origin(self._adapter.trainer.get_state(), begun.start, begun.abandoned, over)

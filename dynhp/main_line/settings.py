@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from dynhp._checks import (
@@ -85,7 +86,7 @@ def _require_bounded(adapter: AdapterView) -> None:
 def _require_one_direction(adapter: AdapterView) -> None:
     """Refuse a trigger that takes for worse what the criterion takes for better."""
     direction = direction_of(adapter.criterion)
-    for trigger in (adapter.when, *getattr(adapter.when, "triggers", ())):
+    for trigger in _each_of(adapter.when):
         sign = {"lower": -1, "higher": 1}.get(getattr(trigger, "better", ""), 0)
         same = set(looks_at(trigger)) & set(metrics_of(adapter.criterion))
         if same and sign * direction < 0:
@@ -94,6 +95,13 @@ def _require_one_direction(adapter: AdapterView) -> None:
                 f"{trigger!r} and the criterion {shown(adapter.criterion)} must agree which is "
                 f"better; give the trigger better={better!r}"
             )
+
+
+def _each_of(trigger: object) -> Iterator[Any]:
+    """A trigger, and those that it is made of, however deep."""
+    yield trigger
+    for each in getattr(trigger, "triggers", ()):
+        yield from _each_of(each)
 
 
 def watched_trigger(adapter: AdapterView) -> Trigger:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Literal, TypedDict
 
 from dynhp._checks import require_count, require_name, require_number
 from dynhp.criteria import Criterion, lowest, smoothed
+from dynhp.errors import SettingsError, shown
 from dynhp.main_line import Snapshots
 from dynhp.proposers import Ladder, Proposer
 from dynhp.spaces import Ordered
@@ -138,5 +140,10 @@ def _ladder_down(
     rule = "be a number above 1"
     require_number(f"{preset}: factor", factor, rule, lambda value: 1 < value < math.inf)
     steps = require_count(f"{preset}: steps", steps)
+    if math.log(default) - steps * math.log(factor) < math.log(sys.float_info.min):
+        raise SettingsError(
+            f"{preset}: the lowest value must be a number above 0, got {shown(default)} divided "
+            f"{steps} times by {shown(factor)}; use fewer steps"
+        )
     lower = [float(f"{default / factor**step:.3g}") for step in range(steps, 0, -1)]
     return {name: Ordered(*lower, float(default))}

@@ -77,7 +77,7 @@ def round_cells(round_: Round) -> dict[str, str]:
     gain = round_.winner.score - held[0].score if sound else None
     return {
         "round": str(round_.index),
-        "epochs": f"{round_.start}-{round_.start + round_.epochs}",
+        "epochs": _epochs_text(round_),
         "values": values_text(round_.candidate),
         "score": f"{round_.winner.score:.5g}",
         "gain": "-" if gain is None else f"{gain:.3g}",
@@ -88,12 +88,18 @@ def round_cells(round_: Round) -> dict[str, str]:
     }
 
 
+def _epochs_text(round_: Round) -> str:
+    """Which epochs a round has, and how far the main line had come where it left some behind."""
+    back = f", back from {round_.start + round_.abandoned}" if round_.abandoned else ""
+    return f"{round_.start}-{round_.start + round_.epochs}{back}"
+
+
 def _untried_cells(round_: Round) -> dict[str, str]:
     """The cells of a round without tries: nothing was chosen in it."""
     failed = "" if round_.failure is None else f", then {round_.failure}"
     return {
         "round": str(round_.index),
-        "epochs": f"{round_.start}-{round_.start + round_.epochs}",
+        "epochs": _epochs_text(round_),
         "values": values_text(round_.candidate),
         "score": "-",
         "gain": "-",

@@ -23,7 +23,8 @@ from dynhp.rounds.read_back import check_in_force, read_metrics, same_value
 from dynhp.selfcheck.fingerprint import fingerprint
 from dynhp.trainer import Reseeds, State, Trainer
 
-__all__ = ["TryLog", "advance", "attempt", "go_to", "move_to", "put_back", "put_in_force", "reseed"]
+__all__ = ["TryLog", "advance", "attempt", "error_text", "go_to", "move_to", "put_back"]
+__all__ += ["put_in_force", "reseed"]
 
 MOST_ERROR = 2000
 """The characters that a try keeps of an exception's text."""
@@ -145,7 +146,7 @@ class TryLog:
                 return
 
     def _fail(self, failure: Exception) -> None:
-        self._error = _text_of(failure)
+        self._error = error_text(failure)
         # The record keeps a line; the logger shows where it came from.
         logging.getLogger("dynhp").info(
             "a try of %r failed", dict(self._job.candidate), exc_info=failure
@@ -213,10 +214,10 @@ def _after(failure: BaseException | None) -> str:
 
 
 def _line(error: BaseException) -> str:
-    return _text_of(error)[:300].rstrip(": ")
+    return error_text(error)[:300].rstrip(": ")
 
 
-def _text_of(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """What an exception says, cut where it is long: it is kept in every record of the run."""
     try:
         text = f"{type(error).__name__}: {error}"

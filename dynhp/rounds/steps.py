@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias
 
 from dynhp.errors import DynhpError, LoopError, StateLost
 from dynhp.records import Candidate, Metrics, Round
-from dynhp.rounds.attempt import advance, put_in_force
+from dynhp.rounds.attempt import advance, error_text, put_in_force
 from dynhp.rounds.jobs import Executor, Job, Outcome
 from dynhp.trainer import State, Trainer
 
@@ -96,7 +96,7 @@ class TrainStretch:
         """Take in that the next epoch raised; false where that must end the run."""
         if self.watch is None or isinstance(failure, DynhpError) or not self.watch.rescues():
             return False
-        self.failure = f"{type(failure).__name__}: {failure}"
+        self.failure = error_text(failure)
         logging.getLogger("dynhp").info("the main line failed", exc_info=failure)
         return True
 

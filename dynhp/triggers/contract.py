@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from dynhp._checks import is_whole, plain_int, takes
+from dynhp._checks import is_whole, plain_int, require_whole, require_word, takes
 from dynhp.criteria.contract import metrics_of
 from dynhp.errors import ContractError, DynhpError, SettingsError, shown
 from dynhp.records import Metrics, Round
@@ -34,6 +34,15 @@ class Due:
     because: str = ""
     healthy: int | None = None
     alarm: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.because, str):
+            raise SettingsError(f"Due: because must be a string, got {shown(self.because)}")
+        if self.healthy is not None:
+            healthy = require_whole("Due: healthy", self.healthy, least=0)
+            object.__setattr__(self, "healthy", healthy)
+        require_word("Due: alarm", self.alarm, (True, False))
+        object.__setattr__(self, "alarm", bool(self.alarm))  # also where numpy has compared
 
 
 class LineSoFar:
@@ -165,7 +174,15 @@ def next_look(trigger: Trigger, line: LineSoFar) -> int | None:
     method = getattr(trigger, "next_look", None)
     if method is None:
         return line.epoch + 1
-    epoch = plain_int(method(line))
+    try:
+        epoch = plain_int(method(line))
+    except DynhpError:
+        raise
+    except Exception as failure:
+        raise ContractError(
+            f"next_look of {shown(trigger)} raised {type(failure).__name__}: {str(failure)[:200]}; "
+            "it gets a LineSoFar and gives an epoch, or None for never"
+        ) from failure
     if epoch is None or is_whole(epoch, least=line.epoch + 1):
         return epoch
     raise ContractError(

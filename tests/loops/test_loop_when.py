@@ -122,10 +122,10 @@ def test_what_looks_at_nothing_needs_no_report() -> None:
 def test_steps_are_reported_when_they_were_measured() -> None:
     model = NoisyQuadratic()
 
-    def steps(every: int) -> Any:
+    def steps(every: int, **more: Any) -> Any:
         loop = adapt(
             steps=60, state=[model], space={"lr": [0.01, 0.1]}, minimize="loss", try_for=5,
-            when=OnPlateau("loss", patience=10), record_every=10, check="off",
+            when=OnPlateau("loss", patience=10), check="off", **more,
         )  # fmt: skip
         for step in loop:
             model.train_k(1, {"lr": step["lr"]})
@@ -133,9 +133,10 @@ def test_steps_are_reported_when_they_were_measured() -> None:
                 step.report(**model.metrics())
         return loop
 
-    measured = dict(steps(5).history.measured)
-    assert list(measured) == list(range(4, 60, 5))
-    with pytest.raises(LoopError, match="in a loop over steps: whenever you have measured"):
+    for more in ({"record_every": 10}, {"record_every": 2}, {}):  # also fewer than lie between two
+        measured = dict(steps(5, **more).history.measured)
+        assert list(measured) == list(range(4, 60, 5))
+    with pytest.raises(LoopError, match="but 6 steps in a row up to 5 were not reported, more th"):
         steps(50)
 
 

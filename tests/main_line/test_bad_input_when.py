@@ -57,6 +57,11 @@ ADAPTERS: list[tuple[dict[str, Any], type[Exception], str]] = [
         SettingsError,
         "must agree which is better; give the trigger better='lower'",
     ),
+    (
+        {"when": any_of(Every(2), any_of(OnPlateau("loss", patience=2, better="higher")))},
+        SettingsError,
+        "must agree which is better; give the trigger better='lower'",
+    ),
 ]
 
 
@@ -96,6 +101,8 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "plateau default": (lambda: plateau("lr", default=0.0), "default must be a positive number"),
     "plateau factor": (lambda: plateau("lr", default=1.0, factor=1), "factor must be .* above 1"),
     "plateau steps": (lambda: plateau("lr", default=1.0, steps=0), "plateau: steps must be"),
+    "plateau depth": (lambda: plateau("lr", default=1.0, steps=999), "use fewer steps"),
+    "rescue depth": (lambda: rescue("lr", default=1.0, factor=1e99), "the lowest value must be"),
     "patience": (lambda: plateau("lr", default=1.0, patience=0), "plateau: patience must be"),
     "plateau loss": (lambda: plateau("lr", default=1.0, loss=""), "a metric's name must be"),
     "plateau rounds": (lambda: plateau("lr", default=1, max_rounds=0), "plateau: max_rounds must"),

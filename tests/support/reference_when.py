@@ -164,9 +164,11 @@ class ReferenceWhen:
             metrics = read_metrics(self.trainer)
             self.measured.append((self.epoch - 1, metrics))
             stretch.append((self.epoch - 1, metrics))
-            if self.due(*under_way) is not None:
+            next_due = self.due(*under_way)
+            if next_due is None or (given.start_from == "best" and not next_due.alarm):
+                self.hold(metrics)
+            if next_due is not None:
                 break
-            self.hold(metrics)
         self.record(due, start, end, values, stretch, failure, (done, seed, entries, best))
         self.stopped, self.failure = self.epoch - start < length, failure
 

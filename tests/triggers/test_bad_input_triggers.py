@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dynhp.errors import SettingsError
-from dynhp.triggers import At, Every, OnPlateau, OnSpike, any_of
+from dynhp.triggers import At, Due, Every, OnPlateau, OnSpike, any_of
 
 BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "every 0": (lambda: Every(0), "Every: n must be a whole number above 0, got 0"),
@@ -42,6 +42,9 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "sigmas": (lambda: OnSpike("loss", sigmas=0), "OnSpike: sigmas must be a number above 0"),
     "window": (lambda: OnSpike("loss", factor=2, window=1), "OnSpike: window must be a whole"),
     "spike better": (lambda: OnSpike("loss", factor=2, better=1), "OnSpike: better must be"),
+    "due because": (lambda: Due(because=None), "Due: because must be a string, got None"),
+    "due healthy": (lambda: Due(healthy=-1), "Due: healthy must be a whole number of 0 or more"),
+    "due alarm": (lambda: Due(alarm="red"), "Due: alarm must be True or False, got 'red'"),
     "any of none": (any_of, "any_of: at least one trigger is needed, got none"),
     "any of words": (lambda: any_of("plateau"), "any_of: trigger 0 must be a trigger such as"),
     "any of classes": (lambda: any_of(Every(3), Every), "any_of: trigger 1 must be a trigger"),

@@ -204,3 +204,17 @@ def test_a_look_that_is_no_later_epoch(look: Any) -> None:
 
     with pytest.raises(ContractError, match="must give an epoch after 3, or None for never"):
         next_look(Odd(), LineSoFar(epoch=3))
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("nothing"), MetricError("no metric")])
+def test_a_look_that_raises(error: Exception) -> None:
+    class Broken:
+        def __call__(self, line: LineSoFar) -> bool:
+            return False
+
+        def next_look(self, line: LineSoFar) -> Any:
+            raise error
+
+    words = "next_look of .* raised ZeroDivisionError: nothing; it gets a LineSoFar|^no metric$"
+    with pytest.raises((ContractError, MetricError), match=words):
+        next_look(Broken(), LineSoFar(epoch=3))
