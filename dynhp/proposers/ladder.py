@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,8 @@ __all__ = ["Ladder"]
 class Ladder:
     """The value in force and the next ``down`` lower ones on every axis; at the bottom, itself.
 
+    Where all of these fail, the next lower ones are tried, and so on to the bottom.
+
     >>> known = Known(space=Space({"lr": [1, 2, 4, 8]}), current=Candidate({"lr": 8}))
     >>> Ladder(down=2).propose(known, np.random.default_rng(0))
     [Candidate(lr=8), Candidate(lr=4), Candidate(lr=2)]
@@ -30,18 +33,20 @@ class Ladder:
         object.__setattr__(self, "down", require_count("Ladder: down", self.down))
 
     def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
-        """One wave, the nearest first."""
-        if known.tries:
+        """The nearest first; a further wave only where no try has succeeded yet."""
+        if any(try_.error is None for try_ in known.tries):
             return []
-        steps = [
-            known.current.but({name: value})
-            for name, axis in known.space.items()
-            for value in self._lower(axis, known.current[name])
-        ]
-        return [known.current, *steps]
+        tried = [try_.candidate for try_ in known.tries]
+        wave = [] if tried else [known.current]
+        for name, axis in known.space.items():
+            # So far down that all that were tried, and as many as are wanted, lie above.
+            lower = _lower(axis, known.current[name], self.down + len(tried))
+            steps = (known.current.but({name: value}) for value in lower)
+            wave += [step for step in steps if step not in tried][: self.down]
+        return wave
 
     def waves(self, space: Space, current: Candidate) -> Waves:
-        """Between one, at the bottom of all axes, and all that lie below the values at the top."""
+        """Between one, at the bottom of all axes, and all that lie below, in waves that failed."""
         for name, axis in space.items():
             words = [value for value in axis.grid() if not is_number(value)]
             if words:
@@ -49,12 +54,18 @@ class Ladder:
                     f"{self!r} goes down, so {name} needs numbers, got {shown(words[0])}; use "
                     "Neighbors() or FullGrid()"
                 )
-        most = (
-            max(len(self._lower(axis, value)) for value in (*axis.grid(), current[name]))
-            for name, axis in space.items()
-        )
-        return Waves((1,), (1 + sum(most),))
+        rungs = [_most_below(axis, current[name]) for name, axis in space.items()]
+        further = range(0, max(rungs) or 1, self.down)  # a wave takes so many of each axis
+        most = [sum(min(self.down, max(0, count - begun)) for count in rungs) for begun in further]
+        return Waves((1,), (1 + most[0], *most[1:]))
 
-    def _lower(self, axis: Axis, value: Value) -> list[Value]:
-        near = axis.neighbors(value, self.down)
-        return sorted((each for each in near if each < value), reverse=True)  # type: ignore[operator,type-var]
+
+def _most_below(axis: Axis, current: Value) -> int:
+    """How many values lie below the highest one, or below that in force if these are more."""
+    grid: Any = axis.grid()
+    return max(len(_lower(axis, top, len(grid))) for top in (max(grid), current))
+
+
+def _lower(axis: Axis, value: Value, radius: int) -> list[Value]:
+    near = axis.neighbors(value, radius)
+    return sorted((each for each in near if each < value), reverse=True)  # type: ignore[operator,type-var]

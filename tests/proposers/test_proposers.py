@@ -14,6 +14,7 @@ from dynhp import (
     Best,
     BestByMargin,
     Categorical,
+    DynamicGridAdapter,
     Float,
     FullGrid,
     Int,
@@ -23,12 +24,15 @@ from dynhp import (
     Placebo,
     Racing,
     Space,
+    plan_for,
+    spent,
 )
-from dynhp.errors import SettingsError
-from dynhp.proposers import Drawn, Known, Proposer, Waves
+from dynhp.errors import AllTriesFailed, SettingsError
+from dynhp.proposers import Drawn, Known, Ladder, Proposer, Waves
 from dynhp.proposers.one_axis import wave_by_wave
 from dynhp.records import Candidate, Try
 from dynhp.selection import Selection
+from dynhp.testing import Quadratic
 from tests.support.kinds import PROPOSER_ROWS, PROPOSERS, row_of
 from tests.support.spaces import (
     candidate_of,
@@ -316,3 +320,42 @@ def test_the_bounds_hold_hard_between_grid_points(space: Space, seed: int) -> No
 def test_one_axis_asks_for_the_randomness_its_inner_proposer_needs() -> None:
     assert OneAxis(Placebo(3)).randomness == "independent"
     assert not hasattr(OneAxis(FullGrid()), "randomness")
+
+
+class FailsAbove(Quadratic):
+    """Every rate above the limit raises."""
+
+    limit = 0.02
+
+    def train_k(self, k: int, hyperparameters: Any) -> None:
+        if hyperparameters["lr"] > self.limit:
+            raise ArithmeticError("diverged")
+        super().train_k(k, hyperparameters)
+
+
+@pytest.mark.parametrize("down", [1, 2, 3, 9])
+def test_a_ladder_goes_on_down_until_a_try_succeeds(down: int) -> None:
+    rates = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0]
+    adapter = DynamicGridAdapter(
+        FailsAbove(), {"lr": rates}, minimize="loss", adapt_every=2, try_for=1, check="off",
+        initial={"lr": 1.0}, proposer=Ladder(down),
+    )  # fmt: skip
+    plan = plan_for(adapter, 2)
+    [round_] = adapter.run(2)
+    tried = [try_.candidate["lr"] for try_ in round_.tries]
+    assert tried == sorted(rates, reverse=True)[: len(tried)]  # each once, the nearest first
+    assert tried[-1] <= 0.01 < FailsAbove.limit
+    assert (len(tried) - 1) % down == 0 or tried[-1] == rates[0]
+    assert plan.least.total <= spent(adapter).total <= plan.most.total
+
+
+def test_a_ladder_ends_at_the_bottom() -> None:
+    trainer = FailsAbove()
+    trainer.limit = 0.0
+    adapter = DynamicGridAdapter(
+        trainer, {"lr": [0.01, 0.1, 1.0]}, minimize="loss", adapt_every=2, try_for=1,
+        initial={"lr": 1.0}, proposer=Ladder(1),
+    )  # fmt: skip
+    with pytest.raises(AllTriesFailed, match=r"0\.01") as failed:
+        adapter.run(2)
+    assert str(failed.value).count("diverged") == 3
