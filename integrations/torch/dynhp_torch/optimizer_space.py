@@ -49,6 +49,11 @@ class ScheduledRate:
         self._scale.get()
         return self._value  # type: ignore[no-any-return]
 
+    @property
+    def factor(self) -> float:
+        """What the schedule's own rate is multiplied by in every step."""
+        return self._value / self._base  # type: ignore[no-any-return]
+
 
 def bound_space(
     space: Any, lr: Any, state: Any, bind: Mapping[str, Binding] | None
@@ -112,7 +117,9 @@ def setting_binding(optimizer: Optimizer, name: str, state: Any) -> Binding:
     base, word = _base_rate(optimizer, scheduler)
     warnings.warn(
         f"lr: {type(scheduler).__name__} drives the learning rate, so values are tried as factors "
-        f"on its whole schedule; a value is its {word} rate, and {base!r} leaves it as it is",
+        f"on its whole schedule; a value is its {word} rate, and {base!r} leaves it as it is. "
+        "The factor is in force during optimizer.step(): who reads the rate from the optimiser or "
+        "the scheduler to log it sees the schedule without it",
         Hint,
         stacklevel=4,
     )

@@ -33,6 +33,11 @@ class FollowScales(TrainerCallback):
         for group, own in zip(optimizer.param_groups, self.own, strict=True):
             group["lr"] = own
 
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        if "learning_rate" in logs:  # the schedule's own: the trainer does not know of the scale
+            last = state.log_history[-1]
+            last["learning_rate"] *= self.scales[int((state.global_step - 1) // 5)]
+
 
 class Printer(PrinterCallback):
     """What a reporter is told: the logs, where they were made, and whether the files are there."""
@@ -74,6 +79,7 @@ def test_logs_files_and_callbacks_are_those_of_a_plain_training_with_the_chosen_
     wanted, got = kit.traces(plain), kit.traces(ours)
     for name in wanted:
         assert got[name] == wanted[name], name
+    assert any("learning_rate" in logs for logs in got["log"])
     files = kit.checkpoints(tmp_path / "ours")
     assert files == kit.checkpoints(tmp_path / "plain")
     assert len(files) == 3
