@@ -49,6 +49,10 @@ class ScheduledRate:
         self._scale.get()
         return self._value  # type: ignore[no-any-return]
 
+    def remove(self) -> None:
+        """Take the scale off the optimiser, which goes on with the schedule's own rate."""
+        self._scale.remove()
+
     @property
     def factor(self) -> float:
         """What the schedule's own rate is multiplied by in every step."""

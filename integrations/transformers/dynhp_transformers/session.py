@@ -66,6 +66,8 @@ class TrainSession:
         self._release()
         if self.run is not None:
             self.run.close()
+        for each in self._rates:  # the trainer keeps its optimiser for the next train()
+            each.remove()
         for name in _METHODS:
             vars(self.trainer).pop(name, None)
         vars(self.trainer.callback_handler).pop("on_epoch_begin", None)

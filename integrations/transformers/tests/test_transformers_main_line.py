@@ -151,3 +151,13 @@ def one_group(model: Any) -> Any:
     from torch.optim import AdamW
 
     return AdamW(model.parameters(), lr=0.03)
+
+
+def test_a_second_training_does_not_inherit_the_scale(kit: Any, tmp_path: Path) -> None:
+    callback = adapt(initial={"lr": 0.1}, dry_run=True)  # a factor that is in force to the end
+    trainer = kit.train(tmp_path, callback)
+    assert not plain_optimizer(trainer)._optimizer_step_pre_hooks
+    trainer.train()
+    rates = [logs["learning_rate"] for logs in trainer.state.log_history if "loss" in logs]
+    assert max(rates) > 0.03  # adapted again, from the schedule's own rate and with one factor
+    assert not plain_optimizer(trainer)._optimizer_step_pre_hooks
