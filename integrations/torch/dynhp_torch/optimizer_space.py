@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from torch.optim import Optimizer
 
@@ -35,7 +35,7 @@ class ScheduledRate:
         self.optimizer = scale.optimizer
         self._scale = scale
         self._base = base
-        self._value: Any = base
+        self._value: Any = base * cast("float", scale.get())  # where an earlier run has left it
 
     def set(self, value: Value) -> None:
         """Scale the schedule so that this is its rate."""
