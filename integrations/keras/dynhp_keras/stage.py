@@ -23,10 +23,19 @@ _SETS_THE_RATE = (keras.callbacks.LearningRateScheduler, keras.callbacks.ReduceL
 
 
 @dataclass(slots=True, eq=False)
+class PassEvent:
+    """One hook of a pass: its arguments as they were given, and what acting callbacks put in."""
+
+    hook: str
+    args: tuple[Any, ...]
+    written: dict[int, dict[str, Any]] = field(default_factory=dict)  # by the callback's id
+
+
+@dataclass(slots=True, eq=False)
 class PassRecord:
     """What one pass of a try would have said to the callbacks, and the state after it."""
 
-    events: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
+    events: list[PassEvent] = field(default_factory=list)
     state: Any = None
 
 
@@ -54,11 +63,17 @@ class MainLineStage:
 
     def call(self, hook: str, *args: Any) -> None:
         """Something happens in the pass that is under way."""
-        for each in self.callbacks:
-            if self._now is None or id(each) in self._acting:
+        if self._now is None:
+            for each in self.callbacks:
                 getattr(each, hook)(*args)
-        if self._now is not None:
-            self._now.events.append((hook, args))
+            return
+        event = PassEvent(hook, _own(args))
+        for each in self.callbacks:
+            if id(each) in self._acting:
+                before = _logs_of(_own(args))
+                getattr(each, hook)(*args)
+                event.written[id(each)] = _changes(before, _logs_of(args))
+        self._now.events.append(event)
 
     def note_state(self, state: Any) -> None:
         """The state after an epoch of a try, for callbacks that look at the model."""
@@ -90,8 +105,9 @@ class MainLineStage:
             if len(kept) > 1:
                 set_state(now if last else record.state)
             before = fingerprint(get_state()) if check and last else None
+            end = next(each for each in record.events if each.hook == "on_epoch_end")
+            logs = dict(end.args[1])  # as fit has them: callbacks write into a copy
             self._say(record)
-            logs = next(args[1] for hook, args in record.events if hook == "on_epoch_end")
             if self._model.stop_training:  # some put the best weights back when they stop
                 self.clear()
                 return int(epoch), logs
@@ -101,10 +117,12 @@ class MainLineStage:
         return None, logs
 
     def _say(self, record: PassRecord) -> None:
-        for hook, args in record.events:
+        for event in record.events:
             for each in self.callbacks:
                 if id(each) not in self._acting:
-                    getattr(each, hook)(*args)
+                    getattr(each, event.hook)(*event.args)
+                elif changes := event.written[id(each)]:  # those listed before it saw none of it
+                    _logs_of(event.args).update(changes)
 
     def _message(self, changed: str) -> str:
         own = [type(each).__name__ for each in self.callbacks if id(each) not in self._acting]
@@ -120,6 +138,19 @@ class MainLineStage:
         """The round is over: what is not kept is forgotten."""
         self._records.clear()
         self._passes.clear()
+
+
+def _own(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(dict(each) if isinstance(each, dict) else each for each in args)
+
+
+def _logs_of(args: tuple[Any, ...]) -> dict[str, Any]:
+    """The logs that a hook was given, always its last argument; empty where there are none."""
+    return args[-1] if isinstance(args[-1], dict) else {}
+
+
+def _changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    return {name: it for name, it in after.items() if name not in before or before[name] is not it}
 
 
 def split_callbacks(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lightning.pytorch.callbacks import StochasticWeightAveraging
+from lightning.pytorch.callbacks import StochasticWeightAveraging, Timer
 from lightning.pytorch.strategies import SingleDeviceStrategy
 
 from dynhp.errors import SettingsError, shown
@@ -31,6 +31,11 @@ def require_fit(trainer: Any) -> None:
             raise SettingsError(
                 "Adapt: StochasticWeightAveraging replaces schedulers and adds an epoch in the "
                 "middle of a fit, which no try could undo; use WeightAveraging of Lightning"
+            )
+        if isinstance(callback, Timer):
+            raise SettingsError(
+                "Adapt: the clock cannot be put back after a try, got max_time or the callback "
+                "Timer; leave it out, and give Trainer(max_epochs=...)"
             )
     if getattr(trainer, "_val_check_time_interval", None) is not None:
         raise SettingsError(

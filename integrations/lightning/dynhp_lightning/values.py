@@ -43,7 +43,8 @@ def _binding(name: str, place: Place | None, trainer: Any) -> Binding:
         raise SettingsError(
             f"Adapt: {len(owners)} optimisers have a setting {name!r}; say which with "
             f"bind={{{name!r}: lambda trainer: optimizer_param(trainer.optimizers[0], {name!r})}} "
-            "(schedule_scale where a scheduler drives it), both of dynhp_torch"
+            "(where a scheduler drives it schedule_scale, whose values are factors and not rates), "
+            "both of dynhp_torch"
         )
     if _is_attribute(name, trainer.lightning_module):
         return attribute(trainer.lightning_module, name)

@@ -50,6 +50,7 @@ def test_settings_are_refused_when_the_callback_is_made(
         ({"max_epochs": -1, "max_steps": 9}, "max_steps=9 with 4 steps in an epoch; give .*=8"),
         ({"check_val_every_n_epoch": 2}, "needs val_loss, but epoch 0 logged train_loss"),
         ({"limit_val_batches": 0}, "needs val_loss"),
+        ({"max_time": "00:01:00:00"}, "the clock cannot be put back after a try, got max_time"),
     ],
 )
 def test_fits_that_cannot_be_adapted(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from torch.optim import Optimizer
 
@@ -35,7 +35,7 @@ class ScheduledRate:
         self.optimizer = scale.optimizer
         self._scale = scale
         self._base = base
-        self._value: Any = base
+        self._value: Any = base * cast("float", scale.get())  # where an earlier run has left it
 
     def set(self, value: Value) -> None:
         """Scale the schedule so that this is its rate."""
@@ -48,6 +48,15 @@ class ScheduledRate:
         """The rate, or an error where the optimiser no longer uses its scale."""
         self._scale.get()
         return self._value  # type: ignore[no-any-return]
+
+    def remove(self) -> None:
+        """Take the scale off the optimiser, which goes on with the schedule's own rate."""
+        self._scale.remove()
+
+    @property
+    def factor(self) -> float:
+        """What the schedule's own rate is multiplied by in every step."""
+        return self._value / self._base  # type: ignore[no-any-return]
 
 
 def bound_space(
@@ -112,7 +121,9 @@ def setting_binding(optimizer: Optimizer, name: str, state: Any) -> Binding:
     base, word = _base_rate(optimizer, scheduler)
     warnings.warn(
         f"lr: {type(scheduler).__name__} drives the learning rate, so values are tried as factors "
-        f"on its whole schedule; a value is its {word} rate, and {base!r} leaves it as it is",
+        f"on its whole schedule; a value is its {word} rate, and {base!r} leaves it as it is. "
+        "The factor is in force during optimizer.step(): who reads the rate from the optimiser or "
+        "the scheduler to log it sees the schedule without it",
         Hint,
         stacklevel=4,
     )

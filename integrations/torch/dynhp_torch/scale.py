@@ -65,6 +65,11 @@ class ScheduleScale:
                 )
         return self._factor  # type: ignore[no-any-return]
 
+    def replaces(self, other: ScheduleScale) -> bool:
+        """Whether the other one scales the same setting of the same groups."""
+        same = (self._key, self._groups) == (other._key, other._groups)
+        return self is not other and same
+
     def remove(self) -> None:
         """Take the scale off the optimiser."""
         self._unscale()
@@ -124,7 +129,18 @@ def schedule_scale(
             raise SettingsError(
                 f"schedule_scale: {key} must be one number in every group, got {value!r} in {label}"
             )
-    return ScheduleScale(optimizer, key, bound.groups)
+    scale = ScheduleScale(optimizer, key, bound.groups)
+    for earlier in _earlier_scales(scale):  # two at once would undo each other's undoing
+        scale.set(earlier.get())
+        earlier.remove()
+    return scale
+
+
+def _earlier_scales(scale: ScheduleScale) -> list[ScheduleScale]:
+    """Scales of the same setting that an earlier run left on the optimiser."""
+    hooks = scale.optimizer._optimizer_step_pre_hooks.values()
+    owners = [getattr(hook, "__self__", None) for hook in hooks]
+    return [each for each in owners if isinstance(each, ScheduleScale) and scale.replaces(each)]
 
 
 def _same(value: Any, scaled: Any) -> bool:

@@ -258,3 +258,19 @@ def test_a_scale_needs_one_number(key: str, pattern: str) -> None:
 def test_a_scale_is_a_number(value: Any) -> None:
     with pytest.raises(SettingsError, match="a scale must be a number"):
         schedule_scale(optimizer_of("only")).set(value)
+
+
+def test_a_second_scale_takes_the_place_of_the_first_and_goes_on_from_it() -> None:
+    weight = torch.ones(1, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    first = schedule_scale(optimizer)
+    first.set(10.0)
+    second = schedule_scale(optimizer)
+    assert second.get() == 10.0
+    for _ in range(3):
+        weight.grad = torch.ones(1)
+        optimizer.step()
+    assert optimizer.param_groups[0]["lr"] == 0.1  # two at once let the rate grow with every step
+    assert weight.item() == pytest.approx(1 - 3 * 10 * 0.1)
+    with pytest.raises(ValueNotInForce, match="no longer in the optimiser"):
+        first.get()

@@ -10,11 +10,13 @@ from typing import Any
 from dynhp.criteria.contract import metrics_of
 from dynhp.errors import DynhpError, SettingsError
 from dynhp.loops import Binding, Epoch, Loop, LoopDriver, Move
+from dynhp_torch.optimizer_space import ScheduledRate
 from dynhp_transformers.effects import FILE, HeldReports
 
 __all__ = ["TrainSession"]
 
 _BY_THE_CLOCK = ("_runtime", "_per_second", "_time")
+_METHODS = ("_run_epoch", "_save_checkpoint", "_get_learning_rate")
 
 
 class TrainSession:
@@ -44,10 +46,13 @@ class TrainSession:
         self._epoch: Epoch | None = None
         self._held: HeldReports | None = None
         self._tries: dict[int, tuple[Epoch, HeldReports]] = {}
+        self._rates: list[ScheduledRate] = []
         self._run_epoch, self._save = trainer._run_epoch, trainer._save_checkpoint
+        self._scheduled_rate = trainer._get_learning_rate
         handler = trainer.callback_handler
         self._begin_event = handler.on_epoch_begin
-        vars(trainer).update(_run_epoch=self._passes, _save_checkpoint=self._save_checkpoint)
+        ours = (self._passes, self._save_checkpoint, self._rate_in_force)
+        vars(trainer).update(zip(_METHODS, ours, strict=True))
         # The event is sent at the start of every pass, which is not where the trainer sends it.
         vars(handler)["on_epoch_begin"] = lambda args, state, control: control
 
@@ -61,7 +66,9 @@ class TrainSession:
         self._release()
         if self.run is not None:
             self.run.close()
-        for name in ("_run_epoch", "_save_checkpoint"):
+        for each in self._rates:  # the trainer keeps its optimiser for the next train()
+            each.remove()
+        for name in _METHODS:
             vars(self.trainer).pop(name, None)
         vars(self.trainer.callback_handler).pop("on_epoch_begin", None)
 
@@ -70,6 +77,13 @@ class TrainSession:
         for name, value in metrics.items():
             if isinstance(value, int | float) and not name.endswith(_BY_THE_CLOCK):
                 self.metrics[name] = float(value)
+
+    def _rate_in_force(self) -> float:
+        """The rate that the trainer logs: what steps are made with, not the schedule's own."""
+        rate: float = self._scheduled_rate()
+        for each in self._rates:
+            rate *= each.factor
+        return rate
 
     # Passes.
 
@@ -188,6 +202,7 @@ class TrainSession:
         self.first = self._done = started if saved is None else saved["first"]
         loop, bound = self._make(self, call["train_dataloader"])
         self.run = LoopDriver(loop)
+        self._rates = [each for each in bound.values() if isinstance(each, ScheduledRate)]
         if saved is not None:
             self.run.load_state_dict(saved["loop"])
             for name, binding in bound.items():

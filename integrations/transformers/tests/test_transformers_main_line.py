@@ -33,6 +33,11 @@ class FollowScales(TrainerCallback):
         for group, own in zip(optimizer.param_groups, self.own, strict=True):
             group["lr"] = own
 
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        if "learning_rate" in logs:  # the schedule's own: the trainer does not know of the scale
+            last = state.log_history[-1]
+            last["learning_rate"] *= self.scales[int((state.global_step - 1) // 5)]
+
 
 class Printer(PrinterCallback):
     """What a reporter is told: the logs, where they were made, and whether the files are there."""
@@ -74,6 +79,7 @@ def test_logs_files_and_callbacks_are_those_of_a_plain_training_with_the_chosen_
     wanted, got = kit.traces(plain), kit.traces(ours)
     for name in wanted:
         assert got[name] == wanted[name], name
+    assert any("learning_rate" in logs for logs in got["log"])
     files = kit.checkpoints(tmp_path / "ours")
     assert files == kit.checkpoints(tmp_path / "plain")
     assert len(files) == 3
@@ -145,3 +151,13 @@ def one_group(model: Any) -> Any:
     from torch.optim import AdamW
 
     return AdamW(model.parameters(), lr=0.03)
+
+
+def test_a_second_training_does_not_inherit_the_scale(kit: Any, tmp_path: Path) -> None:
+    callback = adapt(initial={"lr": 0.1}, dry_run=True)  # a factor that is in force to the end
+    trainer = kit.train(tmp_path, callback)
+    assert not plain_optimizer(trainer)._optimizer_step_pre_hooks
+    trainer.train()
+    rates = [logs["learning_rate"] for logs in trainer.state.log_history if "loss" in logs]
+    assert max(rates) > 0.03  # adapted again, from the schedule's own rate and with one factor
+    assert not plain_optimizer(trainer)._optimizer_step_pre_hooks

@@ -108,6 +108,25 @@ def test_a_callback_that_takes_part_acts_in_tries_and_is_put_back() -> None:
 
 
 @torch_is_enough
+@pytest.mark.parametrize("how", [{"dry_run": True}, TIES], ids=["dry run", "by ties"])
+def test_what_a_callback_adds_to_the_logs_is_seen_by_those_after_it_only(
+    how: Any, tmp_path: Path
+) -> None:
+    def lines(name: str, *ours: Any) -> Any:
+        rate = callbacks.ReduceLROnPlateau("val_loss", patience=1, min_delta=100, factor=0.5)
+        first, last = KerasDiary(), KerasDiary()
+        log = callbacks.CSVLogger(str(tmp_path / name))
+        history = fit(make(), first, log, rate, last, *ours).history
+        return first.lines, last.lines, history, (tmp_path / name).read_text()
+
+    plain = lines("plain")
+    assert "learning_rate" in plain[2]
+    assert "learning_rate" not in plain[3]
+    betas = {"beta_1": [0.9, 0.5]}  # 0.9 is in force
+    assert lines("adapted", adapt(betas, try_for=2, **how)) == plain
+
+
+@torch_is_enough
 def test_a_fit_that_was_killed_goes_on_to_the_bit(tmp_path: Path) -> None:
     class KilledAtFive(callbacks.Callback):
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
