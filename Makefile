@@ -9,12 +9,15 @@ DEMO_READY := $(if $(wildcard $(READY)),$(READY),$(VENV)/.ready-demo)
 # On a machine with PyPI alone, torch for Linux brings gigabytes of CUDA libraries. Torch's own page has
 # the address of its CPU builds: make demo TORCH_INDEX=address
 TORCH_INDEX ?=
-PIP_INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+PORT ?= 8000
+# Not compiled at once: most modules of the frameworks are never imported, and Python compiles the others
+# when they are.
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 # What can be installed with dynhp: an extra for each integration, and those of the core.
 INTEGRATIONS := $(notdir $(wildcard integrations/*))
 EMPTY :=
 # Not that of xgboost, which brings 700 MB for GPUs: the tests use xgboost-cpu, the same module.
-EXTRAS := $(subst $(EMPTY) $(EMPTY),$(COMMA),$(filter-out xgboost,$(INTEGRATIONS)) rich igraph)
+EXTRAS := $(subst $(EMPTY) $(EMPTY),$(COMMA),$(filter-out xgboost,$(INTEGRATIONS)) rich plots igraph)
 # Frameworks are tested in a process each, so that none hides what another one lacks.
 FRAMEWORKS := $(filter-out pyg ray torch,$(INTEGRATIONS))
 # glibc gives large blocks back to the system after every step; keeping them makes training faster.
@@ -23,22 +26,33 @@ FAST_MALLOC := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=10737418
 ONE_THREAD := OMP_NUM_THREADS=1
 BENCH_RAY = $(BIN)/python -m pip install --quiet --constraint constraints.txt ray && \
 	$(BIN)/python benchmarks/bench_executors_ray.py
+ARENA = $(ONE_THREAD) $(BIN)/python -m benchmarks.arena $(if $(DYNHP_DATA),--data $(DYNHP_DATA))
+# The optimisers and the population training that others have written: nobody needs them for the tests.
+ARENA_READY := $(VENV)/.ready-arena
 # Tests that start, kill and outlive processes, or write many files, come after the quick ones.
 WITH_PROCESSES := tests/executors tests/storage tests/campaign
 
-.PHONY: help setup demo test lint types imports pytest $(FRAMEWORKS:%=test-%) test-ray test-oldest format bench-core bench-luck bench-executors bench-executors-ray bench-linkpred quality mutants torture torture-campaign clean
+.PHONY: help setup demo docs docs-serve test lint types imports pytest $(FRAMEWORKS:%=test-%) test-ray test-report test-oldest format bench-core bench-luck bench-report bench-executors bench-executors-ray bench-linkpred quality arena arena-full arena-advice mutants torture torture-campaign clean
 
 help:
 	@echo "make demo            set up what it needs and train with adaptation on bundled data"
 	@echo "make test            set up, then lint, types, import rules, all tests with coverage"
+	@echo "make docs            the documentation as a site, in build/site; every warning is an error"
+	@echo "make docs-serve      the same, and shown at http://127.0.0.1:8000 (PORT=8000)"
 	@echo "make test-ray        the tests of the integration of Ray alone; so test-keras, test-optuna, ..."
-	@echo "make test-oldest     the core's tests with the oldest numpy, on each Python that is here"
+	@echo "make test-report     the page of a report in a headless Chromium, which must be installed"
+	@echo "make test-oldest     the core's tests with the oldest numpy, on each Python that is here;"
+	@echo "                     with ONLY=\"jax keras\", those of integrations with their oldest frameworks"
 	@echo "make bench-core      overhead, memory, import time and wheel size of the core"
 	@echo "make bench-luck      how often the luck report is wrong, on noise and on real effects"
+	@echo "make bench-report    time and size of a report's page, of 500 and 5,000 rounds"
 	@echo "make bench-executors tries in other processes and on Ray against tries in turn"
 	@echo "make bench-executors-ray  those on Ray alone"
 	@echo "make bench-linkpred  link prediction against an ordinary PyTorch Geometric loop"
 	@echo "make quality         the AUC that link prediction must reach, by protocol and sampler"
+	@echo "make arena           ways to set a learning rate: three tasks, five methods, three seeds"
+	@echo "make arena-full      all of them, in the background; the same command goes on with it"
+	@echo "make arena-advice    whether runs know when their choices were luck"
 	@echo "make torture         kill and resume runs a hundred times"
 	@echo "make torture-campaign  kill and resume campaigns a hundred times"
 	@echo "make mutants         mutation testing of the algorithm"
@@ -55,7 +69,7 @@ endef
 
 $(READY): pyproject.toml constraints.txt hatch_build.py
 	$(BASE)
-	$(PIP_INSTALL) --no-build-isolation --editable ".[$(EXTRAS)]" --group test --group lint
+	$(PIP_INSTALL) --no-build-isolation --editable ".[$(EXTRAS)]" --group test --group lint --group docs
 	@touch $@
 
 # "make test" completes this environment.
@@ -69,7 +83,17 @@ demo: $(DEMO_READY)
 		--split 80/10/10 --negatives uniform --method adagrid --adapt-every 10 --try-for 1 \
 		--seeds 3 --out out/cora
 
-test: lint types imports pytest
+# Anew each time (-E): a page that is gone, or a docstring that changed, must be noticed.
+docs: $(READY)
+	$(ONE_THREAD) $(BIN)/python -m sphinx -b html -E -q --fail-on-warning --keep-going \
+		-c scripts/site -d build/doctrees docs build/site
+	@echo "the site is in build/site: open build/site/index.html, or make docs-serve"
+
+docs-serve: docs
+	@echo "http://127.0.0.1:$(PORT), until Ctrl-C"
+	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory build/site
+
+test: lint imports pytest
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -82,17 +106,22 @@ imports: $(READY)
 	$(BIN)/lint-imports
 
 # The core first, by itself: fast, and every branch of it covered. The tests of the repository import every
-# framework, some of which do not stand a fork, so they run by themselves. Pages of the docs share names from
-# block to block, so each file stays with one worker. Ray comes last, and in turn: see test-ray.
+# framework, some of which do not stand a fork, so they run by themselves. Tests of very many cases come
+# after, without the measure of coverage, which would make them three times as long. Pages of the docs share
+# names from block to block, so each file stays with one worker. The types are checked and the site is
+# built beside the frameworks, which take one core each. Ray comes last, and in turn: see test-ray.
 pytest: $(READY)
-	$(ONE_THREAD) $(BIN)/python -m pytest tests dynhp --doctest-modules -n 2 --cov --cov-report= \
-		$(WITH_PROCESSES:%=--ignore=%) --ignore=tests/repository
-	$(ONE_THREAD) $(BIN)/python -m pytest $(WITH_PROCESSES) -n 2 --cov --cov-append --cov-report=
+	$(ONE_THREAD) $(BIN)/python -m pytest tests dynhp --doctest-modules -n 2 -m "not many" \
+		--cov --cov-report= $(WITH_PROCESSES:%=--ignore=%) --ignore=tests/repository
+	$(ONE_THREAD) $(BIN)/python -m pytest $(WITH_PROCESSES) -n 2 -m "not many" \
+		--cov --cov-append --cov-report=
 	$(ONE_THREAD) $(BIN)/python -m pytest tests/repository -n 2 \
 		--cov --cov-append --cov-report=term --cov-fail-under=100
+	$(ONE_THREAD) $(BIN)/python -m pytest tests -n 2 -m many --ignore=tests/repository
 	$(ONE_THREAD) $(BIN)/python -m pytest integrations/torch integrations/pyg docs README.md \
 		--doctest-modules -n 2 --dist loadfile --ignore=docs/cluster.md $(FRAMEWORKS:%=--ignore=docs/%.md)
-	$(MAKE) --jobs 2 --output-sync=target $(FRAMEWORKS:%=test-%)
+	$(ONE_THREAD) $(BIN)/python -m pytest benchmarks/arena -n 2
+	$(MAKE) --jobs 2 --output-sync=target types docs $(FRAMEWORKS:%=test-%)
 	$(MAKE) test-ray
 
 # One framework: its integration and its page.
@@ -104,9 +133,17 @@ $(FRAMEWORKS:%=test-%): test-%: $(READY)
 test-ray: $(READY)
 	$(ONE_THREAD) $(BIN)/python -m pytest integrations/ray docs/cluster.md --doctest-modules
 
-# Environments of their own, in build/oldest; ONLY="3.12 3.13" takes these versions of Python alone.
+# A real browser looks at pages: BROWSER= names another one than Debian's. Nothing is installed.
+BROWSER ?= chromium
+test-report: $(READY)
+	@command -v $(BROWSER) >/dev/null || { echo "test-report needs a Chromium: apt-get install chromium, or \
+	BROWSER=its name" >&2; exit 1; }
+	DYNHP_BROWSER=$(BROWSER) $(BIN)/python -m pytest tests/report/test_page_in_browser.py -q
+
+# Environments of their own, in build/oldest. ONLY="3.12 3.13" takes these versions of Python alone, and
+# ONLY="jax keras" the oldest versions that these integrations declare.
 test-oldest:
-	$(PYTHON) scripts/test_oldest.py $(ONLY)
+	$(if $(TORCH_INDEX),TORCH_INDEX=$(TORCH_INDEX)) $(PYTHON) scripts/test_oldest.py $(ONLY)
 
 format: $(READY)
 	$(BIN)/ruff check --fix-only .
@@ -114,6 +151,9 @@ format: $(READY)
 
 bench-luck: $(READY)
 	$(BIN)/python benchmarks/luck.py
+
+bench-report: $(READY)
+	$(BIN)/python benchmarks/bench_report.py
 
 bench-core: $(READY)
 	$(BIN)/python benchmarks/bench_core.py
@@ -130,6 +170,27 @@ bench-linkpred: $(READY)
 
 quality: $(READY)
 	$(BIN)/python benchmarks/quality_linkpred.py
+
+# Small enough to wait for, with nothing beside what the tests need.
+arena: $(READY)
+	$(ARENA) --folder out/arena-small --report docs/results/arena/small --seeds 3 \
+		--tasks links-cora boosting-diabetes cartpole --arms dynhp constant wsd plateau adagrid
+
+# Hours. It says what it costs and goes to the background; whatever stops it, the same command goes on.
+arena-full: $(ARENA_READY)
+	@mkdir -p out
+	$(ARENA) --folder out/arena --plan
+	nohup sh -c '$(ARENA) --folder out/arena --half development --report docs/results/arena/development && \
+		$(ARENA) --folder out/arena --half confirmation --report docs/results/arena/confirmation' \
+		> out/arena.log 2>&1 & echo "process $$!; how far it is: tail -1 out/arena.log"
+
+arena-advice: $(READY)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.arena.advice --folder out/arena-advice \
+		--report docs/results/arena/advice $(if $(DYNHP_DATA),--data $(DYNHP_DATA))
+
+$(ARENA_READY): $(READY)
+	$(PIP_INSTALL) --group arena
+	@touch $@
 
 torture: $(READY)
 	$(BIN)/python benchmarks/torture.py

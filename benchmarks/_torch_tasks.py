@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-__all__ = ["TASKS", "TorchTask"]
+__all__ = ["TASKS", "Characters", "TorchTask", "letters_of", "read_idx"]
 
 
 @dataclass(slots=True)
@@ -39,7 +39,8 @@ def _step(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
     optimizer.step()
 
 
-def _idx(path: Path) -> Tensor:
+def read_idx(path: Path) -> Tensor:
+    """The array of a file in the format of MNIST."""
     raw = gzip.decompress(path.read_bytes())
     sizes = [int.from_bytes(raw[4 + 4 * n : 8 + 4 * n], "big") for n in range(raw[3])]
     return torch.from_numpy(
@@ -49,8 +50,11 @@ def _idx(path: Path) -> Tensor:
 
 @cache
 def _images(data: Path) -> tuple[Tensor, Tensor]:
-    x = _idx(data / "images/train-images-idx3-ubyte.gz").reshape(-1, 784)[:9000].float() / 255 - 0.3
-    return x, _idx(data / "images/train-labels-idx1-ubyte.gz")[:9000].long()
+    x = (
+        read_idx(data / "images/train-images-idx3-ubyte.gz").reshape(-1, 784)[:9000].float() / 255
+        - 0.3
+    )
+    return x, read_idx(data / "images/train-labels-idx1-ubyte.gz")[:9000].long()
 
 
 def clothes(data: Path, seed: int, rate: float) -> TorchTask:
@@ -93,7 +97,8 @@ class Characters(nn.Module):
 
 
 @cache
-def _letters(data: Path) -> Tensor:
+def letters_of(data: Path) -> Tensor:
+    """Tiny Shakespeare, a number for each character."""
     text = (data / "text/tinyshakespeare.txt").read_bytes()
     kinds = np.unique(np.frombuffer(text, np.uint8), return_inverse=True)[1]
     return torch.from_numpy(kinds.reshape(-1).astype(np.int64))
@@ -102,7 +107,7 @@ def _letters(data: Path) -> Tensor:
 def characters(data: Path, seed: int, rate: float) -> TorchTask:
     """Tiny Shakespeare: a small transformer over characters, 20 batches an epoch."""
     torch.manual_seed(seed)
-    letters = _letters(data)
+    letters = letters_of(data)
     cuts = letters[:900_000], letters[900_000:1_000_000], letters[1_000_000:]
     model = Characters(int(letters.max()) + 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)

@@ -93,11 +93,11 @@ def wilson(share: float, runs: int, z: float = 1.96) -> tuple[float, float]:
 
 def verdict(history: list[Round]) -> str:
     """What the report says; where the chance is known it decides alone, which saves time."""
-    chance, missed = evidence_of(history)
-    if chance is None:
+    evidence = evidence_of(history)
+    if evidence.chance is None:
         return luck_of(history).verdict
     known: dict[str, Any] = {"rounds": len(history), "changes": 0, "clear": 0, "noise": 0.0}
-    return Luck(**known, chance=chance, missed=missed).verdict
+    return Luck(**known, **evidence._asdict()).verdict
 
 
 def count(case: LuckCase, runs: int) -> CountedRuns:

@@ -105,6 +105,8 @@ def run_on(folder: Path, case: Mapping[str, Any]) -> History:
     trainer: Any = NoisyDescent(log)
     if case.get("keep_best"):
         trainer = KeepBest(trainer, lowest("loss"))
+    if "when" in case:  # start where its trigger will see something: noise, or what raises
+        case = {**case, "initial": {"lr": 1.0 if "bad" in case else 0.1}}
     adapter = adapter_of(
         trainer,
         case,

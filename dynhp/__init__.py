@@ -12,6 +12,7 @@ import typing
 
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.criteria import highest, lowest, phased, smallest_gap, smoothed
+from dynhp.display import contract as _displays
 from dynhp.errors import DynhpError
 from dynhp.executors import Batched, Serial
 from dynhp.proposers import FullGrid, Interpolation, Neighbors, OneAxis, Placebo
@@ -25,6 +26,7 @@ if typing.TYPE_CHECKING:
     from dynhp.loops import Counter, adapt, attribute, everything
     from dynhp.planning import (
         complete_search,
+        find_rate,
         fixed,
         paper,
         plan,
@@ -43,8 +45,8 @@ else:
     _LATE = {
         "executors": "Processes",
         "loops": "Counter adapt attribute everything",
-        "planning": "complete_search fixed paper plan plan_for plateau random_search recommended "
-        "replay rescue schedule_of spent",
+        "planning": "complete_search find_rate fixed paper plan plan_for plateau random_search "
+        "recommended replay rescue schedule_of spent",
         "wrappers": "KeepBest Shadow",
     }
     _FOLDERS = {name: folder for folder, names in _LATE.items() for name in names.split()}
@@ -77,6 +79,7 @@ __all__ = [
     "recommended",
     "plateau",
     "rescue",
+    "find_rate",
     # spaces
     "Space",
     "Float",
@@ -119,6 +122,15 @@ __all__ = [
     # the base of all errors
     "DynhpError",
 ]
+
+
+def _live_display() -> _displays.Display:
+    """What ``progress=True`` means: said here, because runs themselves know nothing of reports."""
+    display: _displays.Display = importlib.import_module("dynhp.report.live").LiveDisplay()
+    return display
+
+
+_displays.set_default_display(_live_display)
 
 # Nothing is printed unless the program asks for it.
 logging.getLogger("dynhp").addHandler(logging.NullHandler())

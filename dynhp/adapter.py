@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from dynhp._checks import plain_int
 from dynhp.advice import give_hints
 from dynhp.criteria import Criterion, chosen_criterion
+from dynhp.display import Display, shown_on
+from dynhp.display.lead import shows_steps
 from dynhp.executors import Executor, Serial
-from dynhp.main_line import MainLine, Origin, Snapshots
+from dynhp.main_line import Snapshots
+from dynhp.main_line.line import MainLine, Origin
 from dynhp.main_line.settings import adapter_text, chosen_trigger
 from dynhp.proposers import FullGrid, Proposer
-from dynhp.records import Candidate, Event, History, Round, Value
+from dynhp.records import Callback, Candidate, Event, History, Round, Value
 from dynhp.rounds import settings
 from dynhp.rounds.attempt import put_back
 from dynhp.rounds.jobs import close
@@ -24,27 +27,23 @@ from dynhp.rounds.start import require_waves, round_started, round_tries, try_ca
 from dynhp.rounds.steps import Step, TrainStretch, carry_out, guard_of, one_at_a_time, stretch_left
 from dynhp.selection import Best, Selection
 from dynhp.spaces import Space, SpaceLike
+from dynhp.tails import Correction, Tail
 from dynhp.trainer import Trainer
 from dynhp.triggers import Due, Every, Trigger
 
 __all__ = ["Callback", "DynamicGridAdapter"]
 
-Callback: TypeAlias = Callable[[Event], None]
-"""Called with each event of a run; it sees records, never the trainer."""
-
 
 class DynamicGridAdapter:
     """Adapts hyperparameters while a trainer trains: Algorithm 1 of the AdaGrid paper, and beyond.
 
-    Every ``adapt_every`` epochs (or ``when`` it is due), each proposed candidate trains for
-    ``try_for`` epochs on a copy of the state; the copies are scored, one is kept, and the main line
-    goes on with its value.
+    Every ``adapt_every`` epochs, each candidate is tried on a copy of the state; one copy is kept.
 
     Args:
         trainer: what trains; see ``dynhp.trainer.Trainer``.
         space: the hyperparameters and their values: a ``Space``, or a mapping it can be made of.
         adapt_every: the epochs of a round (alpha in the paper).
-        try_for: the epochs of a try (beta).
+        try_for: the epochs of a try (beta); below 1, a share of the run; 0 with a ``tail``.
         when: in place of ``adapt_every``, a trigger such as ``OnPlateau("val_loss", patience=5)``.
         start_from: a round starts "here", from the "best" state, or from a healthy one "before".
         snapshots: how many states "before" keeps, how far apart, and where.
@@ -57,7 +56,9 @@ class DynamicGridAdapter:
         proposer: which candidates a round tries; all of the grid by default.
         selection: which tries go on, and which one is kept; the best by default.
         executor: what carries out the tries; one after the other by default.
+        tail: what a try runs before it is judged, then thrown away, as ``annealed("lr")``.
         keep: go on from the "winner", its copy, or take only its "value" back to the origin.
+        then: what the winner's value becomes before it is put in force, as ``scale(0.3)``.
         randomness: "common" random numbers for all tries of a round, or "independent" ones.
         initial: the value at the start; the trainer's own (which joins the space) or the middle.
         epochs: the planned epochs, needed where only ``step`` is called.
@@ -81,7 +82,7 @@ class DynamicGridAdapter:
         space: SpaceLike,
         *,
         adapt_every: int | None = None,
-        try_for: int,
+        try_for: float,
         when: Trigger | None = None,
         start_from: Literal["here", "best", "before"] = "here",
         snapshots: Snapshots | None = None,
@@ -94,7 +95,9 @@ class DynamicGridAdapter:
         proposer: Proposer | None = None,
         selection: Selection | None = None,
         executor: Executor | None = None,
+        tail: Tail | None = None,
         keep: Literal["winner", "value"] = "winner",
+        then: Correction | None = None,
         randomness: Literal["common", "independent"] | None = None,
         initial: Mapping[str, Value] | None = None,
         epochs: int | None = None,
@@ -104,34 +107,31 @@ class DynamicGridAdapter:
         tolerance: float | None = None,
         dry_run: bool = False,
     ) -> None:
-        self.trainer = trainer
+        self.trainer, self.tail, self.keep, self.then = trainer, tail, keep, then
+        self.check, self.dry_run, self.start_from = check, dry_run, start_from
         self.space = space if isinstance(space, Space) else Space(space)
         self.criterion = chosen_criterion(criterion, minimize, maximize)
         self.when = chosen_trigger(adapt_every, when)
         self.adapt_every = self.when.n if isinstance(self.when, Every) else None
-        self.try_for: int = plain_int(try_for)
-        self.start_from = start_from
+        self.try_for: float = plain_int(try_for)
         self.snapshots = Snapshots() if snapshots is None else snapshots
         self.max_rounds, self.max_rescues, self.record_every = max_rounds, max_rescues, record_every
         self.proposer: Proposer = FullGrid() if proposer is None else proposer
         self.selection: Selection = Best() if selection is None else selection
         self.executor: Executor = Serial() if executor is None else executor
-        self.keep = keep
         self.randomness = randomness or getattr(self.proposer, "randomness", "common")
         self.epochs: int | None = plain_int(epochs)
         self.seed: int = plain_int(seed)
         self.callbacks: Any = (callbacks,) if callable(callbacks) else callbacks
-        self.check = check
         self.tolerance = getattr(trainer, "tolerance", 0.0) if tolerance is None else tolerance
-        self.dry_run = dry_run
+        self.described: dict[str, str] = {}  # the settings, once a round has begun
         settings.require_settings(self)
         self.callbacks = tuple(self.callbacks)
         self._rounds, self.main_line = list[Round](), MainLine(self)
         self.space, self._start = settings.starting_point(self.space, trainer, initial)
         require_waves(self)
-        self._rng = np.random.default_rng(self.seed)
-        self._checked = False  # whether a round has proved its promise in this process
-        self.hints = give_hints(self.space, self.criterion, getattr(trainer, "kinds", None))
+        self._rng, self._checked = np.random.default_rng(self.seed), False  # not proved yet
+        self.hints = give_hints(self.space, self.criterion, trainer, tail=tail is not None)
 
     def __repr__(self) -> str:
         return adapter_text(self)
@@ -159,25 +159,24 @@ class DynamicGridAdapter:
     @property
     def check_is_due(self) -> bool:
         """Whether the next round carries out one try once more, to compare."""
-        if self.check == "off":
-            return False
-        return self.check == "every" or self.dry_run or not self._checked
+        return self.check != "off" and (self.check == "every" or self.dry_run or not self._checked)
 
-    def run(self, epochs: int) -> History:
-        """Train until the main line has that many epochs, and give the whole history."""
-        for _ in self.rounds(epochs):
-            pass
+    def run(self, epochs: int, *, progress: bool | Display = False) -> History:
+        """Train until the main line has that many epochs; ``progress`` shows how far it is."""
+        list(self.rounds(epochs, progress=progress))
         return self.history
 
-    def rounds(self, epochs: int) -> Iterator[Round]:
+    def rounds(self, epochs: int, *, progress: bool | Display = False) -> Iterator[Round]:
         """Like ``run``, a round at a time; a round without tries is one too."""
-        return self._rounds_until(settings.require_total(epochs, self.epoch))  # refused at once
+        total = settings.require_total(epochs, self.epoch)
+        return self._rounds_until(total, shown_on(self, progress))
 
-    def _rounds_until(self, epochs: int) -> Iterator[Round]:
+    def _rounds_until(self, epochs: int, shown: Any) -> Iterator[Round]:
         guard_of(self).require_free()  # a round under way keeps its plan
         self.epochs = epochs
-        while not self.is_over:
-            yield self.step()
+        with shown:
+            while not self.is_over:
+                yield self.step()
 
     def step(self) -> Round:
         """Carry out one round; whatever goes wrong, the trainer is back at its origin."""
@@ -194,6 +193,7 @@ class DynamicGridAdapter:
 
     # fmt: off
     @one_at_a_time
+    @shows_steps
     def round_steps(self, begun: Round | None = None) -> Generator[Step, None, None]:
         """One round as steps for a driver; ``begun``: one that was left in its stretch."""
         index, random_state = len(self._rounds), self._rng.bit_generator.state
@@ -204,7 +204,7 @@ class DynamicGridAdapter:
             alpha, beta = settings.round_lengths(self, epoch=origin.epoch, tries=due is not None)
             stretch = stretch_left(begun, begun.epochs if origin.over else alpha) if begun else (
                 yield from self._choice(origin, due, alpha, beta))       # lines 3 to 6
-            stretch.watch = line.watch(rounds, due, stretch.epochs)
+            line.watch_over(stretch, rounds, due)
             yield stretch                                                # line 7: alpha - beta
             round_ = stretch.record()
             self._announce(round_)
@@ -216,18 +216,18 @@ class DynamicGridAdapter:
             raise
         self._checked |= begun is None and round_.checked > 0
         line.seen.recorded(self._rounds, watched=stretch.watch is not None)
-        settings.hint_at_edges(self.space, line.tried(self._rounds))
+        settings.hint_at_edges(self.space, () if self.dry_run else line.tried(self._rounds))
 
     def _choice(self, origin: Origin, due: Due | None, alpha: int, beta: int
                 ) -> Generator[Step, None, TrainStretch]:
         """The tries of a round where it is due, and the stretch that follows."""
         began, line, done, seed = time.perf_counter(), self.main_line, 0, None
-        self._announce(started := round_started(len(self._rounds), origin, alpha))
+        self._announce(started := round_started(self, len(self._rounds), origin, alpha))
         known = line.tried(self._rounds)
         tries = round_tries(self, known, started, origin, due, announce=self._announce)
         if due is not None:
             done, seed = yield from try_candidates(self, tries, known, beta, rng=self._rng)
-            line.tries_ended(origin, tries.winner(), done)
+            line.tries_ended(origin, tries.winner().own, done)
         return tries.stretch(alpha, done=done, seed=seed, began=began)
     # fmt: on
 

@@ -46,11 +46,16 @@ def kind_of(name: str) -> str:
 
 
 def hints_for(
-    names: Collection[str], criterion: Criterion, kinds: Mapping[str, str] | None = None
+    names: Collection[str],
+    criterion: Criterion,
+    kinds: Mapping[str, str] | None = None,
+    *,
+    tail: bool = False,
 ) -> tuple[str, ...]:
     """What a user should know before adapting these, in a sentence each.
 
-    ``kinds`` says of some names what they are bound to: a dropout may be called "p".
+    ``kinds`` says of some names what they are bound to: a dropout may be called "p". ``tail`` says
+    that tries are run out before they are judged.
 
     >>> from dynhp import highest
     >>> hints_for(["batch_size"], highest("val_auc"))
@@ -65,12 +70,13 @@ def hints_for(
     ]
     hints += [
         f"{name}: short tries judged by ordinary weights choose too small a learning rate; "
-        "averaged weights, as in recommended('learning_rate', ...), helped on some tasks and not "
-        "on others: compare with leaving it alone"
+        "recommended('learning_rate', ...) anneals each try before it is judged. Compare with "
+        "leaving it alone"
         for name in names
         if "learning_rate" in known[name]
         and "shrinkage" not in known[name]  # of a booster, which is no learning rate but in name
         and not _averaged(criterion)
+        and not tail
     ]
     if rewards_not_learning(criterion):
         hints.append("smallest_gap rewards not learning; keep it for the paper, or give a floor")
@@ -90,10 +96,10 @@ def hints_for(
 
 
 def give_hints(
-    names: Collection[str], criterion: Criterion, kinds: Mapping[str, str] | None = None
+    names: Collection[str], criterion: Criterion, trainer: object, *, tail: bool
 ) -> tuple[str, ...]:
     """The hints of ``hints_for``, given too: as warnings, once per process, and to the log."""
-    hints = hints_for(names, criterion, kinds)
+    hints = hints_for(names, criterion, getattr(trainer, "kinds", None), tail=tail)
     for hint in hints:
         logging.getLogger("dynhp").info(hint)
         advise(hint)

@@ -9,7 +9,7 @@ from pathlib import Path
 from sklearn.datasets import load_digits
 
 from dynhp import DynamicGridAdapter, Float, Neighbors, lowest, plan_for, schedule_of
-from dynhp.report import html_report, progress, schedule_picture, summary, write_html
+from dynhp.report import LiveDisplay, html_report, schedule_picture, summary, write_html
 from softmax import SoftmaxRegression
 
 
@@ -26,20 +26,18 @@ def main() -> None:
         "learning_rate": Float(0.001, 1.0, log=True, points=7),
         "weight_decay": Float(1e-6, 1e-2, log=True, points=5),
     }
-    with progress(arguments.epochs, title="digits") as show:
-        adapter = DynamicGridAdapter(
-            trainer,
-            space,
-            criterion=lowest("val_loss"),
-            adapt_every=5,
-            try_for=1,
-            proposer=Neighbors(),
-            callbacks=[show],
-        )
-        plan = plan_for(adapter, arguments.epochs)
-        print(f"Plan: {plan}.")
-        began = time.perf_counter()
-        history = adapter.run(arguments.epochs)
+    adapter = DynamicGridAdapter(
+        trainer,
+        space,
+        criterion=lowest("val_loss"),
+        adapt_every=5,
+        try_for=1,
+        proposer=Neighbors(),
+    )
+    plan = plan_for(adapter, arguments.epochs)
+    print(f"Plan: {plan}.")
+    began = time.perf_counter()
+    history = adapter.run(arguments.epochs, progress=LiveDisplay("digits"))
     print(
         f"Trained in {time.perf_counter() - began:.1f} s: validation accuracy "
         f"{trainer.metrics()['val_accuracy']:.3f}\n"
@@ -47,7 +45,9 @@ def main() -> None:
     for name in space:
         print(schedule_picture(history, name) + "\n")
     print(summary(history))
-    page = html_report(history, title="Digits", plan=plan, hints=adapter.hints)
+    page = html_report(
+        history, title="Digits", plan=plan, hints=adapter.hints, settings=adapter.described
+    )
     write_html(arguments.out / "digits.html", page)
     (arguments.out / "digits-schedule.json").write_text(schedule_of(history).to_json())
     print(f"\nReport: {arguments.out / 'digits.html'}")

@@ -141,7 +141,11 @@ class MutantTests:
 
     def ask_about_all(self) -> None:
         """Start a process for each mutant, and print what becomes of it as soon as it is known."""
-        waiting = sorted(self.mutants, key=lambda mutant: len(self.all_runners(mutant)))
+        files = list(dict.fromkeys(place.file for place in self.mutants.values()))
+        waiting = sorted(
+            self.mutants,
+            key=lambda name: (files.index(self.mutants[name].file), len(self.all_runners(name))),
+        )
         running: dict[int, tuple[str, int, float]] = {}
         while waiting or running:
             if waiting and len(running) < self.workers:

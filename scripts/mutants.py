@@ -49,10 +49,13 @@ MUTATED = (
 TESTS = (
     "tests/adapter",
     "tests/criteria/test_bad_input_criteria.py",
+    "tests/display",
     "tests/loops",
+    "tests/main_line",
     "tests/planning",
     "tests/repository/test_mutants.py",
     "tests/rounds",
+    "tests/tails",
     "tests/test_advice.py",
     "tests/records/test_records.py",
     "tests/test_selection.py",

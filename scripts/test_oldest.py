@@ -1,7 +1,10 @@
-"""Runs the fast tests of the core with the oldest numpy declared, on every Python that is here.
+"""Runs tests with the oldest versions declared: numpy for the core, frameworks for integrations.
 
-Run as ``python scripts/test_oldest.py``, or with the versions of Python that are wanted. Each has a
-virtual environment of its own in ``build/oldest``; a Python that is not here is said, and left out.
+Run as ``python scripts/test_oldest.py``, it runs the core's fast tests on every Python that is
+here. Names ask for less or more: ``3.12 jax keras`` is the core on one Python, and the tests of two
+integrations. Each has a virtual environment of its own in ``build/oldest``; a Python that is not
+here is said, and left out. Old builds of torch for CPUs come from torch's own page, whose address
+is given as ``TORCH_INDEX``; without it the torch of ``constraints.txt`` is taken.
 """
 
 from __future__ import annotations
@@ -20,14 +23,84 @@ FIRST_NUMPY = {"3.12": "1.26.0", "3.13": "2.1.0"}
 TOOLS = ("hypothesis>=6.100", "pytest>=8", "pytest-timeout>=2.3", "pytest-xdist>=3.5", "sybil>=9")
 # As ``make pytest`` does first, and what is saved: that is where versions of numpy differ.
 SLOW = ("executors", "campaign", "repository", "storage/test_bad_disks.py")
+# What tests of an integration need beside its extra: both backends, and what they look at it with.
+BESIDE = {
+    "keras": ["torch", "jax"],
+    "lightgbm": ["scikit-learn"],
+    "optuna": ["torch", "scipy", "matplotlib", "scikit-learn"],
+    "torch": ["torchdata", "scikit-learn"],
+    "xgboost": ["scikit-learn"],
+}
 
 
 def main() -> int:
-    """Test on all of them, and say how each ended."""
-    results = {version: _tested(version) for version in sys.argv[1:] or PYTHONS}
-    for version, result in results.items():
-        print(f"Python {version}: {result}")
+    """Test all that is asked for, and say how each ended."""
+    asked = sys.argv[1:] or list(PYTHONS)
+    known = {path.name for path in (ROOT / "integrations").iterdir()}
+    unknown = [name for name in asked if name not in known and not re.fullmatch(r"3\.\d+", name)]
+    if unknown:
+        print(f"{unknown[0]!r} is neither a Python nor one of {', '.join(sorted(known))}")
+        return 2
+    results = {
+        name: _integration_tested(name) if name in known else _tested(name) for name in asked
+    }
+    for name, result in results.items():
+        print(f"{name if name in known else f'Python {name}'}: {result}")
     return 1 if any("failed" in result for result in results.values()) else 0
+
+
+def _integration_tested(name: str) -> str:
+    """Its tests, not its pages, with the versions that its extra begins with."""
+    oldest = _oldest(name)
+    rest = sorted({*BESIDE.get(name, ()), "numpy"} - {each.partition("=")[0] for each in oldest})
+    place = ROOT / "build" / "oldest" / name
+    inside = str(place / ("Scripts" if os.name == "nt" else "bin") / "python")
+    subprocess.run([sys.executable, "-m", "venv", "--clear", place], check=True)
+    pip = [inside, "-m", "pip", "install", "--quiet", "--no-compile", *_torch_index()]
+    subprocess.run([*pip, "--upgrade", "pip"], check=True)
+    done = subprocess.run([*pip, *oldest, *map(_pinned_torch, rest), *TOOLS])
+    if done.returncode:
+        return f"failed: pip cannot install {' '.join(oldest)} together"
+    sources = [ROOT, ROOT / "integrations" / "torch", ROOT / "integrations" / name]
+    done = subprocess.run(
+        # Warnings are those of old versions about newer ones beside them.
+        [inside, "-m", "pytest", "-q", f"integrations/{name}/tests", "-p", "no:cacheprovider",
+         "-o", "filterwarnings=default", "-k", "not every_public_name_has_an_example"],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join(map(str, sources)),
+        },
+    )  # fmt: skip
+    return f"{' '.join(oldest)}, {'failed' if done.returncode else 'passed'}"
+
+
+def _oldest(name: str) -> list[str]:
+    """The requirements of an extra, each at the version that it begins with."""
+    text = (ROOT / "pyproject.toml").read_text()
+    (listed,) = re.findall(rf"^optional-dependencies\.{name} = \[(.*?)\]", text, re.M | re.S)
+    requirements = re.findall(r'"([\w.-]+)>=([\w.]+)"', listed)
+    return [
+        _pinned_torch(package) if package == "torch" else f"{package}=={version}"
+        for package, version in requirements
+    ]
+
+
+def _pinned_torch(package: str) -> str:
+    """The requirement of a package, which is exact for torch: no build for GPUs is wanted."""
+    if package != "torch":
+        return package
+    if "TORCH_INDEX" in os.environ:
+        (version,) = set(re.findall(r'"torch>=([\d.]+)"', (ROOT / "pyproject.toml").read_text()))
+    else:
+        (version,) = re.findall(r"^torch==(\S+)", (ROOT / "constraints.txt").read_text(), re.M)
+    return f"torch=={version}"
+
+
+def _torch_index() -> list[str]:
+    address = os.environ.get("TORCH_INDEX")
+    return ["--extra-index-url", address] if address else []
 
 
 def _tested(version: str) -> str:

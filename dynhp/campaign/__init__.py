@@ -4,7 +4,6 @@ from dynhp.campaign.progress import CampaignProgress
 from dynhp.campaign.request import Function, Settings, product
 from dynhp.campaign.results import CampaignResults, Finished
 from dynhp.campaign.runner import MakeExecutor, campaign_so_far, run_campaign
-from dynhp.report.progress import shown
 
 __all__ = ["CampaignProgress", "CampaignResults", "Finished", "Function", "MakeExecutor"]
-__all__ += ["Settings", "campaign_so_far", "product", "run_campaign", "shown"]
+__all__ += ["Settings", "campaign_so_far", "product", "run_campaign"]

@@ -15,7 +15,7 @@ from dynhp.errors import CheckpointError, DamagedFile
 from dynhp.storage.codecs.json_text import json_line, strict_json
 from dynhp.storage.files import locked, sync_folder, write_atomically
 
-__all__ = ["Ledger", "ended_in"]
+__all__ = ["Ledger", "ended_in", "ledger_in"]
 
 
 def ended_in(folder: Path, name: str) -> dict[str, Finished]:
@@ -30,6 +30,17 @@ def ended_in(folder: Path, name: str) -> dict[str, Finished]:
         ) from failure
     _check_header(path, lines[0] if lines else torn, _header(name), whole=bool(lines))
     return _ended(path, lines[1:])
+
+
+def ledger_in(path: Path) -> tuple[Finished, ...]:
+    """Read the runs of a ledger of whatever function; nothing is written or locked."""
+    try:
+        *lines, _ = path.read_bytes().split(b"\n")
+    except OSError as failure:
+        raise CheckpointError(f"the campaign cannot be read: {failure}") from failure
+    if lines and not lines[0].startswith(b'{"event":"campaign","version":1,'):
+        raise DamagedFile(f"{str(path)!r} is no campaign: the first line of one says so")
+    return tuple(_ended(path, lines[1:]).values())
 
 
 class Ledger:

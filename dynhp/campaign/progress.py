@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
+from dynhp.records.text import duration
+
 __all__ = ["CampaignProgress", "ProgressMeter", "duration"]
 
 
@@ -95,17 +97,3 @@ class ProgressMeter:
             share=1.0 if over else self._now / self._total,
             left=spent * left / worked if worked else None,
         )
-
-
-def duration(seconds: float) -> str:
-    """Write a time span in words.
-
-    >>> duration(42.4), duration(150), duration(7260)
-    ('42 s', '2 min 30 s', '2 h 1 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from dynhp.campaign.ledger import Ledger, ended_in
 from dynhp.campaign.progress import CampaignProgress, ProgressMeter
 from dynhp.campaign.request import CampaignRequest, Function, Settings, request_of
 from dynhp.campaign.results import CampaignResults, Finished
 from dynhp.campaign.task import RunTrainer, finished
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, shown
 from dynhp.executors.pool.processes import Processes
 from dynhp.records import Candidate
+from dynhp.report.live.campaign import campaign_view
 from dynhp.rounds.jobs import UNKNOWN_STATE, CompletesAnyOrder, Executor, Job, close
 from dynhp.trainer import Trainer
 
@@ -36,7 +37,7 @@ def run_campaign(
     workers: int | None = None,
     executor: MakeExecutor | None = None,
     cost: Callable[[Settings], float] | None = None,
-    progress: Callable[[CampaignProgress], None] | None = None,
+    progress: bool | Callable[[CampaignProgress], None] | None = None,
 ) -> CampaignResults:
     """Call ``function(**settings)`` for every run that ``folder`` has no result of.
 
@@ -56,7 +57,8 @@ def run_campaign(
         executor: what makes another executor, instead of ``workers``.
         cost: how long a run takes compared with others; long ones are begun first, and the time
             left is estimated with it.
-        progress: what is called with the progress after every run, such as ``shown()``.
+        progress: True shows how far it is and how long it will take; a function of yours is called
+            with it after every run.
 
     >>> import tempfile
     >>> from dynhp.campaign import product
@@ -72,8 +74,9 @@ def run_campaign(
     with (
         _executor(workers, executor, partial(RunTrainer, function)) as made,
         Ledger.opened(Path(folder), request.name) as ledger,
+        _shown(progress) as report,
     ):
-        meter = ProgressMeter(request.costs, ledger.done(), progress)
+        meter = ProgressMeter(request.costs, ledger.done(), report)
         meter.report()
         for key, run in _carried_out(request, ledger.done(), made):
             ledger.add(key, run)
@@ -138,6 +141,16 @@ def _carried_out(
     )
     for place, outcome in outcomes:
         yield keys[place], finished(outcome, request.runs[keys[place]])
+
+
+def _shown(progress: object) -> AbstractContextManager[Any]:
+    if progress is True:
+        return campaign_view()
+    if progress is None or progress is False or callable(progress):
+        return nullcontext(progress or None)
+    raise SettingsError(
+        f"progress must be True, or a function of a CampaignProgress, got {shown(progress)}"
+    )
 
 
 @contextmanager

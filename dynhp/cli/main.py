@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from importlib import metadata
 from typing import Any
 
-from dynhp.cli import check, journal, new_integration
+from dynhp.cli import check, journal, new_integration, plan, report
 from dynhp.errors import DynhpError, Hint
 
 __all__ = ["main"]
 
 GROUP = "dynhp.commands"
-BUILT_IN = ("check", "journal", "new-integration")
+BUILT_IN = ("check", "journal", "new-integration", "plan", "report")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -78,6 +78,8 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     check.register(subparsers)
     journal.register(subparsers)
     new_integration.register(subparsers)
+    plan.register(subparsers)
+    report.register(subparsers)
     _add_plugins(subparsers, arguments)
     return parser
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dynhp._checks import require_count, require_number
+from dynhp._checks import is_number, require_count, require_number
 from dynhp.criteria.contract import Criterion, metrics_of, require_criterion
 from dynhp.criteria.gap import Gap
 from dynhp.errors import SettingsError
@@ -17,14 +17,20 @@ __all__ = ["changes_with_progress", "phased", "rewards_not_learning", "smoothed"
 @dataclass(frozen=True, slots=True)
 class _Smoothed:
     criterion: Criterion
-    window: int | None
+    window: float | None
 
     def __call__(self, series: Sequence[Metrics], progress: Progress) -> float:
-        last = series if self.window is None else series[-self.window :]
+        last = series[-self._entries(len(series)) :]
         # All metrics, not only those it says it reads: part of it may be any callable.
         names = [name for name in last[-1] if all(name in epoch for epoch in last)]
         mean = {name: sum(epoch[name] for epoch in last) / len(last) for name in names}
         return self.criterion([mean], progress)
+
+    def _entries(self, count: int) -> int:
+        """How many of so many epochs the means are taken over."""
+        if self.window is None:
+            return count
+        return self.window if isinstance(self.window, int) else max(1, round(self.window * count))
 
     def __repr__(self) -> str:
         return f"smoothed({self.criterion!r}, {self.window!r})"
@@ -34,19 +40,21 @@ class _Smoothed:
         return metrics_of(self.criterion)
 
 
-def smoothed(criterion: Criterion, window: int | None = None) -> Criterion:
+def smoothed(criterion: Criterion, window: float | None = None) -> Criterion:
     """Judge by the mean of each metric over the last epochs of a try.
 
     Args:
         criterion: what judges the means.
         window: how many epochs they are taken over; all epochs of the try where it is left out.
+            Below 1, the share of its epochs, to the nearest whole number and at least one.
 
     >>> from dynhp.criteria import highest
     >>> smoothed(highest("auc"))([{"auc": 0.5}, {"auc": 0.75}], Progress(0))
     0.625
     """
     require_criterion(criterion)
-    if window is not None:
+    share = is_number(window) and 0 < window < 1
+    if window is not None and not share:
         window = require_count("smoothed: window", window)
     return _Smoothed(criterion, window)
 

@@ -24,9 +24,9 @@ __all__ = ["Batched"]
 class Batched:
     """Carry out the tries of a stage in one pass: one call of the trainer's ``try_batch``.
 
-    Jobs that do not start from one origin, or each with a seed, are carried out as ``Serial``
-    does; likewise a stage whose pass raises, so that only the try to blame fails. A value cannot be
-    read back in the middle of a pass: ``try_batch`` must raise where one is not in force.
+    Jobs that do not start from one origin, each with a seed or with a tail, are carried out as
+    ``Serial`` does; likewise a stage whose pass raises, so that only the try to blame fails. In the
+    middle of a pass no value can be read back: ``try_batch`` must raise where one is not in force.
 
     >>> Batched()
     Batched()
@@ -60,7 +60,10 @@ class Batched:
 def _alike(jobs: Sequence[Job]) -> bool:
     """Whether one pass can do them all."""
     return bool(jobs) and all(
-        job.origin is jobs[0].origin and job.epochs == jobs[0].epochs and job.seed is None
+        job.origin is jobs[0].origin
+        and job.epochs == jobs[0].epochs
+        and job.seed is None
+        and not job.tail
         for job in jobs
     )
 
@@ -87,11 +90,11 @@ def _outcome(trainer: Any, job: Job, series: Any, state: State) -> Outcome:
         raise ContractError(
             f"try_batch must give the metrics of each of {job.epochs} epochs, got {len(series)}"
         )
-    log = TryLog(job)
+    log = TryLog(job, lambda: state)
     trained: list[Metrics] = []
     for number in log.epochs(trained.pop):
         trained.append(plain_metrics(series[number - 1]))
-    outcome = log.outcome(lambda: state)
+    outcome = log.outcome()
     if outcome.error is None:
         return replace(outcome, in_place=False)
     # It was trained on after it had failed; its state must be that at its failure all the same.

@@ -8,12 +8,13 @@ from dynhp.loops.driver import LoopDriver, Move
 from dynhp.loops.epoch import Epoch
 from dynhp.loops.everything import everything
 from dynhp.loops.loop import Loop
-from dynhp.loops.options import LoopOptions
+from dynhp.loops.options import CallbackSettings, LoopOptions, with_options
 from dynhp.loops.parts import Part, copied
 
 __all__ = [
     "BestEpoch",
     "Binding",
+    "CallbackSettings",
     "Counter",
     "Epoch",
     "Loop",
@@ -24,4 +25,4 @@ __all__ = [
     "adapt",
     "attribute",
 ]
-__all__ += ["copied", "everything"]
+__all__ += ["copied", "everything", "with_options"]

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from dynhp._checks import require_count
 from dynhp.adapter import Callback, DynamicGridAdapter
 from dynhp.criteria import Criterion, chosen_criterion
+from dynhp.display import Display, shown_on
 from dynhp.errors import LoopError, SettingsError, advise, shown
 from dynhp.loops import bindings
 from dynhp.loops.best import BestKeeper, best_criterion
@@ -22,6 +23,7 @@ from dynhp.records import Value
 from dynhp.selection import Selection
 from dynhp.selfcheck.reading import read_state
 from dynhp.spaces import Space, SpaceLike
+from dynhp.tails import Correction, Tail
 from dynhp.trainer import trainer_from
 from dynhp.triggers import Trigger
 
@@ -34,7 +36,7 @@ def adapt(
     state: Sequence[Any] | Literal["auto"],
     space: SpaceLike,
     adapt_every: int | None = None,
-    try_for: int,
+    try_for: float,
     when: Trigger | None = None,
     start_from: Literal["here", "best", "before"] = "here",
     snapshots: Snapshots | None = None,
@@ -48,12 +50,15 @@ def adapt(
     bind: Mapping[str, Binding] | None = None,
     proposer: Proposer | None = None,
     selection: Selection | None = None,
+    tail: Tail | None = None,
     keep: Literal["winner", "value"] = "winner",
+    then: Correction | None = None,
     keep_best: bool | Criterion = False,
     randomness: Literal["common", "independent"] | None = None,
     initial: Mapping[str, Value] | None = None,
     seed: int = 0,
     callbacks: Callback | Sequence[Callback] = (),
+    progress: bool | Display = False,
     check: Literal["first", "every", "off"] = "first",
     tolerance: float | None = None,
     dry_run: bool = False,
@@ -69,7 +74,8 @@ def adapt(
             you, and ``"auto"`` takes it from the names that the code around sees.
         space: the hyperparameters and their values: a ``Space``, or a mapping it can be made of.
         adapt_every: the epochs (or steps) of a round.
-        try_for: the epochs (or steps) of a try.
+        try_for: the epochs (or steps) of a try; a number below 1 is a share of the run, to the
+            nearest whole number and at least 1; it may be 0 where there is a tail.
         when: in place of ``adapt_every``, a trigger such as ``OnPlateau("val_loss", patience=5)``;
             one that watches metrics needs every epoch reported, on the main line too.
         start_from: the state a round starts from: "here", the "best" one so far by the criterion,
@@ -88,7 +94,10 @@ def adapt(
             ``{"p": attribute(model, "dropout.p")}``; the others are read from the epoch.
         proposer: which candidates a round tries; all of the grid by default.
         selection: which tries go on, and which one is kept; the best by default.
+        tail: what a try runs after its own epochs, before it is judged; it is then thrown away, as
+            ``annealed("lr", epochs=0.05)``.
         keep: go on from the "winner", its state, or take only its "value" back to the origin.
+        then: what the winner's value becomes before it is put in force, as ``scale(0.3)``.
         keep_best: keep the state after the best reported epoch of the main line, for ``loop.best``
             and ``loop.restore_best()``; its score is what the criterion makes of that epoch alone,
             as a series of one. A criterion given here judges instead of the one of the tries.
@@ -97,6 +106,7 @@ def adapt(
             grid, or the middle.
         seed: of the adapter's own generator.
         callbacks: one function or a list of them, called with each event of the run.
+        progress: show the run while it goes on; a display of your own in place of True.
         check: whether one try is carried out twice more, to prove that nothing is missing in the
             state: in the "first" round (also after a resume), in "every" round, or "off".
         tolerance: how far the repeat may be off where training cannot be repeated to the bit.
@@ -152,7 +162,9 @@ def adapt(
         record_every=record_every,
         proposer=proposer,
         selection=selection,
+        tail=tail,
         keep=keep,
+        then=then,
         randomness=randomness,
         initial=initial,
         epochs=planned,
@@ -170,7 +182,10 @@ def adapt(
     # Seeds are drawn for tries and their winners go on with them; who called gets his own back.
     seeded = (adapter.randomness == "independent" or max_rescues) and not adapter.dry_run
     generators = [part for part in parts.parts if part.shared and seeded]
-    return Loop(adapter, bound, parts, unit=unit, keeper=keeper, generators=generators)
+    display = shown_on(adapter, progress, unit=unit)
+    return Loop(
+        adapter, bound, parts, unit=unit, keeper=keeper, generators=generators, shown=display
+    )
 
 
 def _length(epochs: int | None, steps: int | None) -> tuple[Literal["epochs", "steps"], int]:

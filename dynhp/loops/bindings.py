@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from dynhp._checks import require_instance, require_mapping
 from dynhp.errors import SettingsError, ValueNotInForce, nearest, shown
 from dynhp.records import Candidate, Value
 from dynhp.rounds.read_back import check_value
 
-__all__ = ["Attribute", "Binding", "apply", "attribute", "kinds_of", "read", "verify"]
+__all__ = ["Attribute", "Binding", "apply", "attribute", "kinds_of", "read", "tell", "verify"]
 __all__ += ["require_bindings", "require_names"]
 
 
@@ -21,7 +21,10 @@ class Binding(Protocol):
 
     It may have an attribute ``way_out``, a sentence that ends the error where the value in force
     is not the value wanted, and an attribute ``kind``, such as "learning_rate" or "dropout": what
-    is known about adapting that kind is then said, whatever the hyperparameter's name.
+    is known about adapting that kind is then said, whatever the hyperparameter's name. One with
+    methods ``enter`` and ``leave`` is told where a run of a loop begins and where it is over. Where
+    a schedule changes what is set, ``set_in_tail(value)`` puts a value in force without it: in a
+    tail, which is a schedule of its own.
 
     >>> from dynhp import adapt, lowest
     >>> from dynhp.testing import Quadratic
@@ -46,10 +49,11 @@ class Binding(Protocol):
         ...
 
 
-def apply(bindings: Mapping[str, Binding], candidate: Candidate) -> None:
-    """Put the values in force and read them back at once."""
+def apply(bindings: Mapping[str, Binding], candidate: Candidate, *, tail: bool = False) -> None:
+    """Put the values in force, on the main line or in a tail, and read them back at once."""
     for name, binding in bindings.items():
-        binding.set(candidate[name])
+        put = getattr(binding, "set_in_tail", binding.set) if tail else binding.set
+        put(candidate[name])
     verify(bindings, candidate, "right after it was set")
 
 
@@ -68,6 +72,16 @@ def verify(bindings: Mapping[str, Binding], candidate: Candidate, when: str) -> 
             if way_out is None:
                 raise
             raise ValueNotInForce(f"{error}. {way_out}") from None
+
+
+def tell(bindings: Mapping[str, Binding], event: Literal["enter", "leave"]) -> None:
+    """Say where a run begins or is over, to the bindings that want to know."""
+    for binding in bindings.values():
+        getattr(binding, event, _nothing)()
+
+
+def _nothing() -> None:
+    """Most places are left as they are."""
 
 
 def kinds_of(bindings: Mapping[str, Binding]) -> dict[str, str]:

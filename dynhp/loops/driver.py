@@ -62,9 +62,11 @@ class LoopDriver:
             raise SettingsError(
                 "a framework that owns the loop has counted and logged what a way back would "
                 f"abandon, got start_from={shown(adapter.start_from)} and max_rescues="
-                f"{adapter.max_rescues}; leave both out, or write the loop yourself with adapt(...)"
+                f"{adapter.max_rescues}; write the loop yourself with adapt(...), or leave both "
+                'out: plateau(...) | {"start_from": "here"} goes on from where the training is'
             )
         self.loop = loop
+        loop.driven = True
         self.kept: tuple[Epoch, ...] = ()  # what has become part of the main line by the last move
         self._passes: Iterator[Epoch] | None = None  # held, because a loop that nobody holds ends
         self._next: Epoch | None = None
@@ -134,7 +136,7 @@ class LoopDriver:
         For frameworks that save in the middle of an epoch, and for the epochs of a try that were
         held back until it was kept. In the tries of a round it is where the round began.
         """
-        adapter, work, keeper = self.loop.adapter, self.loop._work, self.loop._keeper
+        adapter, work, keeper = self.loop.adapter, self.loop.work, self.loop._keeper
         if not isinstance(work, CarryOutTries):
             return saved_loop(adapter, work, None, keeper)
         state = saved_loop(adapter, None, None, keeper)
@@ -157,7 +159,7 @@ class LoopDriver:
     def _move(self, epoch: Epoch) -> Move:
         loop, passes = self.loop, self._passes
         assert passes is not None
-        if epoch.place is not None:
+        if epoch.place is not None and not epoch.tail:
             self._tried[epoch.place].append(epoch)
         changes, rounds, loop.kept = loop.parts.changes, len(loop.history), None
         self._under_way, self._next = False, None  # also where the next line raises

@@ -21,7 +21,7 @@ class Passes:
     (Epoch(4, {'lr': 0.1}, main line), Epoch(5, {'lr': 0.1}, main line))
     """
 
-    __slots__ = ("now", "place", "read", "rescues", "trying", "values")
+    __slots__ = ("now", "place", "read", "rescues", "tail", "trying", "values")
 
     def __init__(
         self, values: Candidate, *, trying: bool, place: int | None = None, rescues: bool = False
@@ -29,9 +29,16 @@ class Passes:
         self.values = values
         self.trying = trying
         self.place = place
+        self.tail = False  # whether they are run only to judge a try, and thrown away
         self.rescues = trying or rescues  # whether an exception ends this line, not the run
         self.read: set[str] = set()  # the names that the body read
         self.now: Epoch | None = None  # the pass that the body is in
+
+    def in_tail(self, values: Candidate) -> Passes:
+        """The passes of the same try that are trained with these values, and thrown away."""
+        passes = Passes(values, trying=True, place=self.place)
+        passes.read, passes.tail = self.read, True
+        return passes
 
     def epoch(self, number: int) -> Epoch:
         """The next pass; the one before is over. As cheap as can be: it is made for every step."""
@@ -104,6 +111,11 @@ class Epoch(int):
         return self._passes.place
 
     @property
+    def tail(self) -> bool:
+        """Whether this pass is run only to judge a try, and is thrown away even if that wins."""
+        return self._passes.tail
+
+    @property
     def values(self) -> Candidate:
         """All values of this pass."""
         self._passes.read.update(self._passes.values)
@@ -141,7 +153,7 @@ class Epoch(int):
             raise UnknownName(f"values are read by name: write epoch[{name!r}], not epoch.{name}")
         raise UnknownName(
             f"an epoch has no {name!r}; it has report(...), values, number, main, trying, place, "
-            "metrics and epoch['name'] for the value of a hyperparameter"
+            "tail, metrics and epoch['name'] for the value of a hyperparameter"
         )
 
     def report(

@@ -5,17 +5,17 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import LoopError, UnknownName, advise
-from dynhp.loops import bindings, text
+from dynhp.loops import bindings, text, watching
 from dynhp.loops.best import BestEpoch, BestKeeper
 from dynhp.loops.bindings import Binding
 from dynhp.loops.epoch import Epoch, Passes
 from dynhp.loops.parts import Part, Parts
 from dynhp.loops.saving import load_loop, saved_loop
-from dynhp.loops.watching import require_watched, rescues
 from dynhp.records import Candidate, History, Round
 from dynhp.rounds.attempt import TryLog, go_to
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
@@ -28,14 +28,12 @@ class Loop:
     """A run inside a loop: iterate over it once; ``history`` and ``adapter`` stay afterwards.
 
     Leaving the loop while ``epoch.trying`` (``break``, ``return``, an exception) puts the state and
-    the bound values back to the round's origin. Leaving it on the main line keeps the state as it
-    is and records a shorter round, with the passes that were completed or reported. Where the
-    iterator is held elsewhere, ``close()`` ends the run as ``break`` would.
+    the bound values back to the round's origin. Leaving it on the main line keeps the state and
+    records a shorter round. Where the iterator is held elsewhere, ``close()`` ends the run.
 
     >>> from dynhp import adapt
     >>> from dynhp.testing import Quadratic
-    >>> model = Quadratic()
-    >>> loop = adapt(20, state=[model], space={"lr": [0.1, 0.5]}, minimize="loss",
+    >>> loop = adapt(20, state=[model := Quadratic()], space={"lr": [0.1, 0.5]}, minimize="loss",
     ...              adapt_every=5, try_for=1)
     >>> for epoch in loop:
     ...     model.train_k(1, epoch.values)
@@ -54,14 +52,15 @@ class Loop:
         unit: str = "epochs",
         keeper: BestKeeper | None = None,
         generators: Sequence[Part] = (),
+        shown: Any = None,
     ) -> None:
         self.adapter, self.parts = adapter, parts
-        self._bind, self._unit, self._keeper = bind, unit, keeper
+        self._bind, self._unit, self._keeper, self._shown = bind, unit, keeper, shown
         self._generators = generators  # to be left as they were before the loop
         self._run: weakref.ref[Generator[Epoch, None, None]] | None = None
-        self._runs, self._first_round = False, True
+        self._runs, self._first_round, self.driven = False, True, False  # driven: from hooks
         self._silent = 0  # so many passes in a row were not reported
-        self._work: Step | None = None  # what the body is carrying out
+        self.work: Step | None = None  # what the body is carrying out
         self._line: Passes | None = None  # of the stretch that it is in, or was in last
         self._begun: Round | None = None  # a round that was left in its stretch, to go on with
         self.kept: int | None = None  # the place of the try kept last; a driver clears it
@@ -126,7 +125,7 @@ class Loop:
         epoch = None if self._line is None else self._line.now
         if epoch is not None:
             self._judge(epoch)  # it counts as done
-        return saved_loop(self.adapter, self._work, epoch, self._keeper)
+        return saved_loop(self.adapter, self.work, epoch, self._keeper)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state_dict`` gave, before the first epoch; load your own state too."""
@@ -136,42 +135,43 @@ class Loop:
 
     def close(self) -> None:
         """End the run as ``break`` would."""
-        run = None if self._run is None else self._run()
-        if run is not None:
+        if self._run is not None and (run := self._run()) is not None:
             run.close()
 
     def _rounds(self) -> Generator[Epoch, None, None]:
         self._runs = True
         before = [part.get() for part in self._generators]
+        bindings.tell(self._bind, "enter")
         try:
-            while not self.adapter.is_over:
-                yield from self._round()
-                self._first_round &= not self.adapter.history[-1].tries
+            with self._shown or nullcontext():
+                while not self.adapter.is_over:
+                    yield from self._round()
+                    self._first_round &= not self.adapter.history[-1].tries
         finally:
             self._runs = False
+            bindings.tell(self._bind, "leave")
             for part, state in zip(self._generators, before, strict=True):
                 part.set(state)
 
     def _round(self) -> Generator[Epoch, None, None]:
-        begun, self._begun = self._begun, None
-        adapter, work = self.adapter, None
+        adapter, work, begun, self._begun = self.adapter, None, self._begun, None
         steps = adapter.round_steps(begun)
         try:
-            for self._work in steps:
-                work = self._work
+            for self.work in steps:
+                work = self.work
                 if isinstance(work, CarryOutTries):
                     yield from self._tries(work)
                 else:
                     self.kept = work.kept if work.kept is not None else self.kept
                     yield from self._stretch(work)
         except GeneratorExit:
-            if isinstance(work, CarryOutTries):
+            if isinstance(work, CarryOutTries) and not self.driven:
                 advise(text.left_in_a_try(self._unit, adapter.epoch))
-            elif work is not None and work.start + work.epochs > adapter.epoch:
+            elif isinstance(work, TrainStretch) and watching.is_unrecorded(work, adapter.epoch):
                 next(steps, None)  # the main line ends here: record it as it is
             raise
         finally:
-            self._work = None
+            self.work = None
             steps.close()  # steps that are interrupted put everything back
 
     def _tries(self, work: CarryOutTries) -> Generator[Epoch, None, None]:
@@ -186,44 +186,51 @@ class Loop:
             del job, outcome
 
     def _attempt(self, job: Job, passes: Passes, start: int) -> Generator[Epoch, None, Outcome]:
-        log = TryLog(job)
-        last = start + job.epochs - 1
+        log = TryLog(job, self.adapter.trainer.get_state)
         bindings.apply(self._bind, job.candidate)
         try:
-            for number in log.epochs(passes.reported, self._unit == "epochs"):
+            for number in log.epochs(lambda: passes.reported(self._unit == "epochs")):  # noqa: B023
+                if log.values is not passes.values:
+                    passes.now = None  # a report on it comes too late
+                    passes = passes.in_tail(log.values)
+                    bindings.apply(self._bind, log.values, tail=True)
                 epoch = passes.epoch(start + number - 1)
                 yield epoch
-                if epoch.failure is None and (epoch.metrics is not None or epoch == last):
-                    self._after(epoch, job.candidate)
+                if epoch.failure is None and (epoch.metrics is not None or number >= job.epochs):
+                    self._after(epoch, log.values)
         finally:
             passes.now = None
-        outcome = log.outcome(self.adapter.trainer.get_state)
+        outcome = log.outcome()
         if outcome.error is None:
-            self._require_used(passes)
-            if not outcome.series:
-                raise LoopError(text.unreported(start, outcome.epochs))
+            if self._first_round:
+                watching.require_used(passes, self._bind)
+            if not watching.is_judged(job, outcome):
+                watching.require_reported(self.adapter, start, outcome.epochs)
         return outcome
 
     def _stretch(self, work: TrainStretch) -> Generator[Epoch, None, None]:
-        start, planned, work.epochs = work.start, work.epochs, 0
-        passes = self._line = Passes(work.candidate, trying=False, rescues=rescues(work))
-        last = start + planned - 1
+        start, end, work.epochs = work.start, work.start + work.epochs, 0
+        passes = self._line = Passes(work.candidate, trying=False, rescues=watching.rescues(work))
         bindings.apply(self._bind, work.candidate)  # also where no epoch is left to train
         try:
-            for number in range(start, start + planned):
+            for number in range(start, end):
                 epoch = passes.epoch(number)
                 yield epoch
                 if epoch.failure is not None:
                     work.fail(epoch.failure)
                     return
-                if epoch.metrics is not None or number == last or self._unit == "epochs":
+                if epoch.metrics is not None or self._unit == "epochs" or number + 1 == end:
                     self._after(epoch, work.candidate)
                 self._silent = 0 if epoch.metrics is not None else self._silent + 1
-                require_watched(self.adapter, work, epoch, silent=self._silent, unit=self._unit)
+                watching.require_watched(
+                    self.adapter, work, epoch, silent=self._silent, unit=self._unit
+                )
                 if work.take(1, epoch.metrics):
                     return
         except GeneratorExit:
-            if epoch.metrics is not None:
+            if epoch.failure is not None:
+                work.fail(epoch.failure)  # the next round is a rescue, should the run go on
+            elif epoch.metrics is not None:
                 self._judge(epoch)
                 work.epochs, work.metrics = work.epochs + 1, epoch.metrics
             raise
@@ -237,13 +244,5 @@ class Loop:
         self._judge(epoch)
 
     def _judge(self, epoch: Epoch) -> None:
-        if self._keeper is not None and epoch.metrics is not None:
+        if self._keeper is not None and epoch.metrics is not None and not epoch.tail:
             self._keeper.judge(int(epoch), epoch.metrics)
-
-    def _require_used(self, passes: Passes) -> None:
-        """In the first round, refuse a hyperparameter that no pass of a whole try has used."""
-        if not self._first_round:
-            return
-        for name in passes.values:
-            if name not in self._bind and name not in passes.read:
-                raise LoopError(text.never_used(name))

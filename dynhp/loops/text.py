@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import shown
 from dynhp.records.text import text_table
+from dynhp.tails.lengths import tail_epochs, try_epochs
 
 __all__ = ["belongs_to_torch", "better_than_a_copy", "left_in_a_try", "loop_text", "never_used"]
 __all__ += ["no_such_name", "not_a_list", "not_reported", "other_parts", "unreported"]
+__all__ += ["unreported_end"]
 __all__ += ["way_out_for"]
 
 
@@ -43,7 +45,8 @@ def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
 
 
 def _when(adapter: DynamicGridAdapter, unit: str) -> tuple[str, str]:
-    tries = f"tries of {adapter.try_for}"
+    tail, epochs = tail_epochs(adapter), try_epochs(adapter)
+    tries = f"tries of {epochs}" + (f" and a tail of {tail}" if tail else "")
     if adapter.adapt_every is not None:
         return "every", f"{adapter.adapt_every} {unit}, {tries}"
     return "when", f"{str(adapter.when)[:200]}, {tries} from {adapter.start_from}"
@@ -112,11 +115,23 @@ def never_used(name: str) -> str:
 
 def unreported(start: int, steps: int) -> str:
     """What the author of a loop over steps must know in whose try nothing was measured."""
-    passed = f"step {start}" if steps == 1 else f"steps {start} to {start + steps - 1}"
     return (
-        f"every try needs a report (with Racing: every stage of it), but {passed} passed without "
-        "one; measure more often, or make try_for (and every=... of Racing) longer"
+        f"every try needs a report (with Racing: every stage of it), but {_passed(start, steps)} "
+        "passed without one; measure more often, or make try_for (and every=... of Racing) longer"
     )
+
+
+def unreported_end(start: int, steps: int) -> str:
+    """The same, where the run was over before it could be measured."""
+    return (
+        f"{_passed(start, steps)} hold no report, so the tries of the last round cannot be "
+        "compared, and the value in force stays; report the last step too, or choose when rounds "
+        "begin so that the last one has tries of full length"
+    )
+
+
+def _passed(start: int, steps: int) -> str:
+    return f"step {start}" if steps == 1 else f"steps {start} to {start + steps - 1}"
 
 
 def not_a_list(state: object) -> str:

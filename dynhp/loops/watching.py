@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.errors import LoopError
-from dynhp.loops.epoch import Epoch
+from dynhp.errors import LoopError, advise
+from dynhp.loops.epoch import Epoch, Passes
 from dynhp.loops.parts import CopyOf, Parts
-from dynhp.loops.text import not_reported
+from dynhp.loops.text import never_used, not_reported, unreported, unreported_end
+from dynhp.rounds.jobs import Job, Outcome
 from dynhp.rounds.steps import TrainStretch
 from dynhp.selfcheck.moment import kind_of
 from dynhp.selfcheck.reach import in_reach, loop_names
 from dynhp.selfcheck.watch import Watch
+from dynhp.tails.lengths import tail_epochs, try_epochs
 from dynhp.trainer import Trainer
 
-__all__ = ["names_of", "require_watched", "rescues", "watched"]
+__all__ = [
+    "is_judged",
+    "is_unrecorded",
+    "names_of",
+    "require_reported",
+    "require_used",
+    "require_watched",
+    "rescues",
+    "watched",
+]
 
 
 def watched(
@@ -47,6 +58,34 @@ def names_of(things: Sequence[Any]) -> list[str | None]:
     ]
 
 
+def is_judged(job: Job, outcome: Outcome) -> bool:
+    """Whether a try has a report, and where it has a tail, one in there."""
+    last = outcome.reported[-1] if outcome.reported else len(outcome.series)
+    return last > (job.epochs if job.tail else 0)
+
+
+def is_unrecorded(work: TrainStretch, epoch: int) -> bool:
+    """Whether a stretch that was left has epochs, or a failure, that no round holds yet."""
+    return work.failure is not None or work.start + work.epochs > epoch
+
+
+def require_reported(adapter: DynamicGridAdapter, start: int, steps: int) -> None:
+    """Refuse a try without a report, except where the end of the run has made it shorter.
+
+    So many steps as a try has hold a report, or none could be judged; fewer need not hold one.
+    """
+    if adapter.epochs is None or adapter.epochs - adapter.epoch >= try_epochs(adapter):
+        raise LoopError(unreported(start, steps))
+    advise(unreported_end(start, steps))
+
+
+def require_used(passes: Passes, bound: Collection[str]) -> None:
+    """Refuse a hyperparameter that is not bound, and that no pass of a whole try has read."""
+    for name in passes.values:
+        if name not in bound and name not in passes.read:
+            raise LoopError(never_used(name))
+
+
 def require_watched(
     adapter: DynamicGridAdapter, work: TrainStretch, epoch: Epoch, *, silent: int, unit: str
 ) -> None:
@@ -57,7 +96,7 @@ def require_watched(
     """
     if work.watch is None or not work.watch.needs_metrics:
         return
-    if silent > (0 if unit == "epochs" else adapter.try_for):
+    if silent > (0 if unit == "epochs" else max(1, try_epochs(adapter) + tail_epochs(adapter))):
         raise LoopError(not_reported(adapter.when, epoch, silent, unit))
 
 

@@ -67,8 +67,6 @@ class HeldStates:
 
     def begin(self, index: int, epoch: int, state: State) -> None:
         """A round begins in this state: none that is held is newer, and one is there."""
-        if self.start_from == "here":
-            return
         held = tuple(each for each in self._held(index) if each.epoch <= epoch)
         if not held or (self.start_from == "before" and self._is_due(held, epoch)):
             held = self._with(held, HeldState(epoch, -math.inf, self._store.put(state)))

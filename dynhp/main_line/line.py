@@ -16,11 +16,12 @@ from dynhp.main_line.watch import StretchWatch
 from dynhp.records import Metrics, Progress, Round, Try
 from dynhp.rounds.attempt import move_to
 from dynhp.trainer import State
-from dynhp.triggers import Due, LineSoFar
-from dynhp.triggers.contract import ask, looks_at
+from dynhp.triggers import Due, Every, LineSoFar
+from dynhp.triggers.contract import ask, goes_by_epochs
 
 if TYPE_CHECKING:
     from dynhp.rounds.settings import AdapterView
+    from dynhp.rounds.steps import TrainStretch
 
 __all__ = ["MainLine", "Origin"]
 
@@ -55,11 +56,16 @@ class MainLine:
     def __init__(self, adapter: AdapterView) -> None:
         self._adapter = adapter
         self.trigger = watched_trigger(adapter)
-        # One that looks at no metric and knows when to be asked need not see what was measured.
-        self.clockwork = not looks_at(self.trigger) and hasattr(self.trigger, "next_look")
+        self.clockwork = goes_by_epochs(self.trigger)  # and need not see what was measured
         self.held = HeldStates(adapter.start_from, adapter.snapshots)
         self.seen = SeenLine(adapter, measured=not self.clockwork)
         self._back: _Back | None = None
+        # A round of Every ends when the next one is due, so that nothing looks inside of it.
+        self._in_whole_rounds = (
+            isinstance(adapter.when, Every)
+            and adapter.start_from == "here"
+            and adapter.record_every is None
+        )
 
     def _put_back(self, rounds: Sequence[Round]) -> _Back | None:
         return self._back if self._back and self._back.round == len(rounds) else None
@@ -79,6 +85,16 @@ class MainLine:
         """Whether the next round (or the one that was begun) has tries, and why."""
         if begun is not None:
             return Due(because=begun.because, alarm=begun.rescue) if begun.tries else None
+        try:
+            return self._due_next(rounds)
+        except RescuesSpent:  # a loop was left in what broke
+            broken = ask(self.trigger, self.seen.line) or Due()
+            healthy = self.held.pick(len(rounds), broken, self.seen.line.epoch)
+            if healthy is not None:
+                move_to(self._adapter.trainer, self.held.get(healthy))
+            raise
+
+    def _due_next(self, rounds: Sequence[Round]) -> Due | None:
         if back := self._put_back(rounds):
             return back.due
         return self.ask(self.seen.before(rounds, _end(rounds)), rounds)
@@ -116,13 +132,20 @@ class MainLine:
         """Whether the main line has so many epochs, and nothing broke in the last of them."""
         if self.epoch(rounds) < epochs:
             return False
-        return not (self._adapter.max_rescues and self.is_rescue(self.due(rounds)))
+        try:
+            return not (self._adapter.max_rescues and self.is_rescue(self._due_next(rounds)))
+        except RescuesSpent:
+            return False  # going on says so, in a healthy state
 
     def begin(self, rounds: Sequence[Round], due: Due | None, begun: Round | None = None) -> Origin:
         """Bring the trainer to where the next round starts, or take up the one that was begun."""
         if begun is not None:
             return self._take_up(rounds, begun)
         trainer, index = self._adapter.trainer, len(rounds)
+        if self.held.start_from == "here":
+            epoch = self.seen.before(rounds, _end(rounds)).epoch
+            self.seen.begin()
+            return Origin(trainer.get_state(), epoch, 0)
         epoch, failed = self.epoch(rounds), bool(rounds) and rounds[-1].failure is not None
         chosen = None
         if self._put_back(rounds) is None:
@@ -162,7 +185,7 @@ class MainLine:
                 move_to(self._adapter.trainer, self.held.newest())
                 raise
             if not over:
-                self.hold(line.epoch, line.now)
+                self.hold(line.epoch, dict(begun.measured).get(line.epoch - 1))
         return Origin(self._adapter.trainer.get_state(), begun.start, begun.abandoned, over)
 
     def tries_ended(self, origin: Origin, winner: Try, done: int) -> None:
@@ -170,8 +193,7 @@ class MainLine:
         self.seen.tries_ended(origin.epoch + origin.abandoned, origin.epoch, winner, done)
         # A state that no trigger has looked at is not called healthy; a score speaks for itself.
         if done and self.held.start_from == "best":
-            place, metrics = winner.measured[-1]
-            self.hold(origin.epoch + done, metrics if place == done - 1 else None)
+            self.hold(origin.epoch + done, dict(winner.measured).get(done - 1))
 
     def hold(self, epoch: int, metrics: Metrics | None) -> None:
         """Keep the state that the main line is in after this epoch, where that is wanted."""
@@ -184,10 +206,19 @@ class MainLine:
 
         self.held.look(epoch, worth, adapter.trainer.get_state)
 
-    def watch(self, rounds: Sequence[Round], due: Due | None, epochs: int) -> StretchWatch | None:
-        """What looks at the next epochs of a round; None: nothing looks inside them."""
+    def watch_over(self, stretch: TrainStretch, rounds: Sequence[Round], due: Due | None) -> None:
+        """Have a stretch looked at where that is needed; it is over where a round is due at once.
+
+        That is asked where tries have ended; of those that led back to their start, no epoch is on
+        the main line, and it was asked there already.
+        """
+        if self._in_whole_rounds:
+            return
+        line = self.seen.line
+        if due is not None and stretch.epochs and (line.began or 0) < line.epoch == line.since:
+            stretch.epochs = 0 if self.ask(line, rounds, due) is not None else stretch.epochs
         watch = StretchWatch(self, rounds, due, max_rescues=self._adapter.max_rescues)
-        return watch if watch.looks_within(epochs) else None
+        stretch.watch = watch if watch.looks_within(stretch.epochs) else None
 
     def state(self, rounds: Sequence[Round]) -> dict[str, Any]:
         """What decides the future beside the rounds; nothing where rounds start from here."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dynhp.main_line.settings import longest_round
 from dynhp.records import Metrics, Round, Try
 from dynhp.records.kept import measured_on
+from dynhp.tails.lengths import try_epochs
 from dynhp.triggers import LineSoFar
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class SeenLine:
         if tried:
             last = tried[-1]
             line.began = last.start
-            line.since = last.start + (0 if last.restarted else last.winner.epochs)
+            line.since = last.start + (0 if last.restarted else last.winner.own.epochs)
         self._ended(line, rounds)
         return line
 
@@ -58,7 +59,7 @@ class SeenLine:
             last, longest = rounds[-1], longest_round(self._adapter)
             line.failure = last.failure
             line.stopped = last.epochs < (
-                max(longest, self._adapter.try_for) if last.tries else longest
+                max(longest, try_epochs(self._adapter)) if last.tries else longest
             )
 
     def begin(self) -> None:

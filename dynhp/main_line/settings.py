@@ -18,6 +18,7 @@ from dynhp.criteria.contract import metrics_of
 from dynhp.criteria.metric import direction_of
 from dynhp.errors import SettingsError, shown
 from dynhp.main_line.snapshots import Snapshots
+from dynhp.tails.lengths import require_try_for
 from dynhp.triggers import Every, Trigger, any_of
 from dynhp.triggers.contract import looks_at, require_trigger
 from dynhp.triggers.spike import NotFinite
@@ -49,9 +50,9 @@ def chosen_trigger(adapt_every: Any, when: Any) -> Trigger:
 
 def require_when(adapter: AdapterView) -> None:
     """Refuse what cannot work of when a round begins and from which state."""
-    adapter.try_for = require_count("try_for", adapter.try_for)
-    if adapter.adapt_every is not None:
-        adapter.adapt_every, adapter.try_for = require_lengths(adapter.adapt_every, adapter.try_for)
+    adapter.try_for = require_try_for(adapter.try_for, adapter.tail)
+    if adapter.adapt_every is not None and isinstance(adapter.try_for, int):
+        require_lengths(adapter.adapt_every, max(1, adapter.try_for))
     if adapter.record_every is not None:
         adapter.record_every = require_count("record_every", adapter.record_every)
     if adapter.max_rounds is not None:
@@ -59,8 +60,20 @@ def require_when(adapter: AdapterView) -> None:
     adapter.max_rescues = require_whole("max_rescues", adapter.max_rescues, least=0)
     require_word("start_from", adapter.start_from, ("here", "best", "before"))
     require_instance("snapshots", adapter.snapshots, Snapshots, "Snapshots(k=2, every=1)")
+    _require_whole_tries(adapter)
     _require_bounded(adapter)
     _require_one_direction(adapter)
+
+
+def _require_whole_tries(adapter: AdapterView) -> None:
+    """Refuse tries that are longer than the time between two rounds, also of one of several."""
+    for trigger in _each_of(adapter.when):
+        if isinstance(trigger, Every) and adapter.try_for > trigger.n:
+            raise SettingsError(
+                "try_for must be at most the epochs from one round to the next, got "
+                f"try_for={adapter.try_for} and {trigger!r} in {shown(adapter.when)}; make the "
+                "tries shorter, or n larger"
+            )
 
 
 def _require_bounded(adapter: AdapterView) -> None:

@@ -24,9 +24,8 @@ class StretchWatch:
         self._main = main
         self._rounds, self._under_way = rounds, under_way  # which counts as one of them
         self._max_rescues = max_rescues
-        self._reads = bool(looks_at(main.trigger))
         self._look = next_look(main.trigger, main.seen.line)
-        self.needs_metrics = self._reads or main.held.start_from == "best"
+        self.needs_metrics = bool(looks_at(main.trigger)) or main.held.start_from == "best"
 
     def looks_within(self, epochs: int) -> bool:
         """Whether anything must be looked at before that many epochs have passed."""
@@ -48,9 +47,7 @@ class StretchWatch:
         """Look at the main line after this epoch; whether it ends here, because a round is due."""
         main = self._main
         line = main.seen.look(epoch, metrics)
-        # What was not measured tells a trigger nothing; one that reads no metrics does not mind.
-        known = metrics is not None or not self._reads
-        if known and self._look is not None and epoch >= self._look:
+        if self._look is not None and epoch >= self._look:
             if main.ask(line, self._rounds, self._under_way) is not None:
                 return True
             self._look = next_look(main.trigger, line)

@@ -2,10 +2,20 @@
 
 from dynhp.planning.baselines import complete_search, fixed, random_search
 from dynhp.planning.budget import Cost, Plan, plan, plan_for, spent
-from dynhp.planning.presets import paper, recommended
+from dynhp.planning.presets import ema_race, paper, recommended
+from dynhp.planning.rates import RateFinder, RateSearch, find_rate, rate_search
 from dynhp.planning.schedule import Schedule, Segment, replay, schedule_of
 from dynhp.planning.watching import plateau, rescue
 
-__all__ = ["Cost", "Plan", "Schedule", "Segment", "complete_search", "fixed", "paper", "plan"]
-__all__ += ["plan_for", "plateau", "random_search", "recommended", "replay", "rescue"]
-__all__ += ["schedule_of", "spent"]
+__all__ = ["Cost", "Plan", "RateFinder", "RateSearch", "Schedule", "Segment", "complete_search"]
+__all__ += [
+    "ema_race",
+    "find_rate",
+    "fixed",
+    "paper",
+    "plan",
+    "plan_for",
+    "plateau",
+    "random_search",
+]
+__all__ += ["rate_search", "recommended", "replay", "rescue", "schedule_of", "spent"]

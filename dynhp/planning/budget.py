@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from dynhp._checks import require_count, require_lengths, require_word
+from dynhp._checks import require_count, require_lengths, require_whole, require_word
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import SettingsError, shown
 from dynhp.planning.rounds import TryCost, every, rounds_of
@@ -15,6 +15,8 @@ from dynhp.proposers import Waves
 from dynhp.records import History, Round
 from dynhp.records.kept import kept_epochs
 from dynhp.selection import Best, Selection
+from dynhp.spaces import Around
+from dynhp.tails.lengths import require_one_stage, restarts, tail_epochs, try_epochs
 
 __all__ = ["Cost", "HasAdapter", "HasHistory", "Plan", "adapter_of", "history_of", "plan"]
 __all__ += ["plan_for", "spent"]
@@ -69,7 +71,8 @@ class Plan:
     """The cost of a run before it starts, at least and at most; mostly they are the same.
 
     They differ where the number of candidates depends on the course of the run (neighbours at an
-    end of an axis, a peak that lies inside or not), or where that of rounds does (``OnPlateau``).
+    end of an axis, a peak that lies inside or not, a value that ``then`` leads off the grid), or
+    where that of rounds does (``OnPlateau``).
 
     >>> from dynhp import DynamicGridAdapter, Neighbors, lowest
     >>> from dynhp.testing import Quadratic
@@ -101,6 +104,7 @@ def plan(
     selection: Selection | None = None,
     restart: bool = False,
     check: Literal["first", "every", "off"] = "first",
+    tail: int = 0,
 ) -> Cost:
     """The cost of a run with that many candidates in every round.
 
@@ -113,16 +117,19 @@ def plan(
         restart: whether the winner's try epochs are trained again, as with ``keep="value"`` and
             independent randomness.
         check: in which rounds one try is carried out twice more, to prove that it can be.
+        tail: the epochs that each try has besides, before it is judged; ``try_for`` may then be 0.
 
     >>> plan(epochs=500, adapt_every=10, try_for=1, candidates=9).total
     902
     """
     epochs = require_count("epochs", epochs)
-    adapt_every, try_for = require_lengths(adapt_every, try_for)
+    tail = require_whole("tail", tail, least=0)
+    adapt_every, length = require_lengths(adapt_every, try_for or int(tail > 0))
+    try_for = length if try_for else 0
     candidates = require_count("candidates", candidates)
     require_word("check", check, ("first", "every", "off"))
     checked = {"first": 1, "every": epochs, "off": 0}[check]
-    rounds = TryCost(try_for, selection or Best(), restart, checked)
+    rounds = TryCost(selection or Best(), restart, checked, tail)
     return Cost(
         main_line=epochs,
         overhead=rounds.most(
@@ -181,16 +188,25 @@ def plan_for(adapter: DynamicGridAdapter | HasAdapter, epochs: int | None = None
     """
     adapter = adapter_of(adapter)
     epochs = require_count("epochs", adapter.epochs if epochs is None else epochs)
-    waves = adapter.proposer.waves(adapter.space, adapter.current)
+    history, corrects = adapter.history, adapter.then is not None and not adapter.dry_run
+    # A corrected value may lie off the grid, where a run cannot start, and joins the candidates.
+    current = history[0].previous if corrects and history else adapter.current
+    waves = adapter.proposer.waves(adapter.space, current)
+    if adapter.tail is not None:
+        require_one_stage(adapter.selection.stages(waves.most[0], try_epochs(adapter, epochs)))
     rounds = TryCost(
-        adapter.try_for,
         adapter.selection,
-        adapter.dry_run or (adapter.keep == "value" and adapter.randomness == "independent"),
+        restarts(adapter),
         (epochs if adapter.check == "every" or adapter.dry_run else 1) * adapter.check_is_due,
+        tail_epochs(adapter, epochs),
+        joining=len(adapter.space) if corrects else 0,
+        uncorrected=0 if any(round_.tries for round_ in history) else 1,
     )
     least, most = rounds_of(adapter, epochs)
-    done, left = spent(adapter.history), max(0, epochs - adapter.epoch)
-    grid = math.prod(len(axis.grid()) for axis in adapter.space.values())
+    done, left = spent(history), max(0, epochs - adapter.epoch)
+    axes = adapter.space.values()
+    endless = any(isinstance(axis, Around) for axis in axes)
+    grid = None if endless else math.prod(len(axis.grid()) for axis in axes)
     return Plan(
         least=Cost(
             main_line=done.main_line + left,

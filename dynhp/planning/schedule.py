@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,8 +95,19 @@ def schedule_of(history: Sequence[Round] | HasHistory) -> Schedule:
         if not round_.tries and segments and segments[-1].values == round_.candidate:
             segments[-1] = replace(segments[-1], epochs=segments[-1].epochs + epochs)
         elif epochs:  # none is left of a round that was abandoned
-            segments.append(Segment(epochs=epochs, values=round_.candidate, seed=round_.seed))
+            segments += _segments(round_, epochs)
     return Schedule(tuple(segments))
+
+
+def _segments(round_: Round, epochs: int) -> Iterator[Segment]:
+    """A round's part of the schedule: a try that was kept had its own value before a correction."""
+    tried = 0
+    if round_.corrected is not None and not round_.restarted:
+        tried = min(epochs, round_.winner.own.epochs)
+        yield Segment(epochs=tried, values=round_.winner.candidate, seed=round_.seed)
+    if epochs > tried:
+        seed = None if tried else round_.seed
+        yield Segment(epochs=epochs - tried, values=round_.candidate, seed=seed)
 
 
 def replay(schedule: Schedule, trainer: Trainer) -> History:

@@ -1,5 +1,6 @@
 """Proposers: which candidates a round tries, seen from records only; imports spaces and below."""
 
+from dynhp.proposers.climb import Climb
 from dynhp.proposers.contract import Known, Proposer, Waves
 from dynhp.proposers.grid import Drawn, FullGrid, Placebo
 from dynhp.proposers.interpolation import Interpolation
@@ -7,5 +8,5 @@ from dynhp.proposers.ladder import Ladder
 from dynhp.proposers.neighbors import Neighbors
 from dynhp.proposers.one_axis import OneAxis
 
-__all__ = ["Drawn", "FullGrid", "Interpolation", "Known", "Ladder", "Neighbors", "OneAxis"]
-__all__ += ["Placebo", "Proposer", "Waves"]
+__all__ = ["Climb", "Drawn", "FullGrid", "Interpolation", "Known", "Ladder"]
+__all__ += ["Neighbors", "OneAxis", "Placebo", "Proposer", "Waves"]

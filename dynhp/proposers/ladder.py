@@ -13,7 +13,7 @@ from dynhp.proposers.contract import Known, Waves
 from dynhp.records import Candidate, Value
 from dynhp.spaces import Axis, Space
 
-__all__ = ["Ladder"]
+__all__ = ["Ladder", "require_numbers", "sides_of_value"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,7 @@ class Ladder:
     def waves(self, space: Space, current: Candidate) -> Waves:
         """Between one, at the bottom of all axes, and all that lie below, in waves that failed."""
         for name, axis in space.items():
-            words = [value for value in axis.grid() if not is_number(value)]
-            if words:
-                raise SettingsError(
-                    f"{self!r} goes down, so {name} needs numbers, got {shown(words[0])}; use "
-                    "Neighbors() or FullGrid()"
-                )
+            require_numbers(f"{self!r} goes down", name, axis)
         rungs = [_most_below(axis, current[name]) for name, axis in space.items()]
         further = range(0, max(rungs) or 1, self.down)  # a wave takes so many of each axis
         most = [sum(min(self.down, max(0, count - begun)) for count in rungs) for begun in further]
@@ -67,5 +62,25 @@ def _most_below(axis: Axis, current: Value) -> int:
 
 
 def _lower(axis: Axis, value: Value, radius: int) -> list[Value]:
-    near = axis.neighbors(value, radius)
-    return sorted((each for each in near if each < value), reverse=True)  # type: ignore[operator,type-var]
+    return sides_of_value(axis, value, radius)[0]
+
+
+def require_numbers(what: str, name: str, axis: Axis) -> None:
+    """Refuse an axis with words, on which nothing is lower or higher."""
+    words = [value for value in axis.grid() if not is_number(value)]
+    if words:
+        raise SettingsError(
+            f"{what}, so {name} needs numbers, got {shown(words[0])}; use Neighbors() or FullGrid()"
+        )
+
+
+def sides_of_value(axis: Axis, value: Value, radius: int) -> tuple[list[Value], list[Value]]:
+    """The values below this one and those above it, up to so many steps away, the nearest first.
+
+    >>> from dynhp import Ordered
+    >>> sides_of_value(Ordered(1, 2, 4, 8), 4, 2)
+    ([2, 1], [8])
+    """
+    near: Any = axis.neighbors(value, radius)
+    below = sorted((each for each in near if each < value), reverse=True)
+    return below, sorted(each for each in near if each > value)

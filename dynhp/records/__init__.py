@@ -1,9 +1,10 @@
 """The records of a run, which never change: candidates, tries, rounds and their history."""
 
 from dynhp.records.candidate import Candidate, Value
-from dynhp.records.history import Event, History, Round, RoundStarted, Try
+from dynhp.records.events import Callback, Event, RoundStarted
+from dynhp.records.history import History, Round, Try
 from dynhp.records.metrics import Measured, Metrics
 from dynhp.records.progress import Progress
 
 __all__ = ["Candidate", "Event", "History", "Metrics", "Progress", "Round", "RoundStarted", "Try"]
-__all__ += ["Measured", "Value"]
+__all__ += ["Callback", "Measured", "Value"]

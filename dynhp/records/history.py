@@ -1,32 +1,18 @@
-"""What happened in a run: tries, rounds and their history, and the events of callbacks."""
+"""What happened in a run: tries, rounds and their history."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
-from functools import cache
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any
 
 from dynhp.records.candidate import Candidate
-from dynhp.records.kept import measured_on
-from dynhp.records.metrics import Measured, Metrics, fixed_metrics, same_content
+from dynhp.records.kept import measured_on, without_tail
+from dynhp.records.metrics import Measured, Metrics, equal_records, fixed_metrics
 from dynhp.records.text import history_text, round_text, try_text
 
-__all__ = ["Event", "History", "Round", "RoundStarted", "Try"]
-
-
-@cache
-def _compared(kind: Any) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind) if each.compare)
-
-
-def _equal(record: Any, other: object) -> bool:
-    """Field by field, nan equal to nan: what dataclasses make of it differs by Python's version."""
-    if other.__class__ is not record.__class__:
-        return NotImplemented  # type: ignore[no-any-return]
-    names = _compared(record.__class__)  # type: ignore[arg-type]
-    return all(same_content(getattr(record, name), getattr(other, name)) for name in names)
+__all__ = ["History", "Round", "Try"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +30,7 @@ class Try:
         seconds: how long it took; not compared.
         reported: the epochs of the try, from 1, that ``series`` belongs to; empty where they are
             the first ones, without a gap.
+        tail: how many of its last epochs were a tail, which is thrown away.
 
     >>> from dynhp import complete_search, lowest
     >>> from dynhp.testing import Quadratic
@@ -62,12 +49,13 @@ class Try:
     seed: int | None = None
     seconds: float = field(default=0.0, compare=False)
     reported: tuple[int, ...] = ()
+    tail: int = 0
 
     def __post_init__(self) -> None:
         if self.series != ():  # as it is for every try that begins
             object.__setattr__(self, "series", tuple(map(fixed_metrics, self.series)))
 
-    __eq__ = _equal
+    __eq__ = equal_records
 
     def __str__(self) -> str:
         return try_text(self)
@@ -77,6 +65,11 @@ class Try:
         """The series with the place of each entry in the try, from 0."""
         epochs = self.reported or range(1, len(self.series) + 1)
         return tuple((epoch - 1, each) for epoch, each in zip(epochs, self.series, strict=True))
+
+    @property
+    def own(self) -> Try:
+        """The try without its tail: what becomes part of the main line where it is kept."""
+        return without_tail(self) if self.tail else self
 
     @property
     def rank_key(self) -> float:
@@ -107,6 +100,7 @@ class Round:
         rescue: whether it was due because something broke.
         abandoned: the epochs of the main line before it that it left behind.
         failure: the exception that ended the main line after its last epoch, where it was rescued.
+        corrected: the values it went on with, where ``then`` made others of those of the winner.
 
     >>> from dynhp import complete_search, lowest
     >>> from dynhp.testing import Quadratic
@@ -133,6 +127,7 @@ class Round:
     rescue: bool = False
     abandoned: int = 0
     failure: str | None = None
+    corrected: Candidate | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metrics", fixed_metrics(self.metrics))
@@ -140,7 +135,7 @@ class Round:
             fixed = tuple((number, fixed_metrics(metrics)) for number, metrics in self.stretch)
             object.__setattr__(self, "stretch", fixed)
 
-    __eq__ = _equal
+    __eq__ = equal_records
 
     def __str__(self) -> str:
         return round_text(self)
@@ -154,7 +149,9 @@ class Round:
 
     @property
     def candidate(self) -> Candidate:
-        """The values that the main line was trained with in this round."""
+        """The values that the main line was trained with in this round, after its tries."""
+        if self.corrected is not None:
+            return self.corrected
         return self.tries[self.chosen].candidate if self.tries else self.previous
 
     @property
@@ -172,7 +169,7 @@ class Round:
         >>> loop.history[0].measured
         ((0, {'loss': 0.125}), (1, {'loss': 0.03125}), (2, {'loss': 0.0078125}))
         """
-        tried = () if self.restarted or not self.tries else self.winner.measured
+        tried = () if self.restarted or not self.tries else self.winner.own.measured
         last = self.start + self.epochs - 1
         known = [(self.start + place, metrics) for place, metrics in tried]
         known += self.stretch
@@ -189,7 +186,7 @@ class Round:
     def overhead(self) -> int:
         """The epochs trained in this round that are not part of the final model."""
         tried = sum(try_.epochs for try_ in self.tries) + self.checked
-        return tried if self.restarted or not self.tries else tried - self.winner.epochs
+        return tried if self.restarted or not self.tries else tried - self.winner.own.epochs
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,26 +220,3 @@ class History(Sequence[Round]):
     def epochs(self) -> int:
         """The epochs of the main line so far."""
         return self.rounds[-1].start + self.rounds[-1].epochs if self.rounds else 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundStarted:
-    """Given to callbacks when a round begins, before its first try.
-
-    >>> from dynhp import DynamicGridAdapter, lowest
-    >>> from dynhp.testing import Quadratic
-    >>> seen = []
-    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1]}, criterion=lowest("loss"),
-    ...                              adapt_every=3, try_for=1, callbacks=[seen.append])
-    >>> history = adapter.run(3); seen[0]
-    RoundStarted(index=0, start=0, epochs=3)
-    """
-
-    index: int
-    start: int
-    epochs: int
-    abandoned: int = field(default=0, repr=False)
-
-
-Event: TypeAlias = RoundStarted | Try | Round
-"""What a callback gets, in this order: the round starts, each try ends, the round ends."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dynhp.records.metrics import Measured
 
 if TYPE_CHECKING:
-    from dynhp.records.history import Round
+    from dynhp.records.history import Round, Try
 
-__all__ = ["kept_epochs", "measured_on"]
+__all__ = ["kept_epochs", "measured_on", "without_tail"]
 
 
 def kept_epochs(rounds: Sequence[Round], *, until: int | None = None) -> list[int]:
@@ -37,4 +38,17 @@ def measured_on(rounds: Sequence[Round], *, until: int | None = None) -> Measure
         for round_, epochs in zip(rounds, kept_epochs(rounds, until=until), strict=True)
         for each in round_.measured
         if each[0] < round_.start + epochs
+    )
+
+
+def without_tail(try_: Try) -> Try:
+    """A try as it was before its tail began."""
+    epochs = try_.epochs - try_.tail
+    measured = [(place, metrics) for place, metrics in try_.measured if place < epochs]
+    return replace(
+        try_,
+        series=tuple(metrics for _, metrics in measured),
+        epochs=epochs,
+        tail=0,
+        reported=tuple(place + 1 for place, _ in measured) if try_.reported else (),
     )

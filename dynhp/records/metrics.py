@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
+from functools import cache
 from typing import Any, NoReturn, TypeAlias
 
-__all__ = ["FixedMetrics", "Measured", "Metrics", "fixed_metrics", "same_content"]
+__all__ = ["FixedMetrics", "Measured", "Metrics", "equal_records", "fixed_metrics"]
+__all__ += ["same_content"]
 
 Metrics: TypeAlias = Mapping[str, float]
 """What a trainer measures, by name."""
@@ -68,3 +71,16 @@ def fixed_metrics(metrics: Metrics) -> FixedMetrics:
     {'loss': 0.5}
     """
     return metrics if type(metrics) is FixedMetrics else FixedMetrics(metrics)
+
+
+@cache
+def _compared(kind: Any) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind) if each.compare)
+
+
+def equal_records(record: Any, other: object) -> bool:
+    """Field by field, nan equal to nan: what dataclasses make of it differs by Python's version."""
+    if other.__class__ is not record.__class__:
+        return NotImplemented  # type: ignore[no-any-return]
+    names = _compared(record.__class__)  # type: ignore[arg-type]
+    return all(same_content(getattr(record, name), getattr(other, name)) for name in names)

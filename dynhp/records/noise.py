@@ -45,7 +45,10 @@ def _judged_by(tries: Sequence[Try]) -> tuple[str, int] | None:
     """The metric whose last value is the score of all these tries, and its sign."""
     for name in tries[0].series[-1] if tries[0].series else ():
         for sign in (1, -1):
-            if all(sign * try_.series[-1].get(name, math.nan) == try_.score for try_ in tries):
+            if all(
+                each.series and sign * each.series[-1].get(name, math.nan) == each.score
+                for each in tries
+            ):
                 return name, sign
     return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["Progress"]
 
@@ -11,12 +11,15 @@ __all__ = ["Progress"]
 class Progress:
     """How far the run is: main-line epochs done, and planned where that is known.
 
+    ``tail`` says how many of a series' last entries were measured in a try's tail.
+
     >>> Progress(epoch=30, planned=40).share
     0.75
     """
 
     epoch: int
     planned: int | None = None
+    tail: int = field(default=0, repr=False)
 
     @property
     def share(self) -> float | None:

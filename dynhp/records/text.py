@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dynhp.records.history import Round, Try
 
 __all__ = ["history_text", "label", "round_cells", "round_text", "text_table", "try_text"]
-__all__ += ["failures_text", "harmless", "values_text"]
+__all__ += ["duration", "failures_text", "harmless", "values_text"]
 
 _ROWS = 20  # so many fit on a screen together with what was printed before
 _WIDTH = 80  # of an error, which may be a page long
@@ -84,8 +84,15 @@ def round_cells(round_: Round) -> dict[str, str]:
         "tries": f"{len(round_.tries)}" + (f" ({failed} failed)" if failed else ""),
         "spent": str(round_.epochs + round_.overhead),
         "seconds": f"{round_.seconds:.1f}",
-        "reason": harmless(round_.reason + (f" (due: {round_.because})" if round_.because else "")),
+        "reason": harmless(_why(round_) + (f" (due: {round_.because})" if round_.because else "")),
     }
+
+
+def _why(round_: Round) -> str:
+    """Why the round went on with its values, and of which these were made."""
+    if round_.corrected is None:
+        return round_.reason
+    return f"{round_.reason}; made of {values_text(round_.winner.candidate)}"
 
 
 def _epochs_text(round_: Round) -> str:
@@ -144,7 +151,7 @@ def round_text(round_: Round) -> str:
     rows = [_try_row(round_, place) for place in sorted(best[:_ROWS])]
     title = (
         f"round {round_.index}, epochs {round_.start}-{round_.start + round_.epochs}: "
-        f"{values_text(round_.candidate)} ({_cut(round_.reason)})"
+        f"{values_text(round_.candidate)} ({_cut(_why(round_))})"
     )
     if not rows:
         return title
@@ -207,3 +214,17 @@ def failures_text(tries: Sequence[Try]) -> str:
     if len(tries) > _ROWS:
         lines.append(f"  and {len(tries) - _ROWS} more")
     return "\n".join(lines)
+
+
+def duration(seconds: float) -> str:
+    """Write a time span in words.
+
+    >>> duration(42.4), duration(150), duration(7260)
+    ('42 s', '2 min 30 s', '2 h 1 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -40,10 +40,12 @@ class Evidence(NamedTuple):
         chance: how likely differences as large are where all values are equal; None where unknown.
         missed: how often rounds with the same tries would not show one value that is better by five
             times the noise.
+        equal: whether all tries of each round scored the same; False where the chance is unknown.
     """
 
     chance: float | None
     missed: float
+    equal: bool
 
 
 class _Averages(NamedTuple):
@@ -79,7 +81,7 @@ def evidence_of(history: Sequence[Round]) -> Evidence:
     is known so badly that even a large effect does not stand out: ``missed`` says how often.
 
     >>> evidence_of([])
-    Evidence(chance=None, missed=1.0)
+    Evidence(chance=None, missed=1.0, equal=False)
     """
     number: dict[Hashable, int] = {}  # numbers are found far faster than candidates
     scores: list[Scores] = [
@@ -88,9 +90,11 @@ def evidence_of(history: Sequence[Round]) -> Evidence:
     ]
     on_average = _on_average(scores)
     if on_average is None:
-        return Evidence(None, 1.0)
+        return Evidence(None, 1.0, equal=False)
+    # A chance of 1 does not say it: a sum over the values is cut there.
+    equal = all(len({score for _, score in listed}) < 2 for listed in scores)
     if len(history) < _FEW_ROUNDS:
-        return Evidence(min(1.0, on_average.chance), on_average.missed(LEVEL))
+        return Evidence(min(1.0, on_average.chance), on_average.missed(LEVEL), equal)
     walk = len({frozenset(name for name, _ in listed) for listed in scores}) > 1
     factor = (_OF_A_WALK if walk else 1.0) / _SHARES["better on average"]
     after: list[Scores] = [
@@ -103,7 +107,7 @@ def evidence_of(history: Sequence[Round]) -> Evidence:
         "better after the same": None if (each := _on_average(after)) is None else each.chance,
     }
     known = [chance / _SHARES[name] for name, chance in chances.items() if chance is not None]
-    return Evidence(min(1.0, *known), on_average.missed(LEVEL / factor))
+    return Evidence(min(1.0, *known), on_average.missed(LEVEL / factor), equal)
 
 
 def _on_average(rounds: list[Scores]) -> _Averages | None:
@@ -121,11 +125,11 @@ def _on_average(rounds: list[Scores]) -> _Averages | None:
     sums = np.zeros(len(place))
     squares = 0.0
     for column, listed in enumerate(rounds):
-        mean = sum(score for _, score in listed) / len(listed)
-        for name, score in listed:
+        deviations = _centered([score for _, score in listed]).tolist()
+        for (name, _), deviation in zip(listed, deviations, strict=True):
             counts[place[name], column] += 1
-            sums[place[name]] += score - mean
-            squares += (score - mean) ** 2
+            sums[place[name]] += deviation
+            squares += deviation**2
     effects, variances, shares = _effects(counts, sums)
     comparisons = round(float(shares.sum()))
     # At least 1, because each value is in two rounds and each round has two values.
@@ -186,6 +190,13 @@ def _again(rounds: list[Scores]) -> float | None:
 
 
 def _standardized(scores: list[float]) -> Array:
-    centered: Array = np.array(scores) - np.mean(scores)
+    centered = _centered(scores)
     centered /= float(np.linalg.norm(centered)) or 1.0
+    return centered
+
+
+def _centered(scores: list[float]) -> Array:
+    """Without their mean: exactly 0 where all are equal, which the mean alone would round."""
+    centered: Array = np.array(scores) - scores[0]
+    centered -= np.mean(centered)
     return centered

@@ -29,6 +29,7 @@ class Luck:
         noise: the standard deviation of a paired difference, 0 where it cannot be estimated.
         chance: how likely such differences are where all values are equal, None where unknown.
         missed: how often so few rounds would not show a value better by five times the noise.
+        equal: whether all tries of each round scored the same.
 
     >>> print(Luck(rounds=10, changes=4, clear=3, noise=0.02, chance=0.001))
     The value changed in 4 of 10 rounds. In 3 of these the gain was clear of the noise (0.02).
@@ -40,6 +41,7 @@ class Luck:
     noise: float
     chance: float | None = None
     missed: float = 0.0
+    equal: bool = False
 
     @property
     def verdict(self) -> Literal["effect", "luck", "unknown"]:
@@ -54,6 +56,7 @@ class Luck:
             return "luck" if 2 * self.clear < self.changes else "effect"
         if self.chance < LEVEL:
             return "effect"
+        # A chance cut at 1 is luck too: else a long walk would often get no answer.
         return "unknown" if self.missed > MISSED and self.chance < 1 else "luck"
 
     def __str__(self) -> str:
@@ -64,6 +67,8 @@ class Luck:
                 text += (
                     f" In {self.clear} of these the gain was clear of the noise ({self.noise:.2g})."
                 )
+            elif self.chance and not self.equal:  # at 0 all rounds agree: there is no noise
+                text += " The noise of such gains cannot be estimated from this run."
         return text + self._doubt()
 
     def _doubt(self) -> str:
@@ -79,7 +84,7 @@ class Luck:
             return " The noise cannot be estimated from this run; run more seeds and a placebo."
         if self.verdict != "luck":
             return ""
-        if self.chance == 1 and not self.noise:
+        if self.equal:
             return " All tries of a round scored the same: a choice between them is luck."
         return (
             f" The tries do not tell the values apart{shown}: the choices may be luck. Compare "
@@ -106,12 +111,13 @@ def luck_of(history: Sequence[Round]) -> Luck:
         noise=noise,
         chance=evidence.chance,
         missed=evidence.missed,
+        equal=evidence.equal,
     )
 
 
 def _is_clear(round_: Round, noise: float) -> bool:
     scores = dict(comparable_scores(round_))
-    gain = scores.get(round_.candidate, math.nan) - scores.get(round_.previous, math.nan)
+    gain = scores.get(round_.winner.candidate, math.nan) - scores.get(round_.previous, math.nan)
     if not math.isfinite(gain):
         return False
     # The best of many tries gains more by luck than one of two: for two it is twice the noise.

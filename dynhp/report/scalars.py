@@ -82,16 +82,27 @@ def _main_line(round_: Round, before: Totals) -> Iterator[Scalar]:
     first, last = round_.start, round_.start + round_.epochs - 1
     if last < first:
         return  # a round that was left before its first epoch
-    in_force = list(_numbers(round_.candidate, round_))
     after = before.after(round_)
-    if last > first:
-        yield from (Scalar("main", f"schedule/{name}", first, value) for name, value in in_force)
+    for number, values in _in_force(round_, first, last):
+        for name, value in _numbers(values, round_):
+            yield Scalar("main", f"schedule/{name}", number, value)
     for number, metrics in round_.measured:
         for name, value in metrics.items():
             yield Scalar("main", f"main/{name}", number, float(value))
-    yield from (Scalar("main", f"schedule/{name}", last, value) for name, value in in_force)
+    for name, value in _numbers(round_.candidate, round_):
+        yield Scalar("main", f"schedule/{name}", last, value)
     yield Scalar("main", "cost/spent", last, float(after.spent))
     yield Scalar("main", "cost/overhead", last, float(after.spent - last - 1))
+
+
+def _in_force(round_: Round, first: int, last: int) -> Iterator[tuple[int, Candidate]]:
+    """From which epochs of a round before its last which values were in force."""
+    kept = first
+    if round_.corrected is not None and not round_.restarted:  # the try had its own value
+        yield first, round_.winner.candidate
+        kept += round_.winner.own.epochs
+    if kept < last:
+        yield kept, round_.candidate
 
 
 def _tries(round_: Round, before: Totals) -> Iterator[Scalar]:

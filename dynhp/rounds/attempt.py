@@ -18,7 +18,7 @@ from dynhp.errors import (
     shown,
 )
 from dynhp.records import Candidate, Metrics
-from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
+from dynhp.rounds.jobs import UNKNOWN_STATE, Job, KeptAndEnd, Outcome
 from dynhp.rounds.read_back import check_in_force, read_metrics, same_value
 from dynhp.selfcheck.fingerprint import fingerprint
 from dynhp.trainer import Reseeds, State, Trainer
@@ -56,10 +56,10 @@ def attempt(trainer: Trainer, job: Job, *, at: State = UNKNOWN_STATE) -> Outcome
     (({'loss': 0.5}, {'loss': 0.5}), None)
     """
     go_to(trainer, job, at=at)
-    log = TryLog(job)
-    for _ in log.epochs(advance, trainer, job.candidate, 1):
+    log = TryLog(job, trainer.get_state)
+    for _ in log.epochs(lambda: advance(trainer, log.values, 1)):
         pass
-    return log.outcome(trainer.get_state)
+    return log.outcome()
 
 
 def go_to(trainer: Trainer, job: Job, *, at: State) -> None:
@@ -107,10 +107,10 @@ def move_to(trainer: Restorable, state: State) -> None:
 class TryLog:
     """A try while it is carried out: what was measured so far, and why it failed if it did."""
 
-    __slots__ = ("_began", "_begun", "_error", "_job", "_reported", "_series")
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, job: Job, get_state: Callable[[], State]) -> None:
+        self._job, self._get_state = job, get_state
+        self._before: State = UNKNOWN_STATE  # the state before the tail, where that may be kept
+        self.values = job.candidate  # of the epoch under way
         self._began = time.perf_counter()
         self._series: list[Metrics] = []
         self._reported: list[int] = []
@@ -120,14 +120,18 @@ class TryLog:
     def epochs(self, measure: Callable[..., Metrics | None], *arguments: Any) -> Iterator[int]:
         """Yield the number of each epoch as it begins; then ``measure(*arguments)`` completes it.
 
-        This is the one loop of a try, wherever it is carried out. ``measure`` trains the epoch and
-        returns its metrics; where the caller trains it between two steps, it returns those, or
-        None where nothing was measured. An exception that it raises, or a watched metric that is
-        not finite, fails the try: no epoch follows. A broken contract (``DynhpError``) is not a
-        failed try: it ends the run.
+        This is the one loop of a try, wherever it is carried out. ``measure`` trains the epoch with
+        ``values`` and returns its metrics; where the caller trains it between two steps, it returns
+        those, or None where nothing was measured. An exception that it raises, or a watched metric
+        that is not finite, fails the try: no epoch follows. A broken contract (``DynhpError``) is
+        not a failed try: it ends the run.
         """
-        watch = self._job.watch
-        for number in range(1, self._job.epochs + 1):
+        watch, beat, own, tail = self._job.watch, self._job.beat, self._job.epochs, self._job.tail
+        for number in range(1, own + len(tail) + 1):
+            if number > own:
+                if number == own + 1 and self._job.keeps:
+                    self._before = self._get_state()
+                self.values = tail[number - own - 1]
             self._begun = number
             yield number
             try:
@@ -137,6 +141,8 @@ class TryLog:
             except Exception as failure:
                 self._fail(failure)
                 return
+            if beat is not None:
+                beat(number, metrics)
             if metrics is None:
                 continue
             self._series.append(metrics)
@@ -152,15 +158,20 @@ class TryLog:
             "a try of %r failed", dict(self._job.candidate), exc_info=failure
         )
 
-    def outcome(self, keep: Callable[[], State]) -> Outcome:
+    def outcome(self) -> Outcome:
         """What came of the job."""
+        before, end = self._before, self._get_state
+        keep = end
+        if before is not UNKNOWN_STATE:
+            compared = self._job.compared
+            keep = (lambda: KeptAndEnd(before, end())) if compared else (lambda: before)
         gaps = bool(self._reported) and self._reported[-1] > len(self._reported)
         return Outcome(
             series=tuple(self._series),
             epochs=self._begun,
             keep=keep,
             error=self._error,
-            in_place=True,
+            in_place=keep is end,
             seconds=time.perf_counter() - self._began,
             reported=tuple(self._reported) if gaps else (),
         )

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, Protocol, runtime_checkable
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from dynhp.records import Candidate, Metrics
 from dynhp.trainer import State, Trainer
 
-__all__ = ["UNKNOWN_STATE", "Closes", "CompletesAnyOrder", "Executor", "Job", "Outcome", "close"]
+__all__ = ["UNKNOWN_STATE", "Beat", "Closes", "CompletesAnyOrder", "Executor", "Job", "KeptAndEnd"]
+__all__ += ["Outcome", "close", "kept_and_end"]
+
+Beat: TypeAlias = Callable[[int, Metrics | None], None]
+"""Called after an epoch, for displays: with how many are done, and with its metrics if any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +21,10 @@ class Job:
     """What to train from where: one candidate, ``epochs`` epochs, starting at ``origin``.
 
     ``seed`` reseeds the trainer first; the metrics in ``watch`` must stay finite. ``repeat`` says
-    that a job is carried out once more, to compare: its outcome is nobody's try.
+    that a job is carried out once more, to compare: its outcome is nobody's try. ``tail`` has the
+    values of each epoch that follows on those, and is not kept: where the job ``keeps`` a state, it
+    is that before the tail, and where it is ``compared``, the one after the tail is wanted too.
+    ``beat`` is called after each epoch, for displays; in a copy for another process it is None.
 
     >>> Job(origin=0, candidate=Candidate({"lr": 0.1}), epochs=2, watch=("loss",)).epochs
     2
@@ -29,6 +36,15 @@ class Job:
     seed: int | None = None
     watch: tuple[str, ...] = ()
     repeat: bool = False
+    tail: tuple[Candidate, ...] = ()
+    keeps: bool = True
+    compared: bool = False
+    beat: Beat | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def last_values(self) -> Candidate:
+        """The values of its last epoch."""
+        return self.tail[-1] if self.tail else self.candidate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +52,8 @@ class Outcome:
     """What came of a job: metrics per epoch, the epochs begun, and an error where it failed.
 
     ``reported`` says which epochs, from 1, the metrics belong to, where some were not measured.
-    ``keep()`` hands out the state at the end; call it before the next outcome is asked for.
+    ``keep()`` hands out the state at the end (of a job with a tail: what ``Job`` says); call it
+    before the next outcome is asked for.
     ``in_place`` says that the main line's own trainer is in that state until then, ``replayed``
     that the job was carried out by an earlier process.
 
@@ -57,6 +74,23 @@ class Outcome:
     replayed: bool = False
     seconds: float = 0.0
     reported: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAndEnd:
+    """Two states of a try: the one before its tail, which may be kept, and the one at its end."""
+
+    kept: State
+    end: State
+
+
+def kept_and_end(state: State) -> tuple[State, State]:
+    """Both states of what ``keep()`` handed out; without a tail they are the same.
+
+    >>> kept_and_end("end"), kept_and_end(KeptAndEnd("before the tail", "end"))
+    (('end', 'end'), ('before the tail', 'end'))
+    """
+    return (state.kept, state.end) if isinstance(state, KeptAndEnd) else (state, state)
 
 
 class _UnknownState:

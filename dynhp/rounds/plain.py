@@ -104,12 +104,15 @@ _LATER = (
     "rescue",
     "abandoned",
     "failure",
+    "tail",
+    "corrected",
 )
 
 # The fields that JSON cannot carry as they are; all others are whole numbers, strings and the like.
 _WRITE: dict[str, Callable[[Any], Any]] = {
     "candidate": dict,
     "previous": dict,
+    "corrected": dict,
     "series": _series_to_plain,
     "measured": _series_to_plain,
     "metrics": _metrics_to_plain,
@@ -121,6 +124,7 @@ _WRITE: dict[str, Callable[[Any], Any]] = {
 _READ: dict[str, Callable[[Any], Any]] = {
     "candidate": Candidate,
     "previous": Candidate,
+    "corrected": Candidate,
     "series": _series_from_plain,
     "measured": _series_from_plain,
     "metrics": _metrics_from_plain,

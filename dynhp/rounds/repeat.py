@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from dynhp.errors import NotRepeatable, ValueNotUsed, advise
 from dynhp.records import Candidate, Metrics
-from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
+from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome, kept_and_end
 from dynhp.rounds.settings import AdapterView
 from dynhp.selfcheck.contents import shown
 from dynhp.selfcheck.fingerprint import Fingerprint, fingerprint
@@ -90,22 +90,20 @@ class SelfCheck:
             self.alike = False  # nothing to compare with, or a difference already
             return UNKNOWN_STATE
         if self.reference is None:
-            state = outcome.keep()
-            self.reference = Reference(
-                job=job, series=outcome.series, state=self._fingerprint(state)
-            )
+            kept, end = kept_and_end(outcome.keep())
+            self.reference = Reference(job=job, series=outcome.series, state=self._fingerprint(end))
             self.watch.first_try_ended()
-            return state
+            return kept
         if self.alike is False or job.candidate == self.reference.job.candidate or not self.common:
             return UNKNOWN_STATE
         if self._difference(outcome, 0.0) is not None:
             self.alike = False
             return UNKNOWN_STATE
-        state = outcome.keep()
+        kept, end = kept_and_end(outcome.keep())
         self.alike = self.reference.state.differs_only_by(
-            self._fingerprint(state), self.reference.job.candidate, job.candidate
+            self._fingerprint(end), self.reference.job.last_values, job.last_values
         )
-        return state
+        return kept
 
     def _fingerprint(self, state: State) -> Fingerprint:
         return fingerprint(state, tolerance=self.tolerance)
@@ -189,7 +187,7 @@ class RepeatRun:
     def jobs(self) -> list[Job]:
         """The job of the reference once more, which starts at the round's origin."""
         assert self.check.reference is not None
-        return [replace(self.check.reference.job, repeat=True)]
+        return [replace(self.check.reference.job, repeat=True, keeps=False)]
 
     def begun(self) -> list[int]:
         """Nothing: it starts at the origin."""
@@ -204,7 +202,7 @@ class RepeatRun:
         self.check.compare(outcome)
 
 
-def self_check(adapter: AdapterView, round_: int, *, first: int = 0) -> SelfCheck:
+def self_check(adapter: AdapterView, round_: int, *, first: int) -> SelfCheck:
     """The self-check of a round that is about to begin; the trainer is at its origin."""
     trainer: Any = adapter.trainer
     watches = hasattr(trainer, "watch")

@@ -24,6 +24,7 @@ STATE_VERSION = 1
 # Settings that are written only where they are another.
 _SELDOM: dict[str, Any] = {"dry_run": False, "when": None, "start_from": "here"}
 _SELDOM |= {"snapshots": None, "max_rounds": None, "max_rescues": 0, "record_every": None}
+_SELDOM |= {"tail": None, "then": None}
 
 
 def state_of(
@@ -186,7 +187,8 @@ def _require_whole(space: Space, saved: SavedState) -> None:
             raise ValueError(f"round {index} does not follow on the epochs before it")
         if not 0 <= round_.chosen < len(round_.tries) and (round_.tries or round_.chosen != -1):
             raise ValueError(f"round {index} chose try {round_.chosen} of {len(round_.tries)}")
-        if not all(space.admits(try_.candidate) for try_ in round_.tries):
+        after = () if round_.corrected is None else (round_.corrected,)
+        if not all(map(space.admits, (*(try_.candidate for try_ in round_.tries), *after))):
             raise ValueError(f"round {index} has a candidate that is not in {shown(space)}")
         start += round_.epochs - back
     if saved.history and saved.history[-1].candidate != saved.current:

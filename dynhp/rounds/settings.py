@@ -28,6 +28,8 @@ from dynhp.rounds.jobs import Executor
 from dynhp.rounds.read_back import read_metrics, same_value
 from dynhp.selection import Selection
 from dynhp.spaces import Space
+from dynhp.tails import Correction, Tail
+from dynhp.tails.lengths import try_epochs
 from dynhp.trainer import ReadsBack, Reseeds, Trainer
 from dynhp.triggers import Trigger
 from dynhp.triggers.contract import looks_at
@@ -43,7 +45,9 @@ class AdapterView(Protocol):
     space: Space
     criterion: Criterion
     adapt_every: int | None
-    try_for: int
+    try_for: float
+    tail: Tail | None
+    then: Correction | None
     when: Trigger
     start_from: Any
     snapshots: Snapshots
@@ -57,6 +61,7 @@ class AdapterView(Protocol):
     randomness: Any
     epochs: int | None
     seed: int
+    described: dict[str, str]
     callbacks: Any
     check: Any
     tolerance: float
@@ -171,7 +176,7 @@ def _require_rates(space: Space, kinds: Mapping[str, str]) -> None:
                 f"{name}: a learning rate must be a number, got {shown(words[0])}; list numbers "
                 "alone, such as [0.01, 0.1]"
             )
-        lowest = min((value for value in axis.grid() if is_number(value)), default=1)
+        lowest = min((value for value in axis.grid() if is_number(value)), default=math.inf)
         if lowest < 0:
             raise SettingsError(
                 f"{name}: a learning rate must be above 0, got {shown(lowest)}; a negative one "
@@ -233,7 +238,8 @@ def round_lengths(
     adapter: AdapterView, *, epoch: int | None = None, tries: bool = True
 ) -> tuple[int, int]:
     """The epochs of a round that starts now and of its tries; the last round may be shorter."""
-    longest = max(longest_round(adapter), adapter.try_for if tries else 1)
+    beta = try_epochs(adapter) if tries else 0
+    longest = max(longest_round(adapter), beta)
     epoch = adapter.epoch if epoch is None else epoch
     left = longest if adapter.epochs is None else adapter.epochs - epoch
     if left < 1:
@@ -241,4 +247,4 @@ def round_lengths(
             f"the main line has its {adapter.epochs} planned epochs; call run(n) with a larger n"
         )
     alpha = min(longest, left)
-    return alpha, min(adapter.try_for, alpha)
+    return alpha, min(beta, alpha)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from dynhp.criteria.contract import metrics_of, score
 from dynhp.errors import ContractError, advise, shown
-from dynhp.main_line import Origin
+from dynhp.main_line.line import Origin
 from dynhp.proposers import Known
 from dynhp.records import Candidate, Event, Progress, Round, RoundStarted, Try
 from dynhp.rounds.attempt import reseed
 from dynhp.rounds.jobs import UNKNOWN_STATE
 from dynhp.rounds.repeat import self_check
+from dynhp.rounds.saved import settings_of
 from dynhp.rounds.settings import AdapterView
 from dynhp.rounds.steps import CarryOutTries, Step
 from dynhp.rounds.tries import RoundTries
 from dynhp.selection import epochs_of_tries
+from dynhp.tails.contract import require_correction, require_tail
+from dynhp.tails.lengths import require_one_stage, restarts, try_epochs
+from dynhp.tails.rules import NO_TAIL, tail_rules
 from dynhp.trainer import Reseeds, State
 from dynhp.triggers import Due
 
@@ -30,9 +35,16 @@ MANY_TRIES = 1000
 
 def require_waves(adapter: AdapterView) -> None:
     """Refuse a space that does not suit the proposer, and say what very many candidates cost."""
+    require_tail(adapter.tail, adapter.space, adapter.current)
+    require_correction(adapter.then, adapter.space)
     _, waves = adapter.proposer.waves(adapter.space, adapter.current)
+    if adapter.epochs is None and not isinstance(adapter.try_for, int):
+        return  # a share of a run is looked at once that is known
+    try_for = try_epochs(adapter)
+    if adapter.tail is not None:
+        require_one_stage(adapter.selection.stages(waves[0], try_for))
     if sum(waves) > MANY_TRIES:
-        epochs = epochs_of_tries(adapter.selection, waves, adapter.try_for)
+        epochs = epochs_of_tries(adapter.selection, waves, try_for)
         every = adapter.adapt_every
         advise(
             f"a round tries up to {sum(waves):,} candidates: {epochs:,} epochs in tries"
@@ -42,9 +54,17 @@ def require_waves(adapter: AdapterView) -> None:
         )
 
 
-def round_started(index: int, origin: Origin, epochs: int) -> RoundStarted:
+def round_started(adapter: AdapterView, index: int, origin: Origin, epochs: int) -> RoundStarted:
     """The event at the beginning of a round."""
-    return RoundStarted(index=index, start=origin.epoch, epochs=epochs, abandoned=origin.abandoned)
+    adapter.described = adapter.described or settings_of(adapter, adapter.history)
+    return RoundStarted(
+        index=index,
+        start=origin.epoch,
+        epochs=epochs,
+        abandoned=origin.abandoned,
+        planned=adapter.epochs,
+        settings=adapter.described,
+    )
 
 
 def round_tries(
@@ -66,13 +86,16 @@ def round_tries(
         started=started,
         origin=origin.state,
         current=current,
-        score=lambda series: score(adapter.criterion, series, progress),
+        score=lambda series, in_tail: score(
+            adapter.criterion, series, replace(progress, tail=in_tail) if in_tail else progress
+        ),
         ranking=adapter.selection.ranking(rounds, current),
         watch=metrics_of(adapter.criterion),
         announce=announce,
         check=check,
         because="" if due is None else due.because,
         rescue=due is not None and due.alarm and adapter.max_rescues > 0,
+        rules=NO_TAIL if due is None else tail_rules(adapter, adapter.space),
     )
 
 
@@ -147,12 +170,12 @@ def go_on(
     if adapter.dry_run:  # the plain line, which draws what it would have drawn
         adapter.trainer.set_state(origin)
         return 0, None
-    if adapter.keep == "value" and adapter.randomness == "independent":
-        seed = draw_seed(rng)
+    if restarts(adapter):
+        seed = draw_seed(rng) if adapter.randomness == "independent" else winner.seed
         adapter.trainer.set_state(origin)
-        reseed(adapter.trainer, seed)
+        if seed is not None:
+            reseed(adapter.trainer, seed)
         return 0, seed
-    # Under common random numbers the way back would lead through the winner's copy again.
     if state is not UNKNOWN_STATE:
         adapter.trainer.set_state(state)
-    return winner.epochs, winner.seed
+    return winner.own.epochs, winner.seed

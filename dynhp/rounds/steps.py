@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias
 from dynhp.errors import DynhpError, LoopError, StateLost
 from dynhp.records import Candidate, Metrics, Round
 from dynhp.rounds.attempt import advance, error_text, put_in_force
-from dynhp.rounds.jobs import Executor, Job, Outcome
+from dynhp.rounds.jobs import Beat, Executor, Job, Outcome
 from dynhp.trainer import State, Trainer
 
 __all__ = ["CarryOutTries", "JobStage", "OneAtATime", "Step", "TrainStretch", "WatchesMainLine"]
@@ -69,8 +69,7 @@ class WatchesMainLine(Protocol):
 class TrainStretch:
     """A step: train the main line on; a driver that stops early says so in ``epochs``.
 
-    Also where no epoch is left to train, the candidate's values must be in force afterwards. A
-    driver looks where ``watch`` wants it, and stops where that says so.
+    Also where no epoch is left, the values must be in force afterwards. ``watch`` ends it early.
     """
 
     candidate: Candidate
@@ -82,6 +81,7 @@ class TrainStretch:
     start: int = 0  # the number of its first epoch
     watch: WatchesMainLine | None = None
     failure: str | None = None  # what ended it, where that is rescued
+    beat: Beat | None = None  # called after each epoch, or look, with those done so far
 
     def take(self, epochs: int, metrics: Metrics | None) -> bool:
         """Take in that so many more epochs were trained; whether the stretch ends here."""
@@ -90,6 +90,8 @@ class TrainStretch:
         end = self.start + self.epochs
         if metrics is not None:
             self.measured.append((end - 1, metrics))
+        if self.beat is not None:
+            self.beat(self.epochs, metrics)
         return self.watch is not None and self.watch.look(end, metrics)
 
     def fail(self, failure: Exception) -> bool:
@@ -113,7 +115,7 @@ Step: TypeAlias = CarryOutTries | TrainStretch
 
 def stretch_left(begun: Round, epochs: int) -> TrainStretch:
     """The step that brings a round, as it was recorded when it was left, to so many epochs."""
-    tried = 0 if begun.restarted or not begun.tries else begun.winner.epochs
+    tried = 0 if begun.restarted or not begun.tries else begun.winner.own.epochs
     return TrainStretch(
         begun.candidate,
         epochs - begun.epochs,
@@ -151,8 +153,7 @@ def _train_watched(step: TrainStretch, watch: WatchesMainLine, trainer: Trainer)
     """Train a stretch in pieces, from one look to the next."""
     end, step.epochs = step.start + step.epochs, 0
     while (epoch := step.start + step.epochs) < end:
-        until = watch.until()
-        epochs = (end if until is None else min(until, end)) - epoch
+        epochs = min(watch.until() or end, end) - epoch
         try:
             metrics = advance(trainer, step.candidate, epochs)
         except Exception as failure:
@@ -223,8 +224,7 @@ class OneAtATime:
 
 def guard_of(adapter: object) -> OneAtATime:
     """The guard of an adapter's rounds."""
-    here = vars(adapter)
-    guard: OneAtATime = here.get("_guard") or here.setdefault("_guard", OneAtATime())
+    guard: OneAtATime = vars(adapter).setdefault("_guard", OneAtATime())
     return guard
 
 

@@ -11,11 +11,12 @@ from functools import partial
 from dynhp.errors import AllTriesFailed, ContractError
 from dynhp.records import Candidate, Metrics, Round, RoundStarted, Try
 from dynhp.records.text import failures_text
-from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
+from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome, kept_and_end
 from dynhp.rounds.repeat import REPEATS, RepeatRun, SelfCheck
 from dynhp.rounds.running_try import RunningTry, Standings, standings
 from dynhp.rounds.steps import TrainStretch
 from dynhp.selection import Ranking, Stage, reason
+from dynhp.tails.rules import NO_TAIL, TailRules
 from dynhp.trainer import State
 
 __all__ = ["RoundTries", "StageRun"]
@@ -53,6 +54,9 @@ class StageRun:
             epochs=self.stage.epochs,
             seed=None if running.record.epochs else running.record.seed,
             watch=self.round_tries.watch,
+            **self.round_tries.rules.of_job(
+                running.record.candidate, checked=self.round_tries.check is not None
+            ),
         )
 
     def take_outcome(self, outcome: Outcome) -> None:
@@ -64,17 +68,18 @@ class StageRun:
         running = self.tries[self.outcomes_taken]
         self.outcomes_taken += 1
         check = None if running.record.epochs else self.round_tries.check
-        job = None if check is None else self._job(running)
-        running.add(outcome, self.round_tries.score)
+        look = None if check is None else partial(check.look_at, self._job(running))
+        tail = max(0, outcome.epochs - self.stage.epochs)
+        running.add(outcome, self.round_tries.score, tail=tail)
         leads = self.standings.add(running)
-        state = UNKNOWN_STATE if check is None or job is None else check.look_at(job, outcome)
-        if leads:
+        state = UNKNOWN_STATE if look is None else look(outcome)
+        if leads and self.round_tries.rules.keeps:
             if state is not UNKNOWN_STATE:
                 running.state = state
             elif outcome.in_place and self.outcomes_taken == len(self.tries):
                 running.in_trainer = outcome  # nothing follows that could overwrite it
             else:
-                running.state = outcome.keep()
+                running.state, _ = kept_and_end(outcome.keep())
         if self.last:
             self.round_tries.announce(running.record)
 
@@ -86,7 +91,7 @@ class RoundTries:
     started: RoundStarted
     origin: State
     current: Candidate  # the value in force
-    score: Callable[[Sequence[Metrics]], float]
+    score: Callable[[Sequence[Metrics], int], float]
     ranking: Ranking
     watch: tuple[str, ...]  # metrics that must stay finite
     announce: Callable[[Try], None]
@@ -94,6 +99,7 @@ class RoundTries:
     seed: int | None = None  # of all tries, where a rescue must not meet the same data again
     because: str = ""
     rescue: bool = False
+    rules: TailRules = NO_TAIL
     tries: list[RunningTry] = field(default_factory=list)
     best: RunningTry | None = None
 
@@ -111,6 +117,7 @@ class RoundTries:
             for place, (candidate, seed) in enumerate(wave, start=len(self.tries))
         ]
         self.tries += tries
+        self.rules.require_stages(stages)
         best_of_earlier_waves = [] if self.best is None else [self.best]
         for number, stage in enumerate(stages, start=1):
             last = number == len(stages)
@@ -189,23 +196,32 @@ class RoundTries:
 
     def stretch(self, epochs: int, *, done: int, seed: int | None, began: float) -> TrainStretch:
         """The step that trains the main line on, until the round has so many epochs."""
+        winner = None if self.best is None else self.best.record.candidate
+        corrected = self.rules.corrected(winner)  # once: nobody says that it is the same again
+        record = partial(self._record_round, corrected, done=done, seed=seed, began=began)
         return TrainStretch(
-            self.current if self.best is None else self.best.record.candidate,
+            corrected or winner or self.current,
             epochs - done,
-            partial(self._record_round, done=done, seed=seed, began=began),
+            record,
             kept=self.best.place if self.best is not None and done else None,
             start=self.started.start + done,
         )
 
     def _record_round(
-        self, stretch: TrainStretch, *, done: int, seed: int | None, began: float
+        self,
+        corrected: Candidate | None,
+        stretch: TrainStretch,
+        *,
+        done: int,
+        seed: int | None,
+        began: float,
     ) -> Round:
         """The record of the round, after its stretch; one without tries has no winner."""
         chosen, why, metrics, records = -1, NOT_DUE, stretch.metrics, self.records
         if self.best is not None:
             chosen = self.best.place
             why = reason(records, chosen, self.current)
-            metrics = stretch.metrics if stretch.epochs else _at_the_end(self.best.record)
+            metrics = stretch.metrics if stretch.epochs else _at_the_end(self.best.record, done)
         end = self.started.start + done + stretch.epochs
         return Round(
             index=self.started.index,
@@ -226,9 +242,9 @@ class RoundTries:
             rescue=self.rescue,
             abandoned=self.started.abandoned,
             failure=stretch.failure,
+            corrected=corrected,
         )
 
 
-def _at_the_end(winner: Try) -> Metrics:
-    place, metrics = winner.measured[-1]
-    return metrics if place == winner.epochs - 1 else {}
+def _at_the_end(winner: Try, done: int) -> Metrics:
+    return dict(winner.own.measured).get(done - 1, {})

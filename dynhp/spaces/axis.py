@@ -105,3 +105,12 @@ def rounded(value: float, low: float, high: float, *, log: bool) -> float:
     size = value if log else max(abs(low), abs(high))
     value = round(value, 14 - math.ceil(math.log10(size)))
     return min(max(low, high), max(min(low, high), value))
+
+
+def short_float(value: float) -> float:
+    """The value with six digits: 0.0316228, not 0.03162277660168379.
+
+    >>> short_float(0.1 * 0.1)
+    0.01
+    """
+    return float(f"{value:.6g}")

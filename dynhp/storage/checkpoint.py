@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from dynhp._checks import require_count, require_word
 from dynhp.adapter import DynamicGridAdapter
+from dynhp.display import Display
 from dynhp.errors import CheckpointError
 from dynhp.planning.budget import HasAdapter, adapter_of
 from dynhp.records import History
@@ -31,6 +32,7 @@ def run_with_checkpoints(
     journal: str | os.PathLike[str] | None = None,
     resume: WhetherToResume = "allow",
     on_checkpoint_error: OnError = "stop",
+    progress: bool | Display = False,
 ) -> History:
     """Run until the main line has that many epochs, or go on with a run that was interrupted.
 
@@ -46,6 +48,7 @@ def run_with_checkpoints(
         resume: ``"allow"`` a saved run in the folder, or demand one (``"must"``) or none
             (``"never"``).
         on_checkpoint_error: ``"stop"`` where a checkpoint cannot be written, or ``"warn"``.
+        progress: show the run while it goes on.
 
     >>> import tempfile
     >>> from dynhp import lowest
@@ -67,7 +70,7 @@ def run_with_checkpoints(
         checkpoint, adapter, every=every, keep=keep, resume=resume, on_error=on_checkpoint_error
     )
     with _journal(adapter, journal, on_checkpoint_error), saving:
-        return adapter.run(epochs)
+        return adapter.run(epochs, progress=progress)
 
 
 def resume(
@@ -78,6 +81,7 @@ def resume(
     keep: int = 2,
     journal: str | os.PathLike[str] | None = None,
     on_checkpoint_error: OnError = "stop",
+    progress: bool | Display = False,
 ) -> History:
     """Go on with the run that is saved in a folder, until the epochs it was planned for.
 
@@ -88,6 +92,7 @@ def resume(
         keep: how many checkpoints are kept, the newest.
         journal: a file for ``Journal``, if wanted.
         on_checkpoint_error: ``"stop"`` where a checkpoint cannot be written, or ``"warn"``.
+        progress: show the run while it goes on.
 
     >>> import tempfile
     >>> from dynhp import lowest
@@ -112,7 +117,7 @@ def resume(
                 f"the run in {os.fspath(checkpoint)!r} was not planned for a number of epochs; "
                 "go on with run_with_checkpoints(adapter, epochs, checkpoint=...)"
             )
-        return adapter.run(adapter.epochs)
+        return adapter.run(adapter.epochs, progress=progress)
 
 
 @contextmanager

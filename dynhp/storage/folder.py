@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 from dynhp.errors import CheckpointError, DamagedFile
 from dynhp.storage.codecs import read_state, write_state
+from dynhp.storage.codecs.first_part import read_first
 from dynhp.storage.files import locked, remove, write_atomically
 from dynhp.storage.recording import TryPlace
 
@@ -50,7 +51,7 @@ class CheckpointFolder:
     def whole(self, check: Callable[[Any], None]) -> Iterator[SavedRun]:
         """All that are whole, newest first; damaged ones are renamed, with a warning."""
         reasons, any_whole = [], False
-        for rounds in self._numbers():
+        for rounds in self.numbers():
             path = self._checkpoint(rounds)
             try:
                 saved = self.read(rounds, check)
@@ -75,9 +76,14 @@ class CheckpointFolder:
         """The checkpoint of so many rounds."""
         return SavedRun(rounds, *_read(self._checkpoint(rounds), check))
 
+    def read_first(self, rounds: int, names: Sequence[str]) -> dict[str, Any]:
+        """The first entries of the checkpoint of so many rounds; nothing is locked or renamed."""
+        with open(self._checkpoint(rounds), "rb") as file:
+            return read_first(file, names)
+
     def tidy(self, rounds: int, *, keep: int) -> None:
         """Remove what the checkpoint of this many rounds has made superfluous."""
-        numbers = self._numbers()
+        numbers = self.numbers()
         later = [number for number in numbers if number > rounds]  # of a future that was given up
         for number in later + numbers[len(later) + keep :]:
             remove(self._checkpoint(number))
@@ -100,7 +106,8 @@ class CheckpointFolder:
         except (OSError, DamagedFile):
             return None
 
-    def _numbers(self) -> list[int]:
+    def numbers(self) -> list[int]:
+        """Of how many rounds there are checkpoints, the most first."""
         names = os.listdir(self.path) if self.path.is_dir() else ()
         matches = (re.fullmatch(r"checkpoint-(\d{8})\.zip", name) for name in names)
         return sorted((int(match[1]) for match in matches if match), reverse=True)

@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 
 from dynhp.errors import CheckpointError, DamagedFile
 from dynhp.records import History, Round
-from dynhp.rounds.plain import round_to_plain
+from dynhp.rounds.plain import history_from_plain, round_to_plain
 from dynhp.storage.appended import AppendedFile, LinesAdded, LinesLost
+from dynhp.storage.codecs.json_text import strict_json
 from dynhp.storage.files import remove
+from dynhp.storage.folder import CheckpointFolder
 
-__all__ = ["HistoryFile"]
+__all__ = ["HistoryFile", "SavedHistory", "read_saved"]
 
 MOST_INSIDE = 32 << 10
 """The most bytes of rounds that every checkpoint holds itself; with more, they go into the file."""
@@ -137,3 +139,31 @@ _NAME = re.compile(r"history-(\d{8})\.jsonl")
 
 def _line(round_: Round) -> bytes:
     return json.dumps(round_to_plain(round_), allow_nan=False).encode("ascii")
+
+
+class SavedHistory(NamedTuple):
+    """The rounds of a run that is saved, and ``epochs`` (planned) and ``settings`` of it."""
+
+    history: History
+    about: dict[str, Any]
+
+
+def read_saved(path: Path) -> SavedHistory:
+    """Read the rounds of the newest checkpoint that is whole, also of a run that goes on.
+
+    The state of the trainer is not read, and nothing in the folder is changed.
+    """
+    folder, reasons = CheckpointFolder(path), []
+    for rounds in folder.numbers():
+        try:
+            saved = folder.read_first(rounds, ("adapter", "history"))
+            lines = HistoryFile(path).read(saved["history"])
+            history = history_from_plain([strict_json(line) for line in lines])
+            adapter = saved["adapter"]
+            settings = {str(name): str(text) for name, text in adapter["settings"].items()}
+            return SavedHistory(history, {"epochs": adapter["epochs"], "settings": settings})
+        except (CheckpointError, OSError, LookupError, TypeError, ValueError) as failure:
+            reasons.append(f"{rounds} rounds: {failure}")  # a run that goes on removes old ones
+    raise CheckpointError(
+        f"no checkpoint in {str(path)!r} can be read{''.join(f'; {each}' for each in reasons)}"
+    )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import shlex
+import sys
 import warnings
+from pathlib import Path
 from typing import Any, Literal
 
 from dynhp._checks import require_word
@@ -16,7 +20,7 @@ from dynhp.storage.codecs.json_text import json_line
 from dynhp.storage.files import require_path
 from dynhp.storage.journal_reader import HEADER, JournalContent, history_from_journal, read_journal
 
-__all__ = ["Journal", "JournalContent", "history_from_journal", "read_journal"]
+__all__ = ["Journal", "JournalContent", "comparison", "history_from_journal", "read_journal"]
 
 
 class Journal:
@@ -26,7 +30,8 @@ class Journal:
 
     Args:
         path: the file, which must not hold another run.
-        seconds: whether times are written; without them equal runs give equal bytes.
+        seconds: whether times and the command are written; without them equal runs give equal
+            bytes.
         on_error: ``"stop"`` where lines cannot be written, or ``"warn"`` and write them later.
 
     >>> import tempfile
@@ -55,6 +60,8 @@ class Journal:
         self._file = AppendedFile(self.path, what="journal")
         self._file.wait_with([json_line(HEADER)])
         self._begun = False  # whether it is known that the file holds no other run
+        # What the last line on the run says of it; None in a journal of earlier versions.
+        self._about: dict[str, Any] | None = {}
         self._round = 0
         self._tries: list[Try] = []
 
@@ -62,6 +69,7 @@ class Journal:
         """Write what the event says."""
         if isinstance(event, RoundStarted):
             self._round, self._tries = event.index, []
+            self._add_run(event)
             fields = {"round": event.index, "start": event.start, "epochs": event.epochs}
             if event.abandoned:
                 fields["abandoned"] = event.abandoned
@@ -104,12 +112,16 @@ class Journal:
         match position:
             case {"waiting": bytes(waiting), **place} if waiting:
                 position = place
+        before = b""
         if waiting is None or position.get("bytes") != 0:
-            self._take_up(position)
+            before = self._take_up(position)
         if waiting is not None:
             self._file.wait_with(waiting.splitlines(keepends=True))
+        lines = (before + (waiting or b"")).splitlines()
+        known = [line for line in lines if line.startswith(_RUN)]
+        self._about = json.loads(known[-1]) if known else {} if len(lines) < 2 else None
 
-    def _take_up(self, position: Any) -> None:
+    def _take_up(self, position: Any) -> bytes:
         try:
             before = self._file.take_up(position)
         except OSError as failure:
@@ -126,6 +138,7 @@ class Journal:
             if self._on_error == "stop":
                 raise CheckpointError(f"{self._message(failure)}; make it writable") from failure
             self._warn(self._message(failure))
+        return before
 
     def _begin(self) -> None:
         data = self.path.read_bytes() if self.path.exists() else b""
@@ -156,6 +169,17 @@ class Journal:
             fields.pop("seconds", None)
         self._file.wait_with([*self._file.waiting, json_line({"event": event, **fields})])
 
+    def _add_run(self, event: RoundStarted) -> None:
+        """Say what the run is, unless that has been said: also after a resume, only what is new."""
+        about: dict[str, Any] = {"epochs": event.planned, "settings": dict(event.settings)}
+        if self._about is None or not event.settings:  # of a driver that knows no settings
+            return
+        if all(name in self._about and self._about[name] == about[name] for name in about):
+            return
+        command = _command() if self._seconds else None
+        self._about = {**about, "versions": _versions(), "command": command}
+        self._add("run", dict(self._about))
+
     def _add_try(self, try_: Try) -> None:
         self._tries.append(try_)
         self._add("try", {"round": self._round, **try_to_plain(try_)})
@@ -174,13 +198,37 @@ class Journal:
             **plain,
             "tries": [places[id(try_)] for try_ in round_.tries],
             "overhead": round_.overhead,
-            **_comparison(round_),
+            **comparison(round_),
         }
         self._add("round", fields)
         self._tries = []
 
 
-def _comparison(round_: Round) -> dict[str, float | None]:
+_RUN = b'{"event":"run",'
+_FRAMEWORKS = ["torch", "jax", "keras", "lightning", "transformers", "sklearn", "xgboost"]
+_FRAMEWORKS += ["lightgbm", "gymnasium", "torch_geometric"]
+
+
+def _versions() -> dict[str, str]:
+    """The versions of Python, dynhp, numpy, and of the frameworks that this process has loaded."""
+    from importlib import metadata  # slow to import, and needed once a run
+
+    versions = {"python": ".".join(map(str, sys.version_info[:3]))}
+    for name in ("dynhp", "numpy", *(each for each in _FRAMEWORKS if each in sys.modules)):
+        try:
+            versions[name] = metadata.version({"sklearn": "scikit-learn"}.get(name, name))
+        except metadata.PackageNotFoundError:
+            versions[name] = "unknown"
+    return versions
+
+
+def _command() -> str:
+    """How this process was started, the folder of the interpreter left out."""
+    first, *rest = sys.orig_argv or [""]
+    return shlex.join([Path(first).name, *rest])[:2000]
+
+
+def comparison(round_: Round) -> dict[str, float | None]:
     """How the scores of the tries that went as far as the winner's compare."""
     if not round_.tries:
         return dict.fromkeys(("spread", "margin", "gain"))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dynhp.errors import CheckpointError, DamagedFile
 from dynhp.records import History, Round, Try
 from dynhp.rounds.plain import round_from_plain, try_from_plain
-from dynhp.storage.codecs.json_text import strict_json
+from dynhp.storage.codecs.json_text import json_line, strict_json
 from dynhp.storage.files import require_path
 
 __all__ = ["HEADER", "JournalContent", "history_from_journal", "read_journal"]
@@ -20,11 +20,20 @@ HEADER: Mapping[str, Any] = {"event": "journal", "version": 1}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalContent:
-    """What a journal holds: the rounds, and the tries of one that is not finished."""
+    """What a journal holds: the rounds, and the tries of one that is not finished.
+
+    Attributes:
+        history: the rounds.
+        unfinished: the tries of a round that has not ended.
+        torn: whether the last line is incomplete, and is left out.
+        about: ``epochs`` (planned), ``settings``, ``versions`` and ``command`` of the run, as far
+            as the journal has them; those of earlier versions of dynhp have none.
+    """
 
     history: History
     unfinished: tuple[Try, ...]
-    torn: bool  # whether the last line is incomplete, and is left out
+    torn: bool
+    about: Mapping[str, Any] = field(default_factory=dict)
 
 
 def history_from_journal(path: str | os.PathLike[str]) -> History:
@@ -51,6 +60,8 @@ def read_journal(path: str | os.PathLike[str]) -> JournalContent:
         *lines, rest = require_path("the journal", path).read_bytes().split(b"\n")
     except OSError as failure:
         raise CheckpointError(f"the journal cannot be read: {failure}") from failure
+    if not lines and not json_line(HEADER).startswith(rest):  # more than a kill can leave
+        lines = [rest]
     reader = _JournalParser()
     for number, line in enumerate(lines, start=1):
         try:
@@ -61,7 +72,10 @@ def read_journal(path: str | os.PathLike[str]) -> JournalContent:
                 f"{line[:80].decode('ascii', 'replace')!r}"
             ) from None
     return JournalContent(
-        history=History(tuple(reader.rounds)), unfinished=tuple(reader.tries), torn=bool(rest)
+        history=History(tuple(reader.rounds)),
+        unfinished=tuple(reader.tries),
+        torn=bool(rest),
+        about=reader.about,
     )
 
 
@@ -71,7 +85,9 @@ class _JournalParser:
     def __init__(self) -> None:
         self.rounds: list[Round] = []
         self.tries: list[Try] = []
+        self.about: dict[str, Any] = {}
         self._handlers: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
+            "run": self._run,
             "round_started": self._round_started,
             "try": self._try,
             "round": self._round,
@@ -83,6 +99,17 @@ class _JournalParser:
             raise ValueError(f"{dict(HEADER)} must come first")
         if not first:
             self._handlers[line["event"]](line)
+
+    def _run(self, line: Mapping[str, Any]) -> None:
+        about = {name: line[name] for name in ("epochs", "settings", "versions", "command")}
+        texts = (about["settings"], about["versions"])
+        if not all(type(each) is dict and set(map(type, each.values())) <= {str} for each in texts):
+            raise ValueError("settings and versions are texts by name")
+        if about["epochs"] is not None and type(about["epochs"]) is not int:
+            raise ValueError("epochs is a whole number or null")
+        if type(about["command"]) not in (str, type(None)):
+            raise ValueError("command is a text or null")
+        self.about = about
 
     def _round_started(self, line: Mapping[str, Any]) -> None:
         self._follows(line)

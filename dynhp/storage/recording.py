@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from dynhp.errors import CheckpointError
 from dynhp.records import Candidate, Metrics
-from dynhp.rounds.jobs import UNKNOWN_STATE, Executor, Job, Outcome, close
+from dynhp.rounds.jobs import UNKNOWN_STATE, Executor, Job, Outcome, close, kept_and_end
 from dynhp.trainer import State, Trainer
 
 __all__ = ["FinishedTry", "RecordingExecutor", "TryPlace", "TryRequest", "TryStore"]
@@ -90,6 +90,7 @@ class RecordingExecutor:
         left = deque(jobs)
         del jobs  # as Serial does: no state is held for longer than its job
         waiting: deque[tuple[TryPlace, TryRequest]] = deque()
+        keeps = all(job.keeps for job in left)
         for place, request in zip(places, list(map(_request, left)), strict=True):
             if not waiting and (done := self._find(place, request)) is not None:
                 left.popleft()
@@ -101,7 +102,7 @@ class RecordingExecutor:
             rest = self.inner.run(trainer, list(left), at=at)
             left.clear()
             for outcome in rest:
-                yield from self._recorded(waiting, outcome)
+                yield from self._recorded(waiting, outcome, keeps=keeps)
 
     def _find(self, place: TryPlace, request: TryRequest) -> FinishedTry | None:
         done = self._store.find(place)
@@ -114,21 +115,22 @@ class RecordingExecutor:
         return done
 
     def _recorded(
-        self, waiting: deque[tuple[TryPlace, TryRequest]], outcome: Outcome
+        self, waiting: deque[tuple[TryPlace, TryRequest]], outcome: Outcome, *, keeps: bool
     ) -> Iterator[Outcome]:
         state: State = UNKNOWN_STATE
 
         def keep() -> State:
             nonlocal state
-            state = outcome.keep()
-            return state
+            whole = outcome.keep()
+            state, _ = kept_and_end(whole)
+            return whole
 
         # Not in place: a state that may win must be taken out, because it is stored.
         yield replace(outcome, keep=keep, in_place=False)
         # When the next outcome is asked for, this one has been kept or dropped (or, where it is one
         # too many, refused: so not before that).
         place, request = waiting.popleft()
-        kept = state is not UNKNOWN_STATE
+        kept = keeps and state is not UNKNOWN_STATE  # a state that was only compared is not
         self._store.note(
             place,
             FinishedTry(

@@ -12,6 +12,8 @@ from dynhp.triggers.contract import Due, LineSoFar
 
 __all__ = ["At", "Every"]
 
+_DUE = Due()  # it never changes, and a run may ask for it a thousand times
+
 
 @dataclass(frozen=True, slots=True)
 class Every:
@@ -32,7 +34,7 @@ class Every:
     def __call__(self, line: LineSoFar) -> Due | None:
         """When so many epochs have passed since the last round began."""
         due = line.began is None or line.stopped or line.epoch - line.began >= self.n
-        return Due() if due else None
+        return _DUE if due else None
 
     def next_look(self, line: LineSoFar) -> int:
         """When they will have passed."""

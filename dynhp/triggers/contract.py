@@ -13,7 +13,8 @@ from dynhp.criteria.contract import metrics_of
 from dynhp.errors import ContractError, DynhpError, SettingsError, shown
 from dynhp.records import Metrics, Round
 
-__all__ = ["Due", "LineSoFar", "Trigger", "ask", "looks_at", "next_look", "require_trigger"]
+__all__ = ["Due", "LineSoFar", "Trigger", "ask", "goes_by_epochs", "looks_at", "next_look"]
+__all__ += ["require_trigger"]
 
 Memory = TypeVar("Memory")
 
@@ -117,7 +118,8 @@ class Trigger(Protocol):
     It may have an attribute ``metrics``, the names it reads: they are checked before the run, and
     a loop must report them. It may have a method ``next_look(line)``, the epoch at which it must be
     asked again (None: never); until then the main line is trained without a look. Without one it is
-    asked after every epoch.
+    asked after every epoch. One with that method and ``metrics = ()`` goes by the epochs alone: it
+    is shown no metrics, and what its rounds cost is known beforehand.
 
     >>> from dynhp import DynamicGridAdapter, lowest
     >>> from dynhp.testing import Quadratic
@@ -147,6 +149,19 @@ def require_trigger(what: str, trigger: object) -> None:
 def looks_at(trigger: Any) -> tuple[str, ...]:
     """The metrics that a trigger says it reads."""
     return metrics_of(trigger)
+
+
+def goes_by_epochs(trigger: Any) -> bool:
+    """Whether a trigger, or all that it is made of, says that it reads no metrics and knows when.
+
+    >>> from dynhp.triggers import Every, OnPlateau, any_of
+    >>> goes_by_epochs(any_of(Every(3))), goes_by_epochs(any_of(Every(3), lambda line: True))
+    (True, False)
+    """
+    if parts := getattr(trigger, "triggers", None):
+        return all(map(goes_by_epochs, parts))
+    says = getattr(trigger, "metrics", None) is not None and hasattr(trigger, "next_look")
+    return says and not looks_at(trigger)
 
 
 def ask(trigger: Trigger, line: LineSoFar) -> Due | None:

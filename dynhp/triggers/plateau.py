@@ -68,7 +68,8 @@ class OnPlateau:
         best = line.fold(self, _Best(), self._better_of)
         if best.value is None:
             return None
-        waited = line.epoch - max(best.number + 1, line.since + self.cooldown)
+        measured = line.measured[-1][0] + 1  # what was not measured may have been an improvement
+        waited = measured - max(best.number + 1, line.since + self.cooldown)
         if waited < self.patience:
             return None
         because = f"{self.metric} has not improved for {waited} epochs"

@@ -14,6 +14,8 @@ from dynhp.triggers.contract import Due, LineSoFar
 
 __all__ = ["NotFinite", "OnSpike"]
 
+_LEAST_DEVIATION = 1e-3  # of the mean
+
 
 @dataclass(frozen=True, slots=True)
 class OnSpike:
@@ -21,8 +23,9 @@ class OnSpike:
 
     By ``factor``, a spike is more than so many times the median of the last ``window`` values (of
     those there are, at the beginning). By ``sigmas``, it is so many standard deviations above their
-    mean, once there are ``window`` of them. Where higher is better, a spike goes down: below the
-    median divided by ``factor``.
+    mean, once there are ``window`` of them. A standard deviation counts as a thousandth of the mean
+    at least, so that not every rise is a spike after values that hardly vary; after zeros alone
+    none is. Where higher is better, a spike goes down: below the median divided by ``factor``.
 
     Args:
         metric: its name.
@@ -91,7 +94,8 @@ class OnSpike:
                 return None
             mean = math.fsum(known) / len(known)
             variance = math.fsum((value - mean) ** 2 for value in known) / len(known)
-            return mean, self.sigmas * math.sqrt(variance)
+            deviation = max(math.sqrt(variance), _LEAST_DEVIATION * abs(mean))
+            return (mean, self.sigmas * deviation) if deviation else None
         if not known:
             return None
         ordered, half = sorted(known), len(known) // 2

@@ -26,7 +26,7 @@ def adapt_trainer(
     *,
     space: SpaceLike,
     adapt_every: int | None = None,
-    try_for: int,
+    try_for: float,
     **options: Unpack[LoopOptions],
 ) -> History:
     """Train to the end with adaptation: a trainer in place of a loop, and the options of ``adapt``.
@@ -52,6 +52,7 @@ def adapt_trainer(
         raise SettingsError(
             f"steps is for loops whose body counts steps, got {shown(steps)}; leave it out"
         )
+    progress = given.pop("progress", False)
     keeper = _keeper(trainer, given)
     adapter = DynamicGridAdapter(
         trainer if keeper is None else keeper,
@@ -60,7 +61,7 @@ def adapt_trainer(
         try_for=try_for,
         **given,
     )
-    history = adapter.run(epochs)
+    history = adapter.run(epochs, progress=progress)
     if keeper is not None:
         keeper.deliver()
     return history

@@ -72,6 +72,8 @@ class KeepBest:
 
     def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
         """Train epoch by epoch, looking for a new best after each."""
+        if k == 0:  # which puts the values in force
+            self.trainer.train_k(0, hyperparameters)
         for _ in range(k):
             self.trainer.train_k(1, hyperparameters)
             self._epoch += 1

@@ -11,6 +11,7 @@ from dynhp._checks import require_count, require_instance
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.criteria import Criterion
 from dynhp.criteria.contract import require_criterion, score
+from dynhp.display import Display
 from dynhp.errors import AllTriesFailed, ContractError, DynhpError, SettingsError
 from dynhp.main_line.settings import longest_round
 from dynhp.planning.budget import Cost, spent
@@ -19,6 +20,7 @@ from dynhp.records import Event, History, Progress, Round, RoundStarted, Try
 from dynhp.rounds.attempt import move_to, put_back, put_in_force
 from dynhp.rounds.repeat import REPEATS
 from dynhp.rounds.settings import round_lengths
+from dynhp.tails.lengths import restarts, tail_epochs
 from dynhp.trainer import State
 
 __all__ = ["Delivery", "Shadow"]
@@ -83,8 +85,11 @@ class Shadow:
         self.adapter = adapter
         self.criterion = criterion
 
-    def run(self, epochs: int) -> Delivery:
-        """Train both lines and leave the trainer in the better one's state."""
+    def run(self, epochs: int, *, progress: bool | Display = False) -> Delivery:
+        """Train both lines and leave the trainer in the better one's state.
+
+        ``progress`` shows the adapted line, which is trained last.
+        """
         epochs = require_count("epochs", epochs)
         if self.adapter.epoch:
             raise SettingsError(
@@ -103,7 +108,7 @@ class Shadow:
             ),
         )
         try:
-            self.adapter.run(epochs)
+            self.adapter.run(epochs, progress=progress)
         except (ContractError, SettingsError):
             raise
         except Exception as failure:
@@ -170,9 +175,9 @@ class Shadow:
         adapter = self.adapter
         alpha, beta = round_lengths(adapter)
         if adapter.check_is_due:
-            begun += REPEATS * adapter.selection.stages(len(tries), beta)[0].epochs
-        independent = adapter.keep == "value" and adapter.randomness == "independent"
-        return begun + (alpha if independent or adapter.dry_run else alpha - beta)
+            once = adapter.selection.stages(len(tries), beta)[0].epochs + tail_epochs(adapter)
+            begun += REPEATS * once
+        return begun + (alpha if restarts(adapter) else alpha - beta)
 
     def _score(self, history: History) -> float:
         end = Progress(history.epochs, history.epochs)

@@ -54,6 +54,7 @@ def run_interrupted(adapter: DynamicGridAdapter, after: int) -> bool:
     return False
 
 
+@pytest.mark.many
 def test_on_any_line() -> None:
     undisturbed = made()
     undisturbed.run(EPOCHS)

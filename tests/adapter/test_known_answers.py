@@ -18,9 +18,9 @@ from dynhp import (
     phased,
     plan,
     plan_for,
-    recommended,
     spent,
 )
+from dynhp.planning import ema_race
 
 
 class TwoCoordinates:
@@ -124,7 +124,7 @@ EPOCHS = 40
 RATES = [0.001, 0.003, 0.01, 0.03, 0.1]
 SEEDS = (0, 1, 2, 3, 4)
 GREEDY = {"criterion": lowest("loss"), "adapt_every": 2, "try_for": 1}
-RECOMMENDED = {
+EMA_RACE = {
     "criterion": phased(lowest("ema_loss"), lowest("loss"), at=0.6),
     "selection": Racing(),
     "adapt_every": EPOCHS // 4,
@@ -133,8 +133,8 @@ RECOMMENDED = {
 
 
 def test_they_are_the_preset() -> None:
-    preset = recommended("learning_rate", epochs=EPOCHS, default=0.01, name="lr", loss="loss")
-    assert {name: preset[name] for name in RECOMMENDED} == RECOMMENDED  # type: ignore[literal-required]
+    preset = ema_race("lr", epochs=EPOCHS, default=0.01, loss="loss")
+    assert {name: preset[name] for name in EMA_RACE} == EMA_RACE  # type: ignore[literal-required]
     assert list(preset["space"]) == ["lr"]
     assert preset["space"]["lr"].values == pytest.approx(RATES, rel=0.1)
 
@@ -142,7 +142,7 @@ def test_they_are_the_preset() -> None:
 @cache
 def adapted(seed: int, *, greedy: bool) -> tuple[float, History]:
     trainer = IllConditioned(seed)
-    settings: dict[str, Any] = GREEDY if greedy else RECOMMENDED
+    settings: dict[str, Any] = GREEDY if greedy else EMA_RACE
     history = DynamicGridAdapter(trainer, {"lr": RATES}, **settings).run(EPOCHS)
     return trainer.metrics()["loss"], history
 
@@ -170,7 +170,7 @@ def test_greedy_tries_choose_too_small_a_learning_rate(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_recommended_settings_do_not(seed: int) -> None:
+def test_a_race_by_averaged_weights_does_not(seed: int) -> None:
     risk, history = adapted(seed, greedy=False)
     assert risk < 0.5 * adapted(seed, greedy=True)[0]
     assert risk < 0.8 * min(constant(seed).values())

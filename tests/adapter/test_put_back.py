@@ -162,10 +162,23 @@ def test_a_state_is_moved_to_wholly_or_not_at_all(failure: BaseException) -> Non
     move_to(trainer, (2.0, 2.0))
     assert trainer.get_state() == (2.0, 2.0)
     trainer.fails = from_on(0, RuntimeError("storage"))
-    with pytest.raises(StateLost):
+    with pytest.raises(StateLost, match=r"^RuntimeError: storage. After that the trainer could"):
         move_to(trainer, (3.0, 3.0))
     with pytest.raises(StateLost, match=r"^the trainer could not be put back"):
         put_back(trainer, (3.0, 3.0))
+
+
+@pytest.mark.parametrize(
+    ("failure", "line"),
+    [
+        (RuntimeError(), "RuntimeError"),
+        (RuntimeError("X: "), "RuntimeError: X"),
+        (RuntimeError("a" * 286 + "bc"), "RuntimeError: " + "a" * 286),
+    ],
+)
+def test_of_what_was_raised_the_beginning_is_said(failure: Exception, line: str) -> None:
+    with pytest.raises(StateLost, match=f"because its set_state raised {line}; what it holds"):
+        put_back(Halves(from_on(0, failure)), (2.0, 2.0))
 
 
 def test_the_best_state_is_delivered_or_the_last_one_stays() -> None:

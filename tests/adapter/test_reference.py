@@ -72,6 +72,7 @@ some_values = st.lists(st.sampled_from(LR), max_size=2)
 bad_values = st.one_of(st.just(([], [])), st.tuples(some_values, some_values))
 
 
+@pytest.mark.many
 @settings(max_examples=150, deadline=None)
 @given(problems(), st.integers(0, 99), bad_values, st.integers(1, 25))
 def test_adapter_equals_reference(

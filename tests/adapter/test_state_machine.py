@@ -166,5 +166,5 @@ class DisturbedRun(RuleBasedStateMachine):
             assert bits(self.trainer.get_state()) == bits(self.twin_trainer.get_state())
 
 
-TestInterrupted = DisturbedRun.TestCase
+TestInterrupted = pytest.mark.many(DisturbedRun.TestCase)
 TestInterrupted.settings = settings(max_examples=40, stateful_step_count=14, deadline=None)

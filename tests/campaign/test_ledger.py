@@ -92,6 +92,7 @@ def test_a_file_that_was_written_before_this_was(tmp_path: Path) -> None:
 # Torn, damaged, of something else
 
 
+@pytest.mark.many
 @pytest.mark.usefixtures("_fast_disk")
 def test_every_part_of_a_file_is_mended(notes: Path, tmp_path: Path) -> None:
     campaign(tmp_path / "undisturbed")

@@ -45,6 +45,7 @@ def campaigns(draw: Any) -> tuple[list[dict[str, Any]], list[tuple[list[dict[str
     return wanted, draw(st.lists(st.tuples(some, st.floats(0, 1)), max_size=3))
 
 
+@pytest.mark.many
 @given(campaign=campaigns(), cost=costs)
 def test_any_calls_give_the_table_of_one(campaign: Any, cost: Any) -> None:
     wanted, calls = campaign

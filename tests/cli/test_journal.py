@@ -25,7 +25,7 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_the_command_shows_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "journal"
     history = journaled(path, {"bad": {0.1}}, 8)
-    first_try = path.read_bytes().splitlines(keepends=True)[2]
+    first_try = path.read_bytes().splitlines(keepends=True)[3]
     with open(path, "ab") as file:
         file.write(json_line({"event": "round_started", "round": 2, "start": 8, "epochs": 4}))
         file.write(first_try + b'{"torn')

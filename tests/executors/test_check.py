@@ -245,7 +245,7 @@ def test_trainer_and_space_belong_together(half: Any) -> None:
 
 def test_processes_give_what_serial_gives() -> None:
     report = check_executor(lambda make: Processes(make, workers=2))
-    assert len(report.verdicts) == 21
+    assert len(report.verdicts) == 27
 
 
 def test_a_chameleon_lacks_no_power() -> None:

@@ -66,6 +66,7 @@ runs = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.many
 @settings(max_examples=40)
 @given(toy=toy_trainers(), chosen=runs, workers=st.integers(0, 4))
 def test_any_executor_gives_the_same_answer(

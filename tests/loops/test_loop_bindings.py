@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from typing import Any
+
 import pytest
 
-from dynhp import attribute
+from dynhp import adapt, attribute
 from dynhp.errors import ValueNotInForce
 from dynhp.loops import Epoch
+from dynhp.testing import Quadratic
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 from tests.support.loops import Layer, loop_over, run, seen
 
@@ -99,3 +103,51 @@ def test_a_round_that_restarts_trains_with_the_value_it_chose() -> None:
         assert layer.p == epoch["p"]
         epoch.report(loss=abs(layer.p - 0.2))
     assert layer.p == 0.2
+
+
+class Visited:
+    """A place that notes where a run begins and where it is over."""
+
+    def __init__(self) -> None:
+        self.value: Any = 0.1
+        self.notes: list[Any] = []
+
+    def set(self, value: Any) -> None:
+        self.value = value
+        self.notes.append(value)
+
+    def get(self) -> Any:
+        return self.value
+
+    def enter(self) -> None:
+        self.notes.append("enter")
+
+    def leave(self) -> None:
+        self.notes.append("leave")
+
+
+@pytest.mark.parametrize("end", ["whole", "break", "error"])
+def test_a_binding_is_told_where_a_run_begins_and_where_it_is_over(end: str) -> None:
+    model, place = Quadratic(), Visited()
+    loop = adapt(
+        4,
+        state=[model],
+        space={"lr": [0.1, 0.5]},
+        bind={"lr": place},
+        minimize="loss",
+        adapt_every=2,
+        try_for=1,
+    )
+    assert "enter" not in place.notes
+    with contextlib.suppress(ZeroDivisionError):
+        for epoch in loop:
+            model.train_k(1, {"lr": place.value})
+            epoch.report(loss=model.metrics()["loss"])
+            if epoch == 1 and end == "break":
+                break
+            if epoch == 1 and end == "error":
+                raise ZeroDivisionError
+    del epoch
+    loop.close()
+    assert (place.notes.count("enter"), place.notes.count("leave")) == (1, 1)
+    assert place.notes[-1] == "leave"

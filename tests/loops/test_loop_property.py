@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ from dynhp.loops.parts import Parts, global_generators, part_of
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 
 
+@pytest.mark.many
 @given(
     seed=st.integers(0, 2**32),
     epochs=st.integers(1, 12),

@@ -19,15 +19,16 @@ from dynhp.proposers import Ladder
 from dynhp.storage import checkpoints
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 from dynhp.triggers import At, OnPlateau, OnSpike
-from tests.support.kinds import TRIGGERS
+from tests.support.kinds import LOSS_TRIGGERS
 from tests.support.loops import loop_over, run, seen, train
 from tests.support.reference import without_times
 
 
+@pytest.mark.many
 @given(
     seed=st.integers(0, 2**32),
     epochs=st.integers(1, 14),
-    when=st.sampled_from(TRIGGERS),
+    when=st.sampled_from(LOSS_TRIGGERS),
     try_for=st.integers(1, 3),
     record_every=st.integers(1, 5),
     start_from=st.sampled_from(["here", "best", "before"]),

@@ -26,8 +26,14 @@ ADAPTERS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"when": OnPlateau}, SettingsError, "when must be a trigger such as Every"),
     ({"when": lambda: True}, SettingsError, "a function of a LineSoFar, got"),
     ({"when": Every(3), "try_for": 4}, SettingsError, "at most adapt_every, got try_for=4"),
+    (
+        {"when": any_of(PLATEAU, any_of(Every(4))), "try_for": 6},
+        SettingsError,
+        r"try_for must be at most the epochs from one round to the next, got try_for=6 and "
+        r"Every\(n=4\) in any_of\(.*; make the tries shorter, or n larger",
+    ),
     ({"when": OnPlateau("los", patience=1)}, MetricError, "no metric 'los'; did you mean 'loss'"),
-    ({"try_for": 0}, SettingsError, "try_for must be a whole number above 0, got 0"),
+    ({"try_for": 0}, SettingsError, "try_for must be a whole number above 0, or .* got 0"),
     ({"start_from": "there"}, SettingsError, "start_from must be 'here' or 'best' or 'before'"),
     ({"start_from": "best"}, SettingsError, "start_from='best' can go back again and again; say"),
     ({"start_from": "before"}, SettingsError, "start_from='before' can go back again and again"),

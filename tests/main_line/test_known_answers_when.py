@@ -307,6 +307,35 @@ def test_a_clock_of_ones_own_is_planned_to_the_epoch() -> None:
         assert plan.most.total == trainer.trained
 
 
+def below(line: LineSoFar) -> bool:
+    return line.began is None and line.now is not None and line.now["loss"] < 0.1
+
+
+class BelowNow:
+    """Says when it must be asked, and not what it reads."""
+
+    def __call__(self, line: LineSoFar) -> bool:
+        return below(line)
+
+    def next_look(self, line: LineSoFar) -> int:
+        return line.epoch + 1
+
+
+@pytest.mark.parametrize(
+    "when", [below, BelowNow(), any_of(below), any_of(At([99]), any_of(BelowNow()))]
+)
+def test_a_trigger_of_ones_own_sees_what_was_measured_also_among_others(when: Any) -> None:
+    adapter = DynamicGridAdapter(
+        Quadratic(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"), when=when, try_for=1,
+        initial={"lr": 0.1}, record_every=20,
+    )  # fmt: skip
+    plan = plan_for(adapter, 20)
+    adapter.run(20)
+    assert [round_.start for round_ in tried(adapter)] == [8]
+    assert not plan.exact
+    assert spent(adapter).total <= plan.most.total
+
+
 def test_dry_runs_and_limits_of_rounds() -> None:
     trainer, plain = Toy(2), Toy(2)
     adapter = DynamicGridAdapter(

@@ -25,6 +25,7 @@ from dynhp import (
 )
 from dynhp.errors import SettingsError
 from dynhp.planning import Cost, Plan
+from dynhp.spaces import Around
 from tests.support.kinds import PROPOSERS, SELECTIONS, randomness_of
 from tests.support.reference import Diary, Toy
 
@@ -77,6 +78,10 @@ def test_the_formula_where_rounds_divide_the_epochs(
         ({"epochs": 8, "selection": Racing()}, 2 * 3),
         ({"epochs": 8, "selection": Racing(), "restart": True}, 2 * 6),
         ({"epochs": 9, "selection": Racing()}, 2 * 3 + 2),
+        # tries of a tail alone, and tries that have one besides
+        ({"epochs": 8, "try_for": 0, "tail": 1}, 2 * 3),
+        ({"epochs": 8, "try_for": 0, "tail": 2, "check": "every"}, 2 * (3 + 2) * 2),
+        ({"epochs": 8, "tail": 2}, 2 * (3 * 2 + 2 * 3)),
         # one try twice more: in the first round, or in both and in the short last one
         ({"epochs": 9, "check": "first"}, 2 * 3 * 2 + 1 * 2 + 2 * 3),
         ({"epochs": 9, "check": "every"}, 2 * 3 * 2 + 1 * 2 + 2 * (3 + 3 + 1)),
@@ -107,6 +112,7 @@ SPACES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.many
 @settings(max_examples=80, deadline=None)
 @given(
     space=st.sampled_from(SPACES),
@@ -209,6 +215,20 @@ def test_nothing_spent_is_no_runs() -> None:
     assert cost == Cost(main_line=0, overhead=0)
     assert (cost.total, cost.runs, cost.of_complete_search) == (0, 0.0, None)
     assert str(cost) == "0 epochs on the main line + 0 overhead = 0: 0.00 runs"
+
+
+def test_where_an_axis_has_no_ends_there_is_no_complete_search() -> None:
+    adapter = DynamicGridAdapter(
+        Toy(), {"lr": Around(0.1)}, criterion=lowest("loss"), adapt_every=5, try_for=1
+    )
+    planned = plan_for(adapter, 10)
+    assert planned.least.candidates is planned.most.candidates is None
+
+
+def test_a_cost_says_what_was_left_behind() -> None:
+    assert str(Cost(main_line=10, overhead=4, abandoned=6)) == (
+        "10 epochs on the main line + 4 overhead + 6 abandoned = 20: 2.00 runs"
+    )
 
 
 def test_a_plan_in_mid_run_is_what_was_spent_and_what_is_left() -> None:

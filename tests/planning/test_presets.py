@@ -26,11 +26,18 @@ from dynhp import (
     recommended,
     smallest_gap,
     smoothed,
+    spent,
     trainer_from,
 )
 from dynhp.advice import LEAVE_ALONE
 from dynhp.errors import LeaveItAlone, SettingsError
+from dynhp.planning import ema_race
+from dynhp.proposers import Climb
 from dynhp.records import Progress
+from dynhp.spaces import Around
+from dynhp.tails import annealed, scale
+from dynhp.testing import Quadratic
+from dynhp.triggers import At
 
 
 def flat_trainer(*metrics: str) -> Any:
@@ -82,9 +89,41 @@ def test_paper_refuses(arguments: tuple[Any, ...], message: str) -> None:
         paper(*arguments)
 
 
-def test_recommended_learning_rate() -> None:
-    assert recommended("lr", epochs=40, default=0.1, name="eta", loss="mse") == {
-        "space": {"eta": recommended("lr", epochs=4, default=0.1)["space"]["lr"]},
+def test_recommended_learning_rate_is_a_ladder() -> None:
+    assert recommended("lr", epochs=1000, default=0.1, name="eta", loss="mse") == {
+        "space": {"eta": Around(0.1)},
+        "criterion": smoothed(lowest("mse"), 1 / 3),
+        "when": At([0]),
+        "try_for": 0,
+        "tail": annealed("eta", epochs=50, warm_up=0.2),
+        "keep": "value",
+        "then": scale(0.316228, "eta"),
+        "proposer": Climb(),
+        "selection": Best(),
+    }
+
+
+@pytest.mark.parametrize(("epochs", "length"), [(1, 3), (60, 3), (100, 5), (1500, 75)])
+def test_a_try_of_the_ladder_is_a_20th_of_the_run(epochs: int, length: int) -> None:
+    assert recommended("lr", epochs=epochs)["tail"].length(None) == length
+    assert recommended("lr")["tail"].length(epochs) == length
+
+
+@pytest.mark.parametrize("epochs", [60, 100, 1000])
+def test_the_ladder_costs_what_its_plan_says(epochs: int) -> None:
+    arguments = recommended("lr", default=0.1, loss="loss")
+    adapter = DynamicGridAdapter(Quadratic(), epochs=epochs, check="off", **arguments)
+    plan = plan_for(adapter, epochs)
+    length = max(3, round(epochs / 20))
+    assert plan.least.overhead == 3 * length
+    assert plan.most.of_complete_search is None  # an axis without ends has no grid to search
+    assert plan.most.overhead == (3 + 7) * length
+    assert spent(adapter.run(epochs)).overhead == 5 * length  # 0.1, 0.03, 0.3, 1, 3
+
+
+def test_the_race_of_learning_rates() -> None:
+    assert ema_race("eta", epochs=40, default=0.1, loss="mse") == {
+        "space": {"eta": ema_race("lr", epochs=4, default=0.1)["space"]["lr"]},
         "criterion": phased(lowest("ema_mse"), lowest("mse"), at=0.6),
         "adapt_every": 10,
         "try_for": 5,
@@ -94,11 +133,9 @@ def test_recommended_learning_rate() -> None:
 
 
 @given(default=st.floats(1e-12, 1e6), epochs=st.integers(4, 2000))
-def test_recommended_is_five_steps_of_about_3_around_the_default(
-    default: float, epochs: int
-) -> None:
-    arguments = recommended("learning_rate", epochs=epochs, default=default)
-    values = arguments["space"]["learning_rate"].grid()
+def test_the_race_has_five_steps_of_about_3_around_the_default(default: float, epochs: int) -> None:
+    arguments = ema_race("lr", epochs=epochs, default=default)
+    values = arguments["space"]["lr"].grid()
     assert values[2] == default
     assert len(values) == 5
     for low, high in itertools.pairwise(values):
@@ -109,8 +146,8 @@ def test_recommended_is_five_steps_of_about_3_around_the_default(
 
 
 @pytest.mark.parametrize("epochs", [40, 80, 200, 500, 1000])
-def test_recommended_costs_1_7_runs_however_long_they_are(epochs: int) -> None:
-    arguments = recommended("learning_rate", epochs=epochs, default=0.1)
+def test_the_race_costs_1_7_runs_however_long_they_are(epochs: int) -> None:
+    arguments = ema_race("lr", epochs=epochs, default=0.1)
     cost = plan(
         epochs=epochs,
         adapt_every=arguments["adapt_every"],
@@ -122,9 +159,9 @@ def test_recommended_costs_1_7_runs_however_long_they_are(epochs: int) -> None:
     assert cost.runs == pytest.approx(1.7, abs=0.05)
 
 
-def test_recommended_goes_into_the_adapter_as_it_is() -> None:
+def test_the_race_goes_into_the_adapter_as_it_is() -> None:
     trainer = flat_trainer("val_loss", "ema_val_loss")
-    adapter = DynamicGridAdapter(trainer, check="off", **recommended("lr", epochs=8, default=0.1))
+    adapter = DynamicGridAdapter(trainer, check="off", **ema_race("lr", epochs=8, default=0.1))
     assert adapter.current == {"lr": 0.1}
     assert adapter.run(8).epochs == 8
 
@@ -165,9 +202,11 @@ def test_force_changes_nothing_for_a_learning_rate() -> None:
         ("learning_rat", {}, "nothing is known about 'learning_rat'; did you mean 'learning_rate'"),
         ("momentum", {}, "nothing is known about 'momentum'"),
         (None, {}, "nothing is known about None"),
-        ("lr", {"epochs": None}, "epochs must be a whole number of 4 or more, got None"),
-        ("lr", {"epochs": 3}, "epochs must be a whole number of 4 or more, got 3"),
-        ("lr", {"epochs": 40.0}, "epochs must be a whole number of 4 or more, got 40.0"),
+        ("dropout", {"epochs": None}, "epochs must be a whole number of 4 or more, got None"),
+        ("dropout", {"epochs": 3}, "epochs must be a whole number of 4 or more, got 3"),
+        ("dropout", {"default": 0}, "default must be a positive number, got 0"),
+        ("lr", {"epochs": 0}, "epochs must be a whole number of 1 or more, got 0"),
+        ("lr", {"epochs": 40.0}, "epochs must be a whole number of 1 or more, got 40.0"),
         ("lr", {"default": "0.1"}, "default must be a positive number, got '0.1'"),
         ("lr", {"default": 0.0}, "default must be a positive number, got 0.0"),
         ("lr", {"default": math.inf}, "default must be a positive number, got inf"),
@@ -176,10 +215,22 @@ def test_force_changes_nothing_for_a_learning_rate() -> None:
 )
 def test_recommended_refuses(kind: Any, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
-        recommended(kind, **{"epochs": 40, "default": 0.1, **changes})
+        recommended(kind, **{"epochs": 40, "default": 0.1, "force": True, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epochs": 3}, "ema_race: epochs must be a whole number of 4 or more, got 3"),
+        ({"default": -1}, "ema_race: default must be a positive number, got -1"),
+        ({"name": ""}, "ema_race: name must be a non-empty string, got ''"),
+    ],
+)
+def test_the_race_refuses(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        ema_race(**{"name": "lr", "epochs": 40, "default": 0.1, **changes})
 
 
 def test_a_learning_rate_has_a_typical_default() -> None:
-    assert recommended("learning_rate", epochs=40) == recommended(
-        "learning_rate", epochs=40, default=0.03
-    )
+    assert recommended("lr", epochs=40) == recommended("lr", epochs=40, default=0.03)
+    assert ema_race("lr", epochs=40) == ema_race("lr", epochs=40, default=0.03)

@@ -236,6 +236,7 @@ def test_a_history_goes_through_json_without_loss(history: History) -> None:
 
 
 _OF_TRIGGERS = ("because", "rescue", "abandoned", "failure")
+_OF_TAILS = ("tail", "corrected")
 
 
 @settings(max_examples=25)
@@ -246,7 +247,7 @@ def test_a_round_goes_through_json_without_loss(round_: Round) -> None:
         # Older files do not have these, so what is empty is not written.
         later = {
             name
-            for name in ("checked", "reported", "stretch", "tolerance", *_OF_TRIGGERS)
+            for name in ("checked", "reported", "stretch", "tolerance", *_OF_TRIGGERS, *_OF_TAILS)
             if not getattr(record, name, 1)
         }
         assert set(written) == {field.name for field in fields(record)} - later

@@ -19,6 +19,8 @@ from dynhp.report.luck import MISSED, Luck
 from dynhp.report.student import missed_share, t_tail
 from dynhp.testing import NoisyQuadratic, Quadratic
 
+THE_SAME = "All tries of a round scored the same: a choice between them is luck."
+
 
 class Trend:
     """A loss with a trend of 1 per epoch and noise of 0.01; one value is better by ``effect``.
@@ -113,7 +115,7 @@ def test_values_that_were_tried_in_some_rounds_only_are_adjusted_for() -> None:
     again = evidence_of(a_history(*rows, {2: 0.0, 9: 50.0}))
     assert again.chance == together  # 9 was never seen again
     nothing_in_common = a_history(*rows[:1], {3: 1.0, 4: 2.0})
-    assert evidence_of(nothing_in_common) == (None, 1.0)
+    assert evidence_of(nothing_in_common) == (None, 1.0, False)
 
 
 def test_rounds_that_agree_to_the_last_digit_are_no_luck() -> None:
@@ -122,11 +124,51 @@ def test_rounds_that_agree_to_the_last_digit_are_no_luck() -> None:
 
 
 def test_where_all_tries_score_the_same_any_choice_is_luck() -> None:
-    verdict = luck_of(a_history(*[{1: 0.5, 2: 0.5}] * 9))
-    assert verdict.chance == 1.0
-    assert str(verdict).endswith(
-        "All tries of a round scored the same: a choice between them is luck."
+    for score, rounds in [(0.5, 9), (0.1, 3), (0.1, 9)]:  # three times 0.1 is not 0.3 in floats
+        verdict = luck_of(a_history(*[{1: score, 2: score, 3: score}] * rounds))
+        assert (verdict.verdict, verdict.chance, verdict.equal) == ("luck", 1.0, True)
+        assert str(verdict).endswith(f"{rounds} rounds. {THE_SAME}")
+
+
+def test_rounds_of_equal_scores_put_the_values_in_no_order() -> None:
+    rows = [[(value, 0.1) for value in range(3)]] * 9
+    assert _again(rows) == 0.5
+
+
+def test_a_chance_that_is_certain_does_not_mean_that_all_scored_the_same() -> None:
+    """The chance is a sum over the values, cut at 1."""
+    history = a_history({1: 0.0, 2: 1.0, 3: 2.0, 4: 3.0}, {1: 3.0, 2: 2.0, 3: 1.0, 4: 0.0})
+    verdict = luck_of(history)
+    assert (verdict.chance, verdict.noise, verdict.equal) == (1.0, 0.0, False)
+    assert verdict.verdict == "luck"
+    assert str(verdict).startswith(
+        "The value changed in 2 of 2 rounds. The noise of such gains cannot be estimated from "
+        "this run. The tries do not tell the values apart (p = 1): the choices may be luck."
     )
+    assert str(replace(verdict, equal=True)) == f"The value changed in 2 of 2 rounds. {THE_SAME}"
+
+
+def test_a_value_that_was_tried_once_can_differ_from_equal_ones() -> None:
+    verdict = luck_of(a_history({1: 0.5, 2: 0.5}, {1: 0.5, 2: 0.5, 9: 0.7}))
+    assert (verdict.chance, verdict.equal, verdict.verdict) == (1.0, False, "luck")
+    assert THE_SAME not in str(verdict)
+
+
+@pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
+def test_short_runs_on_noise_are_not_said_to_have_equal_tries() -> None:
+    for seed in range(12):
+        adapter = DynamicGridAdapter(
+            NoisyQuadratic(noise=1),
+            {"lr": [0.01, 0.03, 0.1, 0.3]},
+            criterion=lowest("loss"),
+            adapt_every=2,
+            try_for=1,
+            randomness="independent",
+            seed=seed,
+        )
+        verdict = luck_of(adapter.run(4))
+        assert not verdict.equal
+        assert THE_SAME not in str(verdict)
 
 
 def test_a_best_value_that_changes_slowly_is_seen() -> None:

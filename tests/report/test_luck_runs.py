@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,18 @@ def test_the_records_are_those_of_an_adapter(
         assert judged(ours) == judged(real)
         assert luck_of(ours) == luck_of(real)
         assert bench.verdict(ours) == luck_of(real).verdict
+
+
+def test_the_verdict_on_short_records_is_that_of_the_report() -> None:
+    """There the chance is often cut at 1, which does not mean that all scores are equal."""
+    short = [runs.recorded(LuckCase(4, 2), seed) for seed in range(30)]
+    assert any(luck_of(history).chance == 1 for history in short)
+    equal = [
+        replace(round_, tries=tuple(replace(each, score=0.1) for each in round_.tries))
+        for round_ in short[0]
+    ]
+    assert luck_of(equal).verdict == bench.verdict(equal) == "luck"
+    assert [bench.verdict(each) for each in short] == [luck_of(each).verdict for each in short]
 
 
 @pytest.mark.parametrize("seed", range(3))

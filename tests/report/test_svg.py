@@ -7,8 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dynhp.report import html_report
-from dynhp.report.style import PAGE, PICTURE
+from dynhp.report.style import PICTURE
 from dynhp.report.svg import Canvas, circle, line_chart, standalone, text
 
 
@@ -54,9 +53,3 @@ def test_a_picture_of_its_own_has_its_colours_and_what_a_report_adds() -> None:
     assert root.get("viewBox") == "0 0 720 200"
     assert root[0].text == f"\n{PICTURE}svg circle.gap {{ fill: red }}\n"
     assert file.endswith("</svg>\n")
-
-
-def test_a_page_has_the_one_style_sheet_and_nothing_of_it_twice() -> None:
-    page = html_report([], title="Demo")
-    assert page.count(PICTURE) == page.count(PAGE) == 1
-    assert page.index(PICTURE) < page.index(PAGE) < page.index("max-width: 780px")

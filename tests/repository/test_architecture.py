@@ -23,7 +23,7 @@ SOURCES = ["dynhp"] + [
 ]
 TESTED = ["dynhp", "integrations", "tests", "benchmarks", "examples", "scripts"]
 # The root of the core has a module for every noun of the design and a folder for every subject.
-MOST_ENTRIES = {"dynhp": 23, "dynhp/executors/pool": 14, "dynhp/loops": 14}
+MOST_ENTRIES = {"dynhp": 25, "dynhp/executors/pool": 14, "dynhp/loops": 14, "dynhp/report": 13}
 
 
 def python_files(*folders: str) -> list[Path]:
@@ -165,8 +165,8 @@ def names_in(path: Path) -> Iterator[str]:
             yield node.name
 
 
-@pytest.mark.parametrize("word", ["found", "told"])
-def test_names_say_what_they_hold(word: str) -> None:
+def test_names_say_what_they_hold() -> None:
     """A name that fits everything explains nothing: it is the noun that is meant."""
-    places = [path for path in python_files(*TESTED) if word in names_in(path)]
+    words = {"found", "told"}
+    places = [path for path in python_files(*TESTED) if not words.isdisjoint(names_in(path))]
     assert places == []

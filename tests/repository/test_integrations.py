@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
+from tests.support.packages import FRAMEWORKS, run_python
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -22,7 +24,8 @@ INTEGRATIONS = sorted(path.name for path in (ROOT / "integrations").iterdir() if
 # What the core may import besides the standard library, and where.
 OUTSIDE = {
     "numpy": "dynhp",
-    "rich": "dynhp/report/progress.py",
+    "rich": "dynhp/report/live/screen.py",
+    "matplotlib": "dynhp/report/plots.py",
     "hypothesis": "dynhp/testing/strategies.py",
 }
 
@@ -124,3 +127,15 @@ def test_the_core_imports_no_framework_and_no_integration() -> None:
             first = module.partition(".")[0]
             allowed = first in known or place.startswith(OUTSIDE.get(first, "nowhere"))
             assert allowed, f"{place} imports {module}; the core needs numpy only"
+
+
+def test_without_its_framework_dynhp_check_says_what_to_install_for_each_of_them() -> None:
+    points = set(project()["project"]["entry-points"]["dynhp.trainers"]) - {"toy"}
+    nothing = f"sys.modules.update(dict.fromkeys({sorted(FRAMEWORKS)!r}))"
+    done = run_python(
+        f"{nothing}; from dynhp.cli.main import main; raise SystemExit(main(['check']))"
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    for name in sorted(points):
+        assert f"pip install 'dynhp[{name}]'" in lines[lines.index(name) + 1]

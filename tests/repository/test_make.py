@@ -34,7 +34,7 @@ def test_after_the_demo_the_tests_complete_the_same_environment(tmp_path: Path) 
     plan = planned(tmp_path, "lint")
     assert ",ray," in plan
     assert ",xgboost" not in plan, "it is 700 MB; the group test has xgboost-cpu"
-    assert "--group test --group lint" in plan
+    assert "--group test --group lint --group docs" in plan
 
 
 def test_after_the_tests_the_demo_installs_nothing(tmp_path: Path) -> None:
@@ -49,6 +49,14 @@ def test_the_cpu_build_of_torch_is_taken_where_it_is_asked_for(tmp_path: Path, t
     assert f"--extra-index-url {CPU} torch" in planned(tmp_path, target, f"TORCH_INDEX={CPU}")
     for page in ("README.md", "Makefile", "constraints.txt"):
         assert "TORCH_INDEX=" in (ROOT / page).read_text(encoding="utf-8")
+
+
+def test_only_the_whole_arena_installs_what_it_compares_with(tmp_path: Path) -> None:
+    (tmp_path / ".ready").touch()
+    small, whole = planned(tmp_path, "arena"), planned(tmp_path, "arena-full")
+    assert "pip install" not in small
+    assert "--group arena" in whole
+    assert whole.index("--plan") < whole.index("nohup"), "it says what it costs before it starts"
 
 
 def test_every_version_that_is_installed_is_pinned() -> None:

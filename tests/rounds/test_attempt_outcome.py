@@ -10,7 +10,7 @@ import pytest
 from dynhp import trainer_from
 from dynhp.records import Candidate
 from dynhp.rounds.attempt import attempt
-from dynhp.rounds.jobs import Job
+from dynhp.rounds.jobs import Job, KeptAndEnd
 from tests.support.reference import Diary
 
 
@@ -34,6 +34,39 @@ def test_the_logger_shows_where_a_failure_came_from(caplog: pytest.LogCaptureFix
     assert record.exc_info[1] is failure
 
 
+def test_a_display_is_given_the_metrics_of_each_epoch() -> None:
+    beats: list[Any] = []
+    trainer, candidate = Diary({0: 1.0, 1: 2.0}), Candidate({"x": 0})
+    tail = (Candidate({"x": 1}),)
+    job = Job(
+        origin=(), candidate=candidate, epochs=2, tail=tail, beat=lambda *now: beats.append(now)
+    )
+    attempt(trainer, job)
+    assert beats == [(1, {"loss": 1.0}), (2, {"loss": 1.0}), (3, {"loss": 2.0})]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kept", "calls"),
+    [
+        ({"compared": True}, KeptAndEnd((0,), (0, 1, 1)), 2),
+        ({}, (0,), 1),
+        ({"keeps": False}, (0, 1, 1), 1),
+        ({"keeps": False, "compared": True}, (0, 1, 1), 1),
+    ],
+)
+def test_of_a_try_with_a_tail_only_the_states_that_are_wanted_are_taken(
+    wanted: dict[str, Any], kept: Any, calls: int
+) -> None:
+    trainer, candidate = Diary({0: 1.0, 1: 2.0}), Candidate({"x": 0})
+    tail = (Candidate({"x": 1}),) * 2
+    outcome = attempt(
+        trainer, Job(origin=(), candidate=candidate, epochs=1, tail=tail, **wanted), at=()
+    )
+    assert outcome.keep() == kept
+    assert outcome.in_place == (kept == (0, 1, 1))
+    assert trainer.calls.count("get") == calls
+
+
 class Wordless(Exception):
     """Cannot say what it is."""
 
@@ -45,6 +78,8 @@ class Wordless(Exception):
     ("failure", "error"),
     [
         (ValueError("x" * 1900), "ValueError: " + "x" * 1900),
+        (ValueError("x" * 1988), "ValueError: " + "x" * 1988),
+        (ValueError("x" * 1989), "ValueError: " + "x" * 1948 + "... (2001 characters)"),
         (ValueError("x" * 10**6), "ValueError: " + "x" * 1948 + "... (1000012 characters)"),
         (Wordless(), "Wordless, whose text raises LookupError"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import MetricError, ValueNotInForce
-from dynhp.rounds.read_back import plain_metrics, same_value
+from dynhp.rounds.read_back import plain_metrics, read_metrics, same_value
 from dynhp.testing import Quadratic
 
 
@@ -189,3 +190,8 @@ class MetricName(str):
 
 def test_a_name_may_be_of_a_kind_of_string() -> None:
     assert plain_metrics({MetricName("loss"): 0.5}) == {"loss": 0.5}
+
+
+def test_metrics_may_be_any_mapping() -> None:
+    trainer: Any = SimpleNamespace(metrics=lambda: MappingProxyType({"loss": 0.5}))
+    assert read_metrics(trainer) == {"loss": 0.5}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -28,8 +29,10 @@ def outcome(*losses: float, epochs: int | None = None, **more: Any) -> Outcome:
 
 def test_stages_are_added_up() -> None:
     running = begun()
-    running.add(outcome(3.0, 2.0, seconds=1.5), lambda series: -series[-1]["loss"])
-    running.add(outcome(1.0, seconds=0.25), lambda series: -sum(each["loss"] for each in series))
+    running.add(outcome(3.0, 2.0, seconds=1.5), lambda series, tail: -series[-1]["loss"])
+    running.add(
+        outcome(1.0, seconds=0.25), lambda series, tail: -sum(each["loss"] for each in series)
+    )
     record = running.record
     assert record.candidate == {"lr": 0.1}
     assert record.series == ({"loss": 3.0}, {"loss": 2.0}, {"loss": 1.0})
@@ -39,14 +42,14 @@ def test_stages_are_added_up() -> None:
 
 def test_a_try_that_failed_has_no_score() -> None:
     running = begun()
-    running.add(outcome(3.0, error="ValueError: no"), lambda series: 1 / 0)
+    running.add(outcome(3.0, error="ValueError: no"), lambda series, tail: 1 / 0)
     assert math.isnan(running.record.score)
     assert running.record.error == "ValueError: no"
 
 
 def test_the_state_it_started_from_is_let_go() -> None:
     running = begun()
-    running.add(outcome(3.0), lambda series: 0.0)
+    running.add(outcome(3.0), lambda series, tail: 0.0)
     assert running.state is UNKNOWN_STATE
 
 
@@ -69,8 +72,26 @@ def test_epochs_are_numbered_through_all_stages(
 ) -> None:
     running = begun()
     for stage in stages:
-        running.add(stage, lambda series: 0.0)
+        running.add(stage, lambda series, tail: 0.0)
     assert running.record.reported == reported
+
+
+@pytest.mark.parametrize(
+    ("job", "tail", "in_tail"),
+    [
+        (outcome(1.0, 2.0, 3.0), 0, 0),
+        (outcome(1.0, 2.0, 3.0), 1, 1),
+        (outcome(1.0, 2.0, 3.0), 3, 3),  # a try of the tail alone
+        (outcome(1.0, 2.0, epochs=4, reported=(2, 4)), 2, 1),
+        (outcome(1.0, 2.0, epochs=4, reported=(1, 2)), 2, 0),
+    ],
+)
+def test_the_score_knows_how_much_of_the_series_is_of_the_tail(
+    job: Outcome, tail: int, in_tail: int
+) -> None:
+    running = begun()
+    running.add(job, lambda series, tail: float(tail), tail=tail)
+    assert (running.record.score, running.record.tail) == (in_tail, tail)
 
 
 def test_a_state_is_taken_out_of_the_trainer_once() -> None:
@@ -118,6 +139,20 @@ def test_standings_by_key_are_those_of_the_same_ranking_asked_each_time(
         states = [running.state for running, leads in zip(tries, led, strict=True) if leads]
         seen.append((led, leaders, states))
     assert seen[0] == seen[1]
+
+
+def test_the_value_in_force_is_compared_to_the_end_though_it_came_in_an_earlier_wave() -> None:
+    asked = []
+
+    def ranking(tries: Sequence[Try]) -> list[int]:
+        asked.append([try_.candidate["x"] for try_ in tries])
+        return by_score(tries)
+
+    current, *others = (ended(place, float(place)) for place in range(4))
+    table = standings(ranking, 1, [current], Candidate({"x": 0}))
+    for running in others:
+        assert table.add(running)
+    assert asked == [[0, 1], [0, 1, 2], [0, 2, 3]]
 
 
 @pytest.mark.parametrize("tries", [500, 1000, 2000])

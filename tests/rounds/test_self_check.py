@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from dynhp import DynamicGridAdapter, Serial, lowest
+from dynhp import DynamicGridAdapter, Racing, Serial, lowest
 from dynhp.rounds.jobs import Outcome
 from dynhp.rounds.repeat import self_check
+from dynhp.rounds.steps import carry_out
 from dynhp.testing import NoisyQuadratic, Quadratic
 
 
@@ -24,8 +25,8 @@ def adapter_of(trainer: Any, **changes: Any) -> Any:
 def test_a_plain_trainer_is_watched_and_gets_no_hints() -> None:
     trainer: Any = NoisyQuadratic()
     trainer.forgotten = random.Random(0)
-    check = self_check(adapter_of(trainer), 5)
-    assert (check.round, check.tolerance, check.common) == (5, 0.25, True)
+    check = self_check(adapter_of(trainer), 5, first=3)
+    assert (check.round, check.first, check.tolerance, check.common) == (5, 3, 0.25, True)
     assert (check.part_names, check.agree, check.gives_hints) == ((), None, False)
     for ended in (check.watch.first_try_ended, check.watch.back_at_origin):
         trainer.forgotten.random()
@@ -42,7 +43,7 @@ def test_what_a_loop_offers_is_used() -> None:
 
     watch = object()
     loop = SimpleNamespace(watch=lambda: watch, part_names=["model"], agree=agree)
-    check = self_check(adapter_of(loop), 0)
+    check = self_check(adapter_of(loop), 0, first=0)
     assert (check.watch, check.part_names, check.agree) == (watch, ["model"], agree)
     assert check.gives_hints is True
 
@@ -51,7 +52,8 @@ def test_what_a_loop_offers_is_used() -> None:
 def test_tries_are_compared_where_they_meet_the_same_random_numbers(
     randomness: str, common: bool
 ) -> None:
-    assert self_check(adapter_of(NoisyQuadratic(), randomness=randomness), 0).common is common
+    adapter = adapter_of(NoisyQuadratic(), randomness=randomness)
+    assert self_check(adapter, 0, first=0).common is common
 
 
 class Replays:
@@ -79,6 +81,24 @@ def test_a_round_whose_tries_are_all_replayed_leaves_the_check_to_the_next() -> 
     assert [each.checked for each in adapter.run(6)] == [0, 2, 0]
 
 
+def test_in_a_race_only_the_first_stage_is_looked_at() -> None:
+    executor, trainer = Replays(), Quadratic()
+    adapter = DynamicGridAdapter(
+        trainer,
+        {"lr": [0.1, 0.2, 0.3, 0.4]},
+        criterion=lowest("loss"),
+        adapt_every=4,
+        try_for=3,
+        selection=Racing(),
+        executor=executor,
+    )
+    for step in adapter.round_steps():
+        carry_out(step, trainer, executor)
+        executor.kept = False  # from the second stage on
+    assert [try_.epochs for try_ in adapter.history[0].tries] == [1, 1, 2, 3]
+    assert [each.checked for each in adapter.run(8)] == [0, 2]
+
+
 class CountsRestores(Quadratic):
     restored = 0
 
@@ -103,3 +123,15 @@ def test_a_repeat_finds_the_trainer_at_its_origin() -> None:
 
     assert restored("off") == 1  # the second try; the first finds the trainer there
     assert restored("first") == 1 + 3
+
+
+def test_a_record_says_how_far_its_repeats_might_be_off() -> None:
+    adapter = DynamicGridAdapter(
+        Quadratic(),
+        {"lr": [0.1, 0.2]},
+        criterion=lowest("loss"),
+        adapt_every=2,
+        try_for=1,
+        tolerance=0.25,
+    )
+    assert [(each.checked, each.tolerance) for each in adapter.run(4)] == [(2, 0.25), (0, 0.0)]

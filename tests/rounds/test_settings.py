@@ -22,8 +22,9 @@ from dynhp import (
 )
 from dynhp.errors import ContractError, Hint, SettingsError
 from dynhp.records import Candidate, Round, Try
-from dynhp.rounds.settings import hint_at_edges, require_total
+from dynhp.rounds.settings import hint_at_edges, require_total, round_lengths
 from dynhp.testing import NoisyQuadratic
+from dynhp.triggers import At
 from tests.support.reference import (
     SPACE,
     Diary,
@@ -230,10 +231,19 @@ def test_a_run_that_is_done_already_is_a_hint() -> None:
     assert len(hints_of(lambda: require_total(6, 8))) == 1
 
 
+def test_a_round_without_tries_is_as_short_as_its_record() -> None:
+    adapter = diary_adapter(
+        Diary({0: 1, 1: 2}), adapt_every=None, when=At([10]), try_for=4, record_every=2, epochs=20
+    )
+    assert round_lengths(adapter, tries=False) == (2, 0)
+    assert round_lengths(adapter) == (4, 4)
+    assert round_lengths(adapter, epoch=17) == (3, 3)
+
+
 def edge_round(index: int, value: float, other: float) -> Round:
     """A round that kept this value, with another one tried beside it."""
     tries = tuple(
-        Try(candidate=Candidate({"x": each, "y": 1}), series=({},), epochs=1, score=0.0)
+        Try(candidate=Candidate({"x": each, "y": 1, "z": 5}), series=({},), epochs=1, score=0.0)
         for each in (value, other)
     )
     return Round(
@@ -259,6 +269,7 @@ def edge_round(index: int, value: float, other: float) -> Round:
         ([(3, 2), (1, 2)], None),
         ([(1, 2), (3, 2)], None),
         ([(2, 1), (2, 1)], None),
+        ([(2, 1), (3, 2), (2, 3)], None),
         ([(3, 2), (3, 3)], None),  # nothing else was tried
     ],
 )
@@ -266,6 +277,7 @@ def test_a_winner_at_an_edge_in_two_rounds_is_a_hint(
     rounds: list[tuple[float, float]], words: str | None
 ) -> None:
     records = [edge_round(index, *values) for index, values in enumerate(rounds)]
-    hints = hints_of(lambda: hint_at_edges(Space({"y": [1, 2, 3, 0], "x": [1, 2, 3]}), records))
+    space = Space({"y": [1, 2, 3, 0], "z": [4, 5, 6], "x": [1, 2, 3]})
+    hints = hints_of(lambda: hint_at_edges(space, records))
     side = f"x was best at its {words}: widen its axis on that side"
     assert hints == ([] if words is None else [side])

@@ -26,8 +26,10 @@ from dynhp import (
 )
 from dynhp.errors import ContractError, SettingsError
 from dynhp.proposers import Known, Waves
-from dynhp.records import Candidate
-from dynhp.testing import Quadratic
+from dynhp.records import Candidate, RoundStarted
+from dynhp.rounds.steps import CarryOutTries, carry_out
+from dynhp.testing import NoisyQuadratic, Quadratic
+from dynhp.triggers import At
 
 
 class Fixed:
@@ -99,9 +101,8 @@ def wide(axes: int, **settings: Any) -> DynamicGridAdapter:
         train_k=lambda k, values: None,
         metrics=lambda: {"loss": 0.5},
     )
-    return DynamicGridAdapter(
-        trainer, space, criterion=lowest("loss"), adapt_every=10, try_for=2, **settings
-    )
+    given: dict[str, Any] = {"adapt_every": 10, "try_for": 2, **settings}
+    return DynamicGridAdapter(trainer, space, criterion=lowest("loss"), **given)
 
 
 @pytest.fixture
@@ -132,6 +133,18 @@ def test_a_million_candidates_get_a_hint_with_their_cost_and_are_not_made(
     assert plan_for(adapter, 10).most.total > 1_000_000
 
 
+def test_where_rounds_begin_by_a_trigger_the_hint_counts_the_epochs_of_tries_alone(
+    hints: list[Any],
+) -> None:
+    wide(4, adapt_every=None, when=At([0]))
+    (hint,) = [str(each.message) for each in hints]
+    assert hint == (
+        "a round tries up to 10,000 candidates: 20,000 epochs in tries; thin out the axes of the "
+        "space, or use OneAxis, Neighbors or Interpolation. plan_for(...) has the cost of the "
+        "whole run"
+    )
+
+
 def test_a_thousand_candidates_and_proposers_that_try_few_get_none(hints: list[Any]) -> None:
     wide(3)
     wide(6, proposer=Neighbors())
@@ -141,3 +154,37 @@ def test_a_thousand_candidates_and_proposers_that_try_few_get_none(hints: list[A
 def test_more_than_a_million_are_refused_before_they_are_made() -> None:
     with pytest.raises(SettingsError, match=r"has 10000000 candidates, more than 1000000; thin"):
         wide(7)
+
+
+def test_a_try_is_seeded_once_though_it_has_several_stages() -> None:
+    trainer = NoisyQuadratic()
+    adapter = DynamicGridAdapter(
+        trainer,
+        {"lr": [0.1, 0.2, 0.3]},
+        criterion=lowest("loss"),
+        adapt_every=4,
+        try_for=2,
+        selection=Racing(),
+        randomness="independent",
+        check="off",
+    )
+    seeded = []
+    for step in adapter.round_steps():
+        if isinstance(step, CarryOutTries):
+            seeded.append([job.seed is not None for job in step.stage.jobs()])
+        carry_out(step, trainer, adapter.executor)
+    assert seeded == [[True] * 3, [False] * 2]
+
+
+def test_each_round_begins_with_the_settings_of_the_run() -> None:
+    adapter, events = adapter_of(Space({"lr": [0.1, 1.0]}), FullGrid()), list[Any]()
+    adapter.callbacks = (events.append,)
+    adapter.run(4)
+    other = adapter_of(Space({"lr": [0.1, 1.0]}), FullGrid())
+    other.callbacks = (events.append,)
+    other.load_state_dict(adapter.state_dict())
+    other.run(6)
+    started = [event for event in events if isinstance(event, RoundStarted)]
+    assert [event.settings for event in started] == [adapter.state_dict()["settings"]] * 3
+    assert [event.planned for event in started] == [4, 4, 6]
+    assert started[0].settings["try_for"] == "1"

@@ -68,10 +68,15 @@ def no_hint_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def hints() -> Iterator[list[str]]:
     given: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
+
+    def note(message: Warning | str, category: type[Warning], *place: Any) -> None:
+        if category is Hint:
+            given.append(str(message))
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always", Hint)
+        warnings.showwarning = note
         yield given
-    given += [str(warning.message) for warning in caught if warning.category is Hint]
 
 
 @pytest.mark.parametrize(

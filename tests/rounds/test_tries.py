@@ -16,7 +16,7 @@ from dynhp.proposers import Waves
 from dynhp.records import Candidate, Try
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.rounds.running_try import RunningTry
-from dynhp.rounds.steps import CarryOutTries
+from dynhp.rounds.steps import CarryOutTries, TrainStretch, carry_out
 from dynhp.selection import Stage, by_score
 from tests.support.reference import Diary
 
@@ -343,6 +343,17 @@ def test_work_starts_at_the_origin_only_once() -> None:
     ]
     steps.close()
     assert trainer.diary == ()
+
+
+@pytest.mark.parametrize(("settings", "kept"), [({}, 1), ({"dry_run": True}, None)])
+def test_a_stretch_says_whose_epochs_are_now_of_the_main_line(settings: Any, kept: Any) -> None:
+    trainer = Diary({0: 3, 1: 2})
+    adapter = adapter_of(trainer, initial={"x": 0}, **settings)
+    stretches = []
+    for step in adapter.round_steps():
+        stretches += [step.kept] if isinstance(step, TrainStretch) else []
+        carry_out(step, trainer, adapter.executor)
+    assert stretches == [kept]
 
 
 @pytest.mark.parametrize("tries", [50, 100, 200])

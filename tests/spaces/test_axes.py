@@ -16,7 +16,7 @@ import dynhp.spaces
 from dynhp import Categorical, Float, Int, Ordered, Space
 from dynhp.errors import SettingsError
 from dynhp.records import Candidate
-from dynhp.spaces import Axis, ScaledAxis
+from dynhp.spaces import Around, Axis, ScaledAxis
 from dynhp.spaces.axis import rounded, value_at
 from tests.support.spaces import (
     axes,
@@ -97,7 +97,10 @@ def test_neighbours_on_the_grid_are_the_adjacent_grid_values(axis: Axis, radius:
             expected = grid[:i] + grid[i + 1 :]
         else:
             expected = grid[max(0, i - radius) : i] + grid[i + 1 : i + 1 + radius]
-        assert axis.neighbors(value, radius) == expected
+        near = axis.neighbors(value, radius)
+        if isinstance(axis, Around):  # which goes on beyond its grid
+            near = tuple(each for each in near if each in grid)
+        assert near == expected
 
 
 @given(axes, radii)

@@ -54,6 +54,7 @@ def still() -> DynamicGridAdapter:
     return DynamicGridAdapter(Still(), {"lr": [1, 2, 3]}, **settings)
 
 
+@pytest.mark.many
 def test_what_is_written_for_a_round_does_not_grow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

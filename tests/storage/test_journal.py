@@ -54,8 +54,10 @@ def test_equal_runs_give_equal_bytes(tmp_path: Path) -> None:
 
 def test_what_the_lines_say(tmp_path: Path) -> None:
     history = journaled(tmp_path / "journal", {}, 8)
-    header, started, *rest = lines_of(tmp_path / "journal")
+    header, run, started, *rest = lines_of(tmp_path / "journal")
     assert header == {"event": "journal", "version": 1}
+    assert list(run) == ["event", "epochs", "settings", "versions", "command"]
+    assert (run["event"], run["epochs"], run["settings"]["seed"]) == ("run", 8, "0")
     assert started == {"event": "round_started", "round": 0, "start": 0, "epochs": 4}
     tries, ended = rest[:4], rest[4]
     assert [line["event"] for line in tries] == ["try"] * 4

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dynhp import History
-from dynhp.errors import CheckpointError, SettingsError
+from dynhp.errors import CheckpointError, DamagedFile, SettingsError
 from dynhp.records import RoundStarted
 from dynhp.storage.journal import Journal, history_from_journal, read_journal
 from tests.support.resuming import adapter_of, journaled, mortal
@@ -29,6 +29,17 @@ def test_what_a_kill_before_the_first_checkpoint_leaves_is_no_journal(tmp_path: 
         path.write_bytes(header[:length])
         assert history_from_journal(path) == History(())
         assert journaled(path, {}, 4) == history_from_journal(path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"notes", b"{}", b'{"event":"journal","version":2}', b"\x00\xff"]
+)
+def test_a_file_without_a_line_that_is_no_journal_is_refused(
+    content: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "notes").write_bytes(content)
+    with pytest.raises(DamagedFile, match=r"line 1 of .* is not a line of a journal"):
+        read_journal(tmp_path / "notes")
 
 
 def test_going_back_and_on(tmp_path: Path) -> None:
@@ -115,7 +126,7 @@ def test_a_journal_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.warns(RuntimeWarning, match=r"cannot be written: .*No such file"):
         position = later.position()
     assert position is not None
-    assert (position["bytes"], position["waiting"].count(b"\n")) == (0, 1 + 1 + 4 + 1)
+    assert (position["bytes"], position["waiting"].count(b"\n")) == (0, 1 + 1 + 1 + 4 + 1)
     resumed = Journal(tmp_path / "resumed")  # in another process, where the folder is there
     resumed.rewind(position)
     resumed(RoundStarted(index=1, start=4, epochs=4))

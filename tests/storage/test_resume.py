@@ -124,6 +124,7 @@ class TornFile:
             self.step(self.file.write, half)
 
 
+@pytest.mark.many
 @pytest.mark.usefixtures("_rounds")
 def test_death_at_every_step_of_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = CASES["racing"]

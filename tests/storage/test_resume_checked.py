@@ -11,7 +11,10 @@ from tests.support.killing import Killed
 from tests.support.resuming import CASES, EPOCHS, adapter_of, mortal, run_on
 
 
-@pytest.mark.parametrize("name", ["grid", "racing", "waves", "racing waves", "value", "placebo"])
+@pytest.mark.many
+@pytest.mark.parametrize(
+    "name", ["grid", "racing", "waves", "racing waves", "value", "placebo", "tail", "ladder"]
+)
 @pytest.mark.parametrize("check", ["first", "every"])
 def test_a_checked_run_that_is_killed_anywhere_ends_the_same(
     name: str, check: str, tmp_path: Path

@@ -26,9 +26,9 @@ from dynhp import (
     smoothed,
 )
 from dynhp.criteria import Criterion
-from dynhp.proposers import Ladder, Proposer
+from dynhp.proposers import Climb, Ladder, Proposer
 from dynhp.triggers import At, Every, LineSoFar, OnPlateau, OnSpike, any_of
-from tests.support.spaces import axes, scaled_axes, small_axes
+from tests.support.spaces import around_axes, axes, scaled_axes, small_axes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +77,11 @@ PROPOSER_ROWS = [
         stays=True,
     ),
     ProposerRow(
+        examples=(Climb(), Climb(2)),
+        any_of_kind=st.builds(Climb, st.integers(1, 4)),
+        suits=scaled_axes | around_axes,
+    ),
+    ProposerRow(
         examples=(Placebo(3),),
         any_of_kind=st.builds(Placebo, st.integers(1, 4)),
         repeats=True,
@@ -103,6 +108,12 @@ def third_epochs(line: LineSoFar) -> bool:
     return line.epoch % 3 == 0 and line.epoch not in line.fired
 
 
+def worse(line: LineSoFar) -> bool:
+    """Another, which reads what was measured and does not say so."""
+    values = [metrics["loss"] for _, metrics in line.measured[-2:]]
+    return line.now is not None and len(values) == 2 and values[1] > values[0]
+
+
 TRIGGERS: list[Any] = [
     Every(4),
     At([0, 3, 0.5]),
@@ -113,7 +124,9 @@ TRIGGERS: list[Any] = [
     any_of(Every(5), OnSpike("loss", factor=2.0)),
     any_of(OnPlateau("norm", patience=3), OnSpike("loss", factor=2.0)),
     third_epochs,
+    any_of(worse, At([2])),
 ]
+LOSS_TRIGGERS = [trigger for trigger in TRIGGERS if "norm" not in getattr(trigger, "metrics", ())]
 
 CRITERIA: list[tuple[Criterion, tuple[str, ...], str]] = [  # the names it reads, and its repr
     (highest("auc"), ("auc",), "highest('auc')"),
@@ -122,6 +135,7 @@ CRITERIA: list[tuple[Criterion, tuple[str, ...], str]] = [  # the names it reads
     (smallest_gap("t", "v", floor=0.5), ("t", "v"), "smallest_gap('t', 'v', floor=0.5)"),
     (smoothed(highest("auc"), 3), ("auc",), "smoothed(highest('auc'), 3)"),
     (smoothed(highest("auc")), ("auc",), "smoothed(highest('auc'), None)"),
+    (smoothed(highest("auc"), 0.25), ("auc",), "smoothed(highest('auc'), 0.25)"),
     (
         phased(lowest("ema"), smallest_gap("t", "ema"), at=0.7),
         ("ema", "t"),

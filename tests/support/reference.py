@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ class Entry:
     epochs: int = 0
     score: float = math.nan
     error: str | None = None
+    tail: int = 0
 
     def record(self) -> Try:
         series = tuple(self.series)
@@ -47,6 +48,7 @@ class Entry:
             score=self.score,
             error=self.error,
             seed=self.seed,
+            tail=self.tail,
         )
 
 
@@ -63,6 +65,8 @@ class ReferenceSettings:
     keep: Any = "winner"
     randomness: Any = "common"
     seed: int = 0
+    tail: Any = None
+    then: Any = None
 
     def adapter(self, trainer: Any, **more: Any) -> DynamicGridAdapter:
         return DynamicGridAdapter(trainer, **({"check": "off"} | vars(self) | more))
@@ -101,7 +105,7 @@ def _round(
         trainer, given, rng, rounds, current, progress, min(given.try_for, alpha)
     )
     done, seed = go_on(trainer, given, rng, best, origin)
-    trainer.train_k(alpha - done, best.candidate)
+    trainer.train_k(alpha - done, value_after(given, best))
     return Round(
         index=len(rounds),
         start=progress.epoch,
@@ -112,8 +116,20 @@ def _round(
         reason="",
         metrics=read_metrics(trainer),
         seed=seed,
-        restarted=given.keep == "value" and given.randomness == "independent",
+        restarted=restarts(given),
+        corrected=None if given.then is None else given.then(best.candidate),
     )
+
+
+def restarts(given: ReferenceSettings) -> bool:
+    """Whether the way back to the origin leads elsewhere than through the winner's copy again."""
+    elsewhere = given.randomness == "independent" or given.then is not None
+    return given.try_for == 0 or (given.keep == "value" and elsewhere)
+
+
+def value_after(given: ReferenceSettings, best: Entry) -> Candidate:
+    """What the main line goes on with."""
+    return best.candidate if given.then is None else given.space.cast(given.then(best.candidate))
 
 
 def choose(
@@ -153,11 +169,11 @@ def go_on(
     trainer: Any, given: ReferenceSettings, rng: np.random.Generator, best: Entry, origin: Any
 ) -> tuple[int, int | None]:
     """Bring the main line to where it goes on: the epochs it has of the round, and its seed."""
-    done, seed, state = best.epochs, best.seed, best.state
-    if given.keep == "value":  # back to the origin, and all of it again
+    done, seed, state = best.epochs - best.tail, best.seed, best.state
+    if given.keep == "value" or not done:  # back to the origin, and all of it again
         done, seed, state = 0, _seed(given, rng), origin
     trainer.set_state(copy.deepcopy(state))
-    if given.keep == "value" and seed is not None:
+    if done == 0 and seed is not None:
         trainer.reseed(seed)
     return done, seed
 
@@ -179,14 +195,23 @@ def _train(
     trainer.set_state(copy.deepcopy(entry.state))
     if entry.seed is not None and not entry.epochs:
         trainer.reseed(entry.seed)
-    for number in range(1, epochs + 1):
+    values = [entry.candidate] * epochs
+    length = 0 if given.tail is None else given.tail.length(progress.planned)
+    for place in range(length):  # the values in the middle of each epoch of the tail
+        values.append(given.tail.at(entry.candidate, (place + 0.5) / length))
+    before, in_tail = None, 0
+    for number, value in enumerate(values, start=1):
         entry.epochs += 1
+        if number == epochs + 1:
+            before = copy.deepcopy(trainer.get_state())
+        entry.tail += number > epochs
         try:
-            trainer.train_k(1, entry.candidate)
+            trainer.train_k(1, value)
         except ArithmeticError as error:
             entry.error = f"{type(error).__name__}: {error}"
             break
         entry.series.append(read_metrics(trainer))
+        in_tail += number > epochs
         bad = [
             name
             for name in metrics_of(given.criterion)
@@ -195,8 +220,9 @@ def _train(
         if bad:
             entry.error = f"{bad[0]} is {entry.series[-1][bad[0]]} after epoch {number}"
             break
+    progress = replace(progress, tail=in_tail)
     entry.score = math.nan if entry.error else float(given.criterion(entry.series, progress))
-    entry.state = copy.deepcopy(trainer.get_state())
+    entry.state = copy.deepcopy(trainer.get_state()) if before is None else before
 
 
 def bits(state: Any) -> Any:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
-from dynhp import DynamicGridAdapter
+from dynhp import DynamicGridAdapter, Space, lowest, smoothed
 from dynhp.criteria.contract import metrics_of
 from dynhp.errors import AllTriesFailed, RescuesSpent
 from dynhp.main_line import Snapshots
@@ -21,6 +22,7 @@ from dynhp.records import Candidate, Metrics, Progress, Round
 from dynhp.rounds.read_back import read_metrics
 from dynhp.triggers import Due, LineSoFar
 from dynhp.triggers.contract import ask
+from tests.support.kinds import PROPOSERS, SELECTIONS, TRIGGERS, randomness_of
 from tests.support.reference import ReferenceSettings, choose, go_on
 
 
@@ -152,7 +154,8 @@ class ReferenceWhen:
                 self.measured += [(start + n, each) for n, each in enumerate(best.series)]
                 if given.start_from == "best":  # no trigger has called it healthy yet
                     self.hold(best.series[-1])
-        while self.epoch < start + alpha:
+        at_once = done and self.epoch < start + alpha and self.due(*under_way) is not None
+        while self.epoch < start + alpha and not at_once:
             try:
                 self.trainer.train_k(1, values)
             except ArithmeticError as error:
@@ -226,3 +229,33 @@ class ReferenceWhen:
             score = given.criterion([metrics], Progress(self.epoch, self.epochs))
             if math.isfinite(score) and score > self.held[-1][1]:
                 self.held = [(self.epoch, score, state)]
+
+
+LR = [0.01, 0.05, 0.2, 0.6, 1.5]
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> WhenSettings:
+    proposer = draw(st.sampled_from(PROPOSERS))
+    start_from = draw(st.sampled_from(["here", "best", "before"]))
+    back = start_from != "here"
+    return WhenSettings(
+        space=Space({"lr": LR[: draw(st.integers(1, 5))]}),
+        criterion=draw(st.sampled_from([lowest("loss"), smoothed(lowest("loss"), 2)])),
+        when=draw(st.sampled_from(TRIGGERS)),
+        record_every=draw(st.integers(1, 7)),
+        try_for=draw(st.integers(1, 4)),
+        proposer=proposer,
+        selection=draw(st.sampled_from(SELECTIONS)),
+        keep=draw(st.sampled_from(["winner", "value"])),
+        randomness=randomness_of(proposer, draw(st.sampled_from(["common", "independent"]))),
+        seed=draw(st.integers(0, 2**32)),
+        start_from=start_from,
+        snapshots=Snapshots(k=draw(st.integers(1, 3)), every=draw(st.integers(1, 4))),
+        max_rounds=draw(st.integers(0, 4)) if back else draw(st.none() | st.integers(0, 4)),
+        max_rescues=draw(st.integers(0, 3)) if back else 0,
+    )
+
+
+some_values = st.lists(st.sampled_from(LR), max_size=2)
+bad_values = st.one_of(st.just(([], [])), st.tuples(some_values, some_values))

@@ -24,14 +24,17 @@ from dynhp import (
     lowest,
 )
 from dynhp.main_line import Snapshots
-from dynhp.proposers import Ladder
+from dynhp.proposers import Climb, Ladder
 from dynhp.rounds.plain import history_to_plain
+from dynhp.spaces import Around
 from dynhp.storage.checkpoint import run_with_checkpoints
 from dynhp.storage.codecs import encode
 from dynhp.storage.journal import Journal
+from dynhp.tails import annealed, scale
 from dynhp.testing import Fragile, NoisyQuadratic
-from dynhp.triggers import At, OnPlateau, OnSpike, any_of
+from dynhp.triggers import At, Every, OnPlateau, OnSpike, any_of
 from tests.support.killing import MortalTrainer
+from tests.support.kinds import worse
 
 EPOCHS, ADAPT_EVERY, TRY_FOR = 13, 4, 2
 RATES = (0.01, 0.03, 0.1, 0.3)
@@ -46,6 +49,17 @@ CASES: dict[str, dict[str, Any]] = {
     "racing waves": {"proposer": Interpolation(), "selection": Racing(), "keep": "value"},
     "value": {"proposer": Neighbors(), "keep": "value", "randomness": "independent", "bad": {0.1}},
     "placebo": {"proposer": Placebo(3), "keep_best": True},
+    "tail": {"proposer": Neighbors(), "tail": annealed("lr", epochs=1)},
+    "ladder": {
+        "when": At([0, 6]),
+        "space": {"lr": Around(0.03)},
+        "try_for": 0,
+        "tail": annealed("lr", epochs=0.2),
+        "proposer": Climb(3),
+        "keep": "value",
+        "then": scale(0.3),
+        "bad": {0.3},
+    },
     "plateau": {
         "when": OnPlateau("loss", patience=2),
         "start_from": "best",
@@ -63,6 +77,30 @@ CASES: dict[str, dict[str, Any]] = {
         "proposer": Ladder(2),
         "bad": {0.1},
         "initial": {"lr": 0.1},
+    },
+    "clock": {"when": Every(3), "record_every": 5, "max_rounds": 5, "keep_best": True},
+    "moments": {
+        "when": any_of(At([1, 0.3, 7]), At([0.9])),
+        "record_every": 4,
+        "selection": Racing(),
+        "keep": "value",
+        "randomness": "independent",
+    },
+    "spikes": {
+        "when": any_of(Every(5), OnSpike("loss", sigmas=2.0, window=3)),
+        "start_from": "before",
+        "max_rounds": 4,
+        "max_rescues": 40,
+        "proposer": Ladder(1),
+        "every": 2,
+    },
+    "one's own": {
+        "when": any_of(worse, OnPlateau("loss", patience=3, cooldown=1)),
+        "start_from": "before",
+        "snapshots": Snapshots(k=3, every=3),
+        "max_rounds": 3,
+        "record_every": 3,
+        "keep_best": True,
     },
 }
 
@@ -90,12 +128,10 @@ def adapter_of(
     settings = {key: value for key, value in case.items() if key not in _NOT_OF_ADAPTERS}
     return DynamicGridAdapter(
         trainer,
-        {"lr": rates},
         criterion=lowest("loss"),
         adapt_every=None if "when" in settings else adapt_every,
-        try_for=try_for,
         callbacks=callbacks,
-        **{"check": "off", **settings},
+        **{"space": {"lr": rates}, "try_for": try_for, "check": "off", **settings},
     )
 
 

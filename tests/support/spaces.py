@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dynhp.proposers import Known, Proposer
 from dynhp.records import Candidate, Round, Try
 from dynhp.selection import Best
-from dynhp.spaces import Axis, Categorical, Float, Int, Ordered, Space
+from dynhp.spaces import Around, Axis, Categorical, Float, Int, Ordered, Space
 
 
 @st.composite
@@ -53,7 +53,8 @@ ordered_axes: st.SearchStrategy[Ordered] = scaled_lists | st.lists(
 categorical_axes = ordered_axes.map(lambda axis: Categorical(*axis.values))
 ranges: st.SearchStrategy[Float | Int] = floats_axes() | int_axes()
 # The list of all axes: a new one is added here, and to those with a scale where it has one.
-axes: st.SearchStrategy[Axis] = ranges | ordered_axes | categorical_axes
+around_axes = st.builds(Around, st.floats(1e-9, 1e9), st.floats(1.01, 100.0))
+axes: st.SearchStrategy[Axis] = ranges | ordered_axes | categorical_axes | around_axes
 scaled_axes: st.SearchStrategy[Float | Int | Ordered] = ranges | scaled_lists
 small_axes = int_axes().filter(lambda axis: axis.points < 8) | ordered_axes | categorical_axes
 

@@ -66,7 +66,9 @@ def spike(values: list[float], window: int, factor: float | None, sigmas: float 
     if len(known) < window:
         return False
     assert sigmas is not None
-    return last - statistics.fmean(known) > sigmas * statistics.pstdev(known) + 1e-12
+    mean = statistics.fmean(known)
+    usual = max(statistics.pstdev(known), 0.001 * abs(mean))
+    return usual > 0 and last - mean > sigmas * usual + 1e-12
 
 
 @given(
@@ -81,6 +83,31 @@ def test_a_spike_is_where_the_reference_sees_it(
     if due is not None:
         assert due.alarm
         assert due.healthy == len(values) - 1
+
+
+@pytest.mark.parametrize(
+    ("values", "sign", "is_spike"),
+    [
+        ([2.0] * 5 + [2.0 + 1e-9], 1, False),
+        ([2.0] * 5 + [2.011], 1, False),
+        ([2.0] * 5 + [2.013], 1, True),
+        ([0.3] * 5 + [0.3000001], 1, False),  # whose mean is a bit off
+        ([-2.0] * 5 + [-1.989], 1, False),
+        ([-2.0] * 5 + [-1.987], 1, True),
+        ([2.0] * 5 + [1.989], -1, False),
+        ([2.0] * 5 + [1.987], -1, True),
+        ([0.0] * 5 + [1e-9], 1, False),  # after zeros nothing says what is much
+        ([0.0] * 5 + [math.nan], 1, True),
+        ([2.0, 2.1, 1.9, 2.0, 2.1, 2.3], 1, False),  # 4 deviations
+        ([2.0, 2.1, 1.9, 2.0, 2.1, 2.5], 1, True),  # 6.4
+    ],
+)
+def test_values_that_hardly_vary_do_not_make_a_spike_of_every_rise(
+    values: list[float], sign: int, is_spike: bool
+) -> None:
+    better: Any = "lower" if sign > 0 else "higher"
+    trigger = OnSpike("loss", sigmas=6.0, window=5, better=better)
+    assert (trigger(line_of(values)) is not None) == is_spike
 
 
 def test_a_spike_of_what_should_be_high_goes_down() -> None:
@@ -195,7 +222,7 @@ def test_answers_of_ones_own() -> None:
 
 @pytest.mark.parametrize("look", [3, 2.5, "late"])
 def test_a_look_that_is_no_later_epoch(look: Any) -> None:
-    class Odd:
+    class OddTrigger:
         def __call__(self, line: LineSoFar) -> bool:
             return False
 
@@ -203,7 +230,7 @@ def test_a_look_that_is_no_later_epoch(look: Any) -> None:
             return look
 
     with pytest.raises(ContractError, match="must give an epoch after 3, or None for never"):
-        next_look(Odd(), LineSoFar(epoch=3))
+        next_look(OddTrigger(), LineSoFar(epoch=3))
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("nothing"), MetricError("no metric")])

@@ -15,6 +15,7 @@ from dynhp.errors import MetricError, SettingsError
 from dynhp.records import Metrics, Progress
 from dynhp.testing.toys.quadratic import NoisyQuadratic, Quadratic
 from dynhp.trainer import ReadsBack, Reseeds
+from tests.support.reference import Toy
 
 
 class Path:
@@ -189,6 +190,16 @@ def test_the_best_is_kept_across_the_tries_of_an_adapter() -> None:
     assert trainer.trainer.get_state() == 27.0
     trainer.deliver()
     assert trainer.trainer.get_state() == 9.0
+
+
+def test_values_are_put_in_force_where_no_epoch_follows_the_tries() -> None:
+    inner = Toy(1)  # which says what is in force
+    adapter = DynamicGridAdapter(
+        KeepBest(inner, lowest("loss")), {"lr": [0.6, 0.05]}, criterion=highest("loss"),
+        adapt_every=2, try_for=2, initial={"lr": 0.6},
+    )  # fmt: skip
+    adapter.run(4)
+    assert inner.hyperparameters() == adapter.current
 
 
 def test_what_a_losing_try_saw_is_forgotten() -> None:

@@ -90,11 +90,15 @@ class WorkerLoop:
         if request.origin is not None:
             self._packed, self._origin = request.origin, UNKNOWN_STATE
         self._go_to_start(request.job)
-        log = TryLog(request.job)
-        for epoch in log.epochs(advance, self._trainer, request.job.candidate, 1):
+        log = TryLog(request.job, self._trainer.get_state)
+        for epoch in log.epochs(lambda: advance(self._trainer, log.values, 1)):
             yield Began(epoch)
-        self._at = request.number
-        yield TryReport.of(log.outcome(self._trainer.get_state))
+        outcome = log.outcome()
+        if outcome.in_place:
+            self._at = request.number
+        else:  # what may be kept is from before a tail
+            self._held[request.number] = outcome.keep()
+        yield TryReport.of(outcome)
 
     def _go_to_start(self, job: Job) -> None:
         def start(origin: State) -> None:

@@ -13,6 +13,7 @@ from dynhp.records import Candidate
 from dynhp.rounds.jobs import Job
 from dynhp.selection import BestByMargin, Racing
 from dynhp.spaces import Space
+from dynhp.tails import annealed
 from dynhp.testing.executors.chameleon import Chameleon, RaisesLater
 from dynhp.testing.laws.probe import Make
 from dynhp.testing.toys import Fragile, NoisyQuadratic, Quadratic
@@ -43,6 +44,9 @@ class TriesCase:
     watch: tuple[str, ...] = ()
     seeds: bool = False
     origins: int = 1
+    tail: bool = False  # two epochs more, with half the value
+    keeps: bool = True
+    compared: bool = False
 
     def jobs(self, trainer: Trainer) -> list[Job]:
         """The jobs; the first origin is the state that the trainer is in afterwards."""
@@ -54,6 +58,9 @@ class TriesCase:
                 epochs=self.epochs,
                 seed=1000 + place if self.seeds else None,
                 watch=self.watch,
+                tail=_halves(candidate) if self.tail else (),
+                keeps=self.keeps,
+                compared=self.compared,
             )
             for place, candidate in enumerate(self.candidates)
         ]
@@ -79,6 +86,10 @@ class RunCase:
     epochs: int = 10
 
 
+def _halves(candidate: Candidate) -> tuple[Candidate, ...]:
+    return (candidate.but({"lr": float(candidate["lr"]) / 2}),) * 2  # type: ignore[arg-type]
+
+
 def _toy(name: str) -> Make:
     return functools.partial(Chameleon, TOYS[name])
 
@@ -93,6 +104,11 @@ def toy_tries_cases() -> Iterator[TriesCase]:
     yield noisy(name="one try", candidates=rates[:1])
     yield noisy(name="from origins of their own", origins=3)
     yield noisy(name="no such metric", watch=("loss", "missing"))
+    yield noisy(name="tails", tail=True)
+    yield noisy(name="tails that are compared", tail=True, compared=True)
+    yield noisy(name="tails alone", tail=True, keeps=False, epochs=0)
+    raising = functools.partial(TriesCase, make=_toy("raises later"), candidates=rates)
+    yield raising(name="a tail raises", tail=True, epochs=1)
 
 
 def toy_run_cases() -> Iterator[RunCase]:
@@ -108,6 +124,8 @@ def toy_run_cases() -> Iterator[RunCase]:
         ("value", "measures nan", {"proposer": Neighbors(), "keep": "value"}),
         ("placebo", "noisy", {"proposer": Placebo(3)}),
         ("nothing works", "always raises", {}),
+        ("tails", "noisy", {"tail": annealed("lr", epochs=3)}),
+        ("tails alone", "large", {"tail": annealed("lr", epochs=2), "keep": "value"}),
     ):
         yield run(name=name, make=_toy(toy), settings=settings)
 

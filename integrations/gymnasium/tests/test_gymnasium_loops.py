@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -18,6 +15,7 @@ from dynhp.loops import copied
 from dynhp.testing import check_trainer
 from dynhp_gymnasium import state_of
 from dynhp_gymnasium.example import example, make
+from tests.support.packages import check_examples, check_says_what_to_install, frameworks_of
 
 
 class LinearPlayer:
@@ -112,22 +110,14 @@ def test_the_example_learns() -> None:
         trainer.train_k(1, {"entropie": 0.1})
 
 
-def python(code: str) -> subprocess.CompletedProcess[str]:
-    modules = (dynhp, dynhp_gymnasium)
-    paths = [str(Path(module.__file__ or "").parent.parent) for module in modules]
-    code = f"import sys; sys.path[:0] = {paths!r}; {code}"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-
-
 def test_without_gymnasium_the_import_says_what_to_install() -> None:
-    done = python("sys.modules['gymnasium'] = None; import dynhp_gymnasium")
-    assert done.returncode == 1
-    assert "ImportError: dynhp_gymnasium needs gymnasium: pip install 'dynhp[gymnasium]'" in (
-        done.stderr
-    )
+    line = "dynhp_gymnasium needs gymnasium: pip install 'dynhp[gymnasium]'"
+    check_says_what_to_install("dynhp_gymnasium", "gymnasium", line)
 
 
 def test_importing_it_imports_no_other_framework() -> None:
-    others = ["torch", "jax", "keras", "sklearn", "ray", "transformers", "lightning", "optuna"]
-    code = f"import dynhp_gymnasium.example; print([n for n in {others} if n in sys.modules])"
-    assert python(code).stdout == "[]\n"
+    assert frameworks_of("dynhp_gymnasium.example") == {"dynhp_gymnasium", "gymnasium"}
+
+
+def test_every_public_name_has_an_example() -> None:
+    check_examples(dynhp_gymnasium)

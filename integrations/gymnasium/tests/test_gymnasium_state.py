@@ -19,13 +19,20 @@ from dynhp_gymnasium import state_of
 
 NAMES = [
     *("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1"),
-    *("FrozenLake-v1", "Taxi-v4", "CliffWalking-v1", "Blackjack-v1"),
+    *("FrozenLake-v1", "Taxi", "CliffWalking", "Blackjack-v1"),
 ]
+
+
+def newest(name: str) -> str:
+    """The newest version of an environment that this gymnasium has, where none is asked for."""
+    specs = gymnasium.registry.values()
+    versions = [spec.version for spec in specs if spec.name == name and spec.namespace is None]
+    return f"{name}-v{max(version or 0 for version in versions)}" if versions else name
 
 
 def made(name: str) -> Any:
     """As ``make`` wraps it (TimeLimit, order and checks), with short episodes and their records."""
-    return wrappers.RecordEpisodeStatistics(gymnasium.make(name, max_episode_steps=15))
+    return wrappers.RecordEpisodeStatistics(gymnasium.make(newest(name), max_episode_steps=15))
 
 
 def normalised(name: str) -> Any:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import dynhp
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import SettingsError, advise
-from dynhp.loops import BestEpoch, Binding, Loop, LoopOptions
+from dynhp.loops import BestEpoch, Binding, Loop, LoopOptions, with_options
 from dynhp.records import History
 from dynhp.spaces import Space, SpaceLike
 from dynhp_jax.carry import Carry
@@ -107,13 +106,14 @@ class PytreeLoop:
             )
 
 
+@with_options
 def adapt_pytree(
     carry: Any,
     epochs: int | None = None,
     *,
     space: SpaceLike,
     adapt_every: int | None = None,
-    try_for: int,
+    try_for: float,
     bind: Mapping[str, Binding | Injected] | None = None,
     state: Sequence[Any] = (),
     donated: bool | None = None,
@@ -169,14 +169,3 @@ def adapt_pytree(
         **options,
     )
     return PytreeLoop(loop, box)
-
-
-def _with_options() -> inspect.Signature:
-    """The signature as ``help`` shows it: the options by their names, as in the core."""
-    core, here = inspect.signature(dynhp.adapt), inspect.signature(adapt_pytree)
-    own = [each for each in here.parameters.values() if each.kind is not each.VAR_KEYWORD]
-    options = [core.parameters[name] for name in LoopOptions.__annotations__]
-    return here.replace(parameters=[*own, *options])
-
-
-vars(adapt_pytree)["__signature__"] = _with_options()

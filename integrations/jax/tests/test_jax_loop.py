@@ -12,7 +12,7 @@ import optax
 import pytest
 from functional import RATES, FunctionalTraining, bits, training
 
-from dynhp import Placebo
+from dynhp import Placebo, rescue
 from dynhp.errors import (
     Hint,
     LoopError,
@@ -325,3 +325,16 @@ def test_independent_randomness_reseeds_typed_keys_only() -> None:
 def test_what_cannot_be_a_carry_is_refused(carry: Any, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         adapt_pytree(carry, 4, space=SPACE, minimize="loss", adapt_every=2, try_for=1)
+
+
+@pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
+def test_a_preset_with_a_way_back_works() -> None:
+    saved: Any = rescue("lr", default=2.5, loss="loss")
+    loop = adapt_pytree({"w": jnp.ones(1)}, 6, **saved)
+    for epoch, carry in loop:
+        factor = (1 - epoch["lr"]) * (1e3 if epoch["lr"] > 2 else 1)
+        carry = {"w": carry["w"] * factor}
+        epoch.report(carry, loss=carry["w"].sum() ** 2)
+    assert loop.history.epochs == 6
+    assert [round_.abandoned for round_ in loop.history][:3] == [0, 0, 1]
+    assert loop.history[-1].candidate["lr"] < 2.5

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dynhp
-from dynhp.errors import Hint, LoopError, SettingsError
-from dynhp.loops import Binding, Loop, LoopDriver, LoopOptions, Move
+from dynhp.errors import LoopError, SettingsError
+from dynhp.loops import Binding, CallbackSettings, Loop, LoopDriver, LoopOptions, Move
 from dynhp.loops.parts import part_of
 from dynhp.records import History
-from dynhp.spaces import Space, SpaceLike
+from dynhp.spaces import SpaceLike
+from dynhp.tails.lengths import try_epochs
 from dynhp_keras.bindings import GuardedBinding, bound_settings
 from dynhp_keras.fit_call import FirstEpoch, data_parts, fit_call, require_known
 from dynhp_keras.forwarding import Forwarding
@@ -71,7 +71,7 @@ class Adapt(Forwarding):
         space: SpaceLike,
         *,
         adapt_every: int | None = None,
-        try_for: int,
+        try_for: float,
         bind: Mapping[str, Binding] | None = None,
         state: Sequence[Any] = (),
         acting: Sequence[Any] = (),
@@ -79,13 +79,10 @@ class Adapt(Forwarding):
         **options: Unpack[LoopOptions],
     ) -> None:
         super().__init__()
-        for name in options:
-            if name not in LoopOptions.__annotations__:
-                raise TypeError(f"Adapt() got an unexpected keyword argument {name!r}")
-        if options.get("steps") is not None:
-            raise SettingsError("Adapt counts in epochs of fit; leave steps= out")
-        self._space = space if isinstance(space, Space) else Space(space)
-        self._settings: Any = {"adapt_every": adapt_every, "try_for": try_for, **options}
+        self._settings = CallbackSettings(
+            space, adapt_every=adapt_every, try_for=try_for, options=options, way_out="leave it out"
+        )
+        self._try_for = try_for
         self._bind, self._state, self._acting = bind, list(state), list(acting)
         self._file = None if checkpoint is None else FitFile(checkpoint)
         if checkpoint is not None and adapt_every is not None and try_for >= adapt_every:
@@ -119,15 +116,14 @@ class Adapt(Forwarding):
         require_known(call, Adapt)
         others = [each for each in call.callbacks.callbacks if each is not self]
         require_built(self.model)
-        acting = split_callbacks(others, self._acting, list(self._space))
+        acting = split_callbacks(others, self._acting, list(self._settings.space))
         own = (model_part(self.model), *generator_parts(), *data_parts(call))
         own = (*own, callback_part(acting)) if acting else own
         parts = [guarded(part, self._may_set) for part in (*own, *map(part_of, self._state))]
-        bound = bound_settings(self._space, self._bind, self.model)
+        bound = bound_settings(self._settings.space, self._bind, self.model)
         bind = {name: GuardedBinding(each, self._may_set) for name, each in bound.items()}
-        self.loop = dynhp.adapt(
-            call.epochs - call.first, state=parts, space=self._space, bind=bind, **self._settings
-        )
+        epochs = call.epochs - call.first
+        self.loop = self._settings.loop(dynhp.adapt, epochs, state=parts, bind=bind)
         self._run = LoopDriver(self.loop)
         self._call, self._list = call, call.callbacks.callbacks
         self._stage = MainLineStage(others, acting, self.model)
@@ -136,7 +132,7 @@ class Adapt(Forwarding):
         start = call.epochs - _ENOUGH
         if self._file is not None and self._file.exists:
             self._armed = True
-            done = self._file.load(self._run)
+            done = self._file.load(self._run, call.first)
             self._armed = False
             start = call.epochs if done == len(self.loop) else start
         # A new list: the loop over the old one goes on to call on_train_begin of the others.
@@ -179,14 +175,15 @@ class Adapt(Forwarding):
         self._say("on_epoch_end", self._number(int(now)), dict(logs or {}))
         run.report(_numbers(logs))
         if now.main and self._file is not None:
-            self._file.save(run)
+            self._file.save(run, self._call.first)
         if now.main:
             self._logs = dict(logs or {})
             if self.model.stop_training:
                 self._end_run()
                 return
         self.model.stop_training = False  # a try ends nothing but itself
-        if now.trying and self._settings["try_for"] > 1 and self._stage.records_anything:
+        several = now.trying and not now.tail and try_epochs(run.loop.adapter) > 1
+        if several and self._stage.records_anything:
             self._stage.note_state(run.loop.parts.get_state())
         self._armed = True
         try:
@@ -215,9 +212,7 @@ class Adapt(Forwarding):
     def _end_run(self) -> None:
         run, self._run = self._run, None
         assert run is not None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Hint)  # the end of a try is meant here
-            run.close()
+        run.close()
 
     def _number(self, epoch: int) -> int:
         return self._call.first + epoch

@@ -164,13 +164,22 @@ def bound_settings(
         if name in given:
             continue
         if not has_setting(model.optimizer, name):
-            raise SettingsError(
-                f"{type(model.optimizer).__name__} has no setting {shown(name)}; say where the "
-                f"value lives, as in bind={{{name!r}: attribute(layer, 'rate')}}"
-            )
+            raise SettingsError(_no_setting(model.optimizer, name))
         given[name] = setting(model.optimizer, name)
     _require_read(given, model)
     return given
+
+
+def _no_setting(optimizer: Any, name: str) -> str:
+    kind = type(optimizer).__name__
+    if name == "lr":
+        return f"{kind} has no setting 'lr'; Keras calls it 'learning_rate'"
+    if hasattr(optimizer, name) and getattr(optimizer, name) is None:
+        return f"{kind} was made without {name}, so nothing would use it; give {kind}({name}=...)"
+    return (
+        f"{kind} has no setting {shown(name)}; say where the value lives, as in "
+        f"bind={{{name!r}: attribute(layer, 'rate')}}"
+    )
 
 
 def _require_read(bound: Mapping[str, Binding], model: Any) -> None:

@@ -27,20 +27,26 @@ class FitFile:
         """Whether a fit was saved here."""
         return self.path.exists()
 
-    def save(self, run: LoopDriver) -> None:
+    def save(self, run: LoopDriver, first: int) -> None:
         """Save after an epoch of the main line was reported and before the loop moves on."""
         assert run.epoch is not None
         parts = run.loop.parts.get_state()
-        state = {"done": int(run.epoch) + 1, "loop": run.state_dict(), "state": parts}
+        done = int(run.epoch) + 1
+        state = {"first": first, "done": done, "loop": run.state_dict(), "state": parts}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(self.path, lambda file: write_state(state, file), durable=True)
 
-    def load(self, run: LoopDriver) -> int:
-        """Go on from there; gives the epochs that are done."""
+    def load(self, run: LoopDriver, first: int) -> int:
+        """Go on from there, in a fit with this first epoch; gives the epochs that are done."""
         with self.path.open("rb") as file:
             saved = read_state(file)
-        if not isinstance(saved, dict) or set(saved) != {"done", "loop", "state"}:
+        if not isinstance(saved, dict) or set(saved) - {"first"} != {"done", "loop", "state"}:
             raise SettingsError(f"{self.path} holds no fit; give checkpoint= another name")
+        if saved.get("first", first) != first:
+            raise SettingsError(
+                f"{self.path} holds a fit that began with epoch {saved['first']}, and this one has "
+                f"initial_epoch={first}: it is another fit; give checkpoint= another name"
+            )
         run.load_state_dict(saved["loop"])
         run.loop.parts.set_state(saved["state"])
         return int(saved["done"])

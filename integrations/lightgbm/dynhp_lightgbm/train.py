@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import lightgbm as lgb
 
 from dynhp import History
-from dynhp.loops import LoopOptions
+from dynhp.loops import LoopOptions, with_options
 from dynhp.spaces import SpaceLike
 from dynhp.wrappers import adapt_trainer
 from dynhp_lightgbm.trainer import lightgbm_trainer
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["adapted_train"]
 
 
+@with_options
 def adapted_train(
     params: Mapping[str, Any],
     data: lgb.Dataset,
@@ -26,7 +27,7 @@ def adapted_train(
     *,
     space: SpaceLike,
     adapt_every: int | None = None,
-    try_for: int,
+    try_for: float,
     valid_sets: Sequence[lgb.Dataset],
     valid_names: Sequence[str] | None = None,
     feval: Callable[..., Any] | None = None,

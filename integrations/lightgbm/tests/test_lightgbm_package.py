@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import doctest
-import subprocess
-import sys
-
 import dynhp_lightgbm
-
-
-def run(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+from tests.support.packages import check_examples, check_says_what_to_install, frameworks_of
 
 
 def test_without_lightgbm_the_import_says_what_to_install() -> None:
-    done = run("import sys; sys.modules['lightgbm'] = None; import dynhp_lightgbm")
-    assert done.returncode == 1
-    assert (
-        "ImportError: dynhp_lightgbm needs LightGBM: pip install 'dynhp[lightgbm]'" in done.stderr
-    )
+    line = "dynhp_lightgbm needs LightGBM: pip install 'dynhp[lightgbm]'"
+    check_says_what_to_install("dynhp_lightgbm", "lightgbm", line)
 
 
 def test_no_other_framework_is_imported() -> None:
-    done = run("import sys, dynhp_lightgbm; print([m for m in sys.modules if '.' not in m])")
-    for other in ("torch", "xgboost", "ray", "optuna", "keras", "jax", "dynhp_torch"):
-        assert f"'{other}'" not in done.stdout, other
-    assert "'dynhp_lightgbm'" in done.stdout
+    assert frameworks_of("dynhp_lightgbm", after="import lightgbm") == {"dynhp_lightgbm"}
 
 
 def test_every_public_name_has_an_example() -> None:
-    finder = doctest.DocTestFinder(recurse=False)
-    for name in dynhp_lightgbm.__all__:
-        thing = getattr(dynhp_lightgbm, name)
-        assert any(test.examples for test in finder.find(thing, name)), name
+    check_examples(dynhp_lightgbm)

@@ -10,7 +10,7 @@ import lightgbm as lgb
 import numpy as np
 import pytest
 
-from dynhp import errors, plan, schedule_of, spent
+from dynhp import errors, plan, plateau, rescue, schedule_of, spent
 from dynhp.errors import Hint, MetricError, SettingsError, ValueNotUsed
 from dynhp.testing import check_trainer
 from dynhp_lightgbm import adapted_train, lightgbm_trainer
@@ -203,3 +203,18 @@ def test_a_wrong_metric_and_a_value_without_effect_stop_the_run() -> None:
         train(minimize="binary_logloss")
     with pytest.raises(ValueNotUsed, match="although their values of max_depth differ"):
         train(space={"max_depth": [60, 63]})
+
+
+@pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
+def test_presets_with_a_way_back_work() -> None:
+    loss = "valid_0-binary_logloss"
+    params = {**PARAMS, "learning_rate": 1.0}
+    changed: Any = {"minimize": None, "adapt_every": None}
+    lower: Any = plateau("learning_rate", default=1.0, loss=loss, patience=2)
+    booster, history = train(params, 20, **changed, **lower)
+    assert booster.num_trees() == history.epochs == 20
+    assert any(round_.abandoned for round_ in history)
+    saved: Any = rescue("learning_rate", default=1.0, loss=loss, spike=1.01, window=3)
+    booster, history = train(params, 20, **changed, **saved)
+    assert booster.num_trees() == history.epochs == 20
+    assert history[-1].candidate["learning_rate"] < 1.0

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-import dynhp
-import dynhp_torch
-from dynhp.errors import LoopError, SettingsError, shown
-from dynhp.loops import Binding, Loop, LoopOptions, Part
-from dynhp.records import History
-from dynhp.spaces import Space, SpaceLike
+from dynhp.errors import advise, shown
+from dynhp.loops import Binding, Loop
 from dynhp_lightning.requirements import planned_epochs, require_fit
 from dynhp_lightning.session import FitSession
 from dynhp_lightning.state import fit_state
-from dynhp_lightning.values import Place, bindings_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+from dynhp_lightning.values import fit_bindings
+from dynhp_torch.callbacks import AdaptsTraining
 
 __all__ = ["Adapt"]
 
 
-class Adapt(Callback):
+class Adapt(AdaptsTraining, Callback):
     """Adapts hyperparameters inside ``Trainer.fit``: give it to the trainer's callbacks.
 
     Args:
@@ -45,40 +38,9 @@ class Adapt(Callback):
     Adapt({'lr': [0.001, 0.003, 0.01]}, adapt_every=4, try_for=1)
     """
 
-    def __init__(
-        self,
-        space: SpaceLike,
-        *,
-        adapt_every: int | None = None,
-        try_for: int,
-        bind: Mapping[str, Place] | None = None,
-        **options: Unpack[LoopOptions],
-    ) -> None:
-        self._space = space
-        self._adapt_every = adapt_every
-        self._try_for = try_for
-        self._places: Mapping[str, Place] = bind or {}
-        self._options = options
-        self._session: FitSession | None = None
-        self._loop: Loop | None = None
-        self._require_settings()
-
-    def __repr__(self) -> str:
-        return (
-            f"Adapt({self._space!r}, adapt_every={self._adapt_every!r}, try_for={self._try_for!r})"
-        )
-
-    @property
-    def loop(self) -> Loop:
-        """The run of the last fit: its ``history``, its ``adapter``, its best epoch."""
-        if self._loop is None:
-            raise LoopError("Adapt has no run before trainer.fit(...) has begun to train")
-        return self._loop
-
-    @property
-    def history(self) -> History:
-        """The rounds so far."""
-        return self.loop.history
+    _begins = "trainer.fit(...)"
+    _instead_of_steps = "shorten the epochs with Trainer(limit_train_batches=...)"
+    _session: FitSession | None = None
 
     @property
     def trying(self) -> bool:
@@ -91,7 +53,8 @@ class Adapt(Callback):
         """Take hold of the fit loop."""
         if stage != "fit":
             return
-        self._session = FitSession(trainer, self, self._make)
+        ended = None if self._session is None else self._session.ended
+        self._session = FitSession(trainer, self, self._make, ended)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """The fit is over: what is left of a round is recorded."""
@@ -122,43 +85,20 @@ class Adapt(Callback):
 
     # The run.
 
-    def _make(self, session: FitSession, first: int) -> tuple[Loop, Mapping[str, Binding]]:
+    def _make(
+        self, session: FitSession, first: int, values: Mapping[str, Any]
+    ) -> tuple[Loop, Mapping[str, Binding]]:
         trainer = session.trainer
         require_fit(trainer)
-        space = self._space if isinstance(self._space, Space) else Space(self._space)
-        bound = bindings_of(space, self._places, trainer)
-        stop = Part(
-            get=lambda: session.stop_wanted,
-            set=lambda wanted: setattr(session, "stop_wanted", wanted),
-            name="whether to stop",
-        )
-        self._loop = dynhp_torch.adapt(
-            planned_epochs(trainer) - first,
-            state=[*fit_state(trainer, self), stop],
-            space=space,
-            bind=bound,
-            adapt_every=self._adapt_every,
-            try_for=self._try_for,
-            **self._options,
-        )
-        return self._loop, bound
-
-    def _require_settings(self) -> None:
-        """Refuse now what would be refused when the fit begins."""
-        if self._options.get("steps") is not None:
-            raise SettingsError(
-                f"Adapt counts in epochs, got steps={shown(self._options['steps'])}; shorten the "
-                "epochs with Trainer(limit_train_batches=...)"
-            )
-        nothing = Part(get=lambda: None, set=lambda _: None)
-        options: Any = {name: value for name, value in self._options.items() if name != "steps"}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            dynhp.adapt(
-                2**31,
-                state=[nothing],
-                space=self._space,
-                adapt_every=self._adapt_every,
-                try_for=self._try_for,
-                **options,
-            )
+        bound = fit_bindings(self._settings.space, self._places, trainer)
+        for name, value in values.items():
+            if bound[name].get() != value:
+                advise(
+                    f"{name}: Adapt goes on with {shown(value)}, chosen in the fit before, where "
+                    f"this one comes with {shown(bound[name].get())}; give Trainer a new Adapt to "
+                    "begin with that",
+                    about=object(),
+                )
+                bound[name].set(value)
+        epochs = planned_epochs(trainer) - first
+        return self._new_loop(session, epochs, fit_state(trainer, self), bound), bound

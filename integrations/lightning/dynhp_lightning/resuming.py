@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dynhp.loops import Part
-from dynhp_lightning.state import data_parts, generator_parts
-from dynhp_torch.parts import data_part
+from dynhp_lightning.state import data_parts, generator_parts, loader_parts
 
-__all__ = ["FitPosition", "from_plain", "to_plain"]
+__all__ = ["EndedFit", "FitPosition", "from_plain", "to_plain"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedFit:
+    """A fit that is over, from which another one of the same trainer and module goes on."""
+
+    trainer: Any
+    module: Any
+    first: int
+    done: int
+    values: dict[str, Any]
+    state: dict[str, Any]
+
+    def ends_at(self, trainer: Any, epoch: int) -> bool:
+        """Whether a fit that begins with this epoch is the next one."""
+        same = trainer is self.trainer and trainer.lightning_module is self.module
+        return same and epoch == self.done > self.first
 
 
 class FitPosition:
@@ -22,7 +39,9 @@ class FitPosition:
 
     def __init__(self, trainer: Any) -> None:
         self._trainer = trainer
-        self._before: dict[int, tuple[Part, Any]] = {}  # what the first iterator was made from
+        self._before: dict[
+            tuple[int, int], tuple[Part, Any]
+        ] = {}  # what the first iterator was made from
         self._resumed = False
         process = trainer.strategy.process_dataloader
 
@@ -40,9 +59,9 @@ class FitPosition:
 
     def _note(self, loader: Any) -> None:
         for place, part in enumerate(generator_parts()):
-            self._before[-1 - place] = (part, part.get())
-        part = data_part(loader)
-        self._before[id(loader)] = (part, part.get())
+            self._before[0, place] = (part, part.get())
+        for place, part in enumerate(loader_parts(loader)):
+            self._before[id(loader), place] = (part, part.get())
 
     @property
     def epoch(self) -> int:

@@ -9,12 +9,13 @@ from typing import Any
 import torch
 from lightning.pytorch import Callback
 
-from dynhp.criteria.contract import metrics_of
-from dynhp.errors import DynhpError, SettingsError
+from dynhp.errors import DynhpError
 from dynhp.loops import Binding, Epoch, Loop, LoopDriver, Move
 from dynhp_lightning.effects import Effects, HeldBack
-from dynhp_lightning.resuming import FitPosition
-from dynhp_lightning.state import loops_of
+from dynhp_lightning.metrics import FreshMetrics
+from dynhp_lightning.monitors import RateMonitors
+from dynhp_lightning.resuming import EndedFit, FitPosition
+from dynhp_torch import remove_scale
 
 __all__ = ["FitSession"]
 
@@ -35,7 +36,8 @@ class FitSession:
         self,
         trainer: Any,
         owner: Callback,
-        make: Callable[[FitSession, int], tuple[Loop, Mapping[str, Binding]]],
+        make: Callable[[FitSession, int, Mapping[str, Any]], tuple[Loop, Mapping[str, Binding]]],
+        earlier: EndedFit | None = None,
     ) -> None:
         self.trainer = trainer
         self.run: LoopDriver | None = None
@@ -43,16 +45,19 @@ class FitSession:
         self.stop_wanted = False
         self._owner = owner
         self._make = make
+        self._earlier = earlier
         self._first = 0  # the epoch at which adaptation began
         self._done = 0  # epochs that the loop counts as done when a fit is resumed
         self._position = FitPosition(trainer)
         self._held = HeldBack(trainer)
+        self._monitors = RateMonitors(trainer)
         self._effects: dict[int, tuple[Epoch, Effects]] = {}
         self._epoch: Epoch | None = None  # None where a pass is not counted
         self._error: Exception | None = None
-        self._before: dict[str, Any] = {}  # metrics before the epoch
-        self._resumed_metrics: dict[str, float] = {}
+        self._metrics = FreshMetrics(trainer)
         self._passes = 0
+        self._bound: Mapping[str, Binding] = {}
+        self._module: Any = None
         loop: Any = trainer.fit_loop
         wrapped = (self._on_start, self._on_advance, self._on_end)
         for name, step in zip(_STEPS, wrapped, strict=True):
@@ -70,6 +75,24 @@ class FitSession:
         self._epoch = None
         if self.run is not None:
             self.run.close()
+            for optimizer in self.trainer.optimizers:  # the module may keep it for the next fit
+                remove_scale(optimizer)
+        self._monitors.remove()
+
+    @property
+    def ended(self) -> EndedFit | None:
+        """Where this fit has left the main line, for another fit of the same trainer."""
+        if self.run is None:  # it had no epoch to train
+            return self._earlier
+        loop = self.run.loop
+        return EndedFit(
+            trainer=self.trainer,
+            module=self._module,
+            first=self._first,
+            done=self._first + loop.history.epochs,
+            values=dict(loop.adapter.current),
+            state=loop.state_dict(),
+        )
 
     @property
     def trying(self) -> bool:
@@ -87,11 +110,12 @@ class FitSession:
             return step()
         assert self.run is not None
         self._epoch = self.run.begin_epoch()
-        self._before = dict(self.trainer.callback_metrics)
+        self._metrics.begin(self.run.loop.adapter.criterion)
         if self._epoch.main:
             self._effects.clear()  # of the tries of a dry run, none of which was kept
         else:
             self._effects[id(self._epoch)] = (self._epoch, self._held.start())
+            self._put_off_a_stop()
         self._guarded(step)
 
     def _on_advance(self, step: Callable[[], None]) -> None:
@@ -107,14 +131,21 @@ class FitSession:
         self._guarded(step)
         epoch, self._epoch = self._epoch, None
         self._held.stop()
+        if epoch.trying:
+            self._put_off_a_stop()
         if self._error is None:
-            move = self.run.end_epoch(self._metrics(epoch))
+            move = self.run.end_epoch(self._metrics.required(epoch, self._first))
         else:
-            self._clear_results()
+            self._metrics.drop()
             error, self._error = self._error, None
             move = self.run.fail_epoch(error)
-        self._resumed_metrics = {}
+        self._metrics.resumed = {}
         self._after(epoch, move)
+        if self.trainer.should_stop and self.trainer.fit_loop.done:
+            # Now, before other callbacks hear of the end: where the next round had begun, closing
+            # goes back to its origin, and averaged weights may come in their on_train_end.
+            self.run.close()
+            self.trainer.should_stop = True
 
     def _guarded(self, step: Callable[[], None]) -> None:
         """Carry out a step; in a try an error ends the try, not the fit."""
@@ -133,21 +164,18 @@ class FitSession:
         assert self.run is not None
         if self.run.kept:
             self._write(self.run.kept)
-        if epoch.trying and not self.run.kept:
-            # Who stops in a try is heard once the try is kept; the state has both flags.
-            self.stop_wanted = self.trainer.should_stop or self.stop_wanted
-            self.trainer.should_stop = False
-        elif self.stop_wanted:
+        if self.stop_wanted and (epoch.main or self.run.kept):
             self.trainer.should_stop, self.stop_wanted = True, False
         if move is Move.RESTORED:
             self._held.new_try()
 
-    def _clear_results(self) -> None:
-        """After an error in the middle of an epoch, drop what was being averaged over it."""
-        for loop in loops_of(self.trainer.fit_loop):
-            results = vars(loop).get("_results")
-            if results is not None:
-                results.reset()
+    def _put_off_a_stop(self) -> None:
+        """Who stops in a try is heard once the try is kept; the state has both flags.
+
+        The trainer's own is set before a try where it must not stop yet, as with ``min_epochs``.
+        """
+        self.stop_wanted = self.trainer.should_stop or self.stop_wanted
+        self.trainer.should_stop = False
 
     def _write(self, kept: tuple[Epoch, ...]) -> None:
         """Hand to loggers and files what the kept try wanted to write; drop the rest."""
@@ -160,44 +188,39 @@ class FitSession:
             effects.carry_out()
         self._effects.clear()
 
-    # Metrics.
-
-    def _metrics(self, epoch: Epoch) -> Mapping[str, float] | None:
-        """What was logged in this epoch; older values of the trainer do not count."""
-        assert self.run is not None
-        fresh = self._fresh_metrics()
-        wanted = metrics_of(self.run.loop.adapter.criterion) or ()
-        missing = [name for name in wanted if name not in fresh]
-        if epoch.trying and (missing or not fresh):
-            raise SettingsError(
-                f"Adapt: every epoch of a try needs {', '.join(missing) or 'a metric'}, but epoch "
-                f"{self._first + int(epoch)} logged {', '.join(fresh) or 'nothing'}; log it with "
-                "self.log(...) in every epoch, and validate in every one: check_val_every_n_epoch=1"
-            )
-        return fresh or None
-
-    def _fresh_metrics(self) -> dict[str, float]:
-        logged, before = self.trainer.callback_metrics, self._before
-        fresh = {name: float(it) for name, it in logged.items() if it is not before.get(name)}
-        return {**self._resumed_metrics, **fresh}
-
     # Checkpoints.
 
     def _begin(self) -> None:
         saved, self.saved = self.saved, None
-        self._first = self._position.epoch if saved is None else saved["first"]
-        loop, bound = self._make(self, self._first)
+        earlier, self._earlier = self._earlier, None
+        if saved is not None:
+            self._start(saved["first"], {})
+        elif earlier is not None and earlier.ends_at(self.trainer, self._position.epoch):
+            self._start(earlier.first, earlier.values)
+            assert self.run is not None
+            self.run.load_state_dict(earlier.state)
+        else:
+            self._start(self._position.epoch, {})
+        if saved is not None:
+            self._resume(saved)
+
+    def _start(self, first: int, values: Mapping[str, Any]) -> None:
+        """Make the loop, whose first epoch is this one of the trainer."""
+        self._first, self._module = first, self.trainer.lightning_module
+        loop, self._bound = self._make(self, first, values)
         self.run = LoopDriver(loop)
-        if saved is None:
-            return
+        self._monitors.show_true_rates()
+
+    def _resume(self, saved: dict[str, Any]) -> None:
+        assert self.run is not None
         self.run.load_state_dict(saved["loop"])
         self._position.take_back(saved)
         self._done, metrics = saved["done"], saved["metrics"]
         if self._position.epoch == self._done:  # the checkpoint was made in the middle of it
-            self._resumed_metrics = metrics
+            self._metrics.resumed = metrics
         measured = {name: torch.tensor(value) for name, value in metrics.items()}
         self.trainer.callback_metrics.update(measured)  # Lightning would have forgotten them
-        for name, binding in bound.items():
+        for name, binding in self._bound.items():
             binding.set(saved["values"][name])
         while self._position.epoch > self._done:  # Lightning counts what has ended as done
             self.run.begin_epoch()
@@ -208,7 +231,7 @@ class FitSession:
         """What a checkpoint needs to go on from here."""
         if self.run is None:
             return self.saved or {}
-        metrics = {} if self._epoch is None else self._fresh_metrics()
+        metrics = {} if self._epoch is None else self._metrics.fresh()
         entry = {"first": self._first, "metrics": metrics, **self._position.saved()}
         return entry if self.trying else {**entry, **self._on_main_line()}
 

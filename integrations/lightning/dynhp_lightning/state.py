@@ -10,9 +10,11 @@ from lightning.pytorch.callbacks import ProgressBar
 
 from dynhp.loops import Part
 from dynhp.loops.parts import global_generators
-from dynhp_torch.parts import attributes_part, data_part, is_plain, torch_generators
+from dynhp_torch.parts import attributes_part, data_part, is_plain, torch_generators, torch_part
+from dynhp_torch.parts.attributes import GENERATORS
 
-__all__ = ["data_parts", "fit_state", "generator_parts", "loops_of", "progress_part"]
+__all__ = ["data_parts", "fit_state", "generator_parts", "loader_parts", "loops_of"]
+__all__ += ["progress_part"]
 
 _ONCE = ("_restart", "_resum", "_loaded")  # flags of a pass: Lightning takes them back by itself
 _OF_TRAINER = ("should_stop", "accumulate_grad_batches")
@@ -40,7 +42,9 @@ def fit_state(trainer: Any, hidden: Callback) -> list[Any]:
         attributes_part(lambda: _callbacks(trainer, hidden), name="attributes of the callbacks"),
         *_datamodule_parts(trainer),
         *data_parts(trainer),
-        attributes_part(lambda: _datasets(trainer), name="numbers of the datasets", data=False),
+        attributes_part(
+            lambda: _datasets(_loaders(trainer)), name="numbers of the datasets", data=False
+        ),
         progress_part(trainer),
         attributes_part(lambda: [trainer._logger_connector], name="metrics of the trainer"),
     ]
@@ -62,7 +66,14 @@ def generator_parts() -> tuple[Part, ...]:
 
 def data_parts(trainer: Any) -> list[Part]:
     """Every loader of training and validation, with its samplers and generators."""
-    return [data_part(loader) for loader in _loaders(trainer)]
+    return [part for loader in _loaders(trainer) for part in loader_parts(loader)]
+
+
+def loader_parts(loader: Any) -> list[Part]:
+    """A loader, and the generators that its dataset draws from."""
+    inside = [value for each in _datasets([loader]) for value in vars(each).values()]
+    drawn = [torch_part(value) for value in inside if isinstance(value, GENERATORS)]
+    return [data_part(loader), *drawn]
 
 
 def loops_of(loop: Any) -> Iterator[Any]:
@@ -104,9 +115,9 @@ def _loaders(trainer: Any) -> list[Any]:
     return list({id(each): each for each in loaders}.values())
 
 
-def _datasets(trainer: Any) -> list[Any]:
-    """The datasets of all loaders, and those inside them, such as that of a subset."""
-    ahead = [getattr(loader, "dataset", None) for loader in _loaders(trainer)]
+def _datasets(loaders: list[Any]) -> list[Any]:
+    """The datasets of loaders, and those inside them, such as that of a subset."""
+    ahead = [getattr(loader, "dataset", None) for loader in loaders]
     datasets: list[Any] = []
     for dataset in ahead:
         if not hasattr(dataset, "__dict__") or any(dataset is known for known in datasets):

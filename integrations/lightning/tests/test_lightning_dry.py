@@ -14,17 +14,21 @@ from lightning.pytorch.callbacks import (
     GradientAccumulationScheduler,
     LearningRateMonitor,
 )
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, IterableDataset
 
 from dynhp_lightning import Adapt
 
-pytestmark = pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dynhp.errors.Hint"),
+    pytest.mark.filterwarnings("ignore:You defined a `validation_step`"),
+]
 
 
 def dry(**options: Any) -> Adapt:
     settings: dict[str, Any] = {"adapt_every": 3, "try_for": 2, **options}
     space = settings.pop("space", {"lr": [0.003, 0.01, 0.03]})
-    return Adapt(space, minimize="val_loss", dry_run=True, **settings)
+    metric = settings.pop("metric", "val_loss")
+    return Adapt(space, minimize=metric, dry_run=True, **settings)
 
 
 def both(kit: Any, tmp_path: Path, make: Any, **adapting: Any) -> tuple[Any, Any]:
@@ -49,6 +53,17 @@ class Data(L.LightningDataModule):
         return self.kit.loaders()[1]  # type: ignore[no-any-return]
 
 
+class DrawnRows(IterableDataset[Any]):
+    """Rows in an order of its own; Lightning reads ahead in it before the first epoch."""
+
+    def __init__(self, kit: Any) -> None:
+        self.rows, self.generator = kit.loaders()[0].dataset, torch.Generator().manual_seed(2)
+
+    def __iter__(self) -> Any:
+        for place in torch.randperm(len(self.rows), generator=self.generator):
+            yield self.rows[place]
+
+
 CASES: dict[str, Any] = {
     "plain": lambda kit, folder: ([], {}),
     "cosine": lambda kit, folder: ([], {"net": lambda: kit.Net("cosine")}),
@@ -67,6 +82,19 @@ CASES: dict[str, Any] = {
     "early stopping": lambda kit, folder: (
         [EarlyStopping("val_loss", patience=0, min_delta=0.05)],
         {"max_epochs": 12},
+    ),
+    "a stop that must wait": lambda kit, folder: (
+        [EarlyStopping("val_loss", patience=0, min_delta=1.0)],
+        {"min_epochs": 5},
+    ),
+    "a dataset with a generator": lambda kit, folder: (
+        [],
+        {"data": (DataLoader(DrawnRows(kit), batch_size=8), kit.loaders()[1])},
+    ),
+    "no validation": lambda kit, folder: ([], {"data": kit.loaders()[:1]}),
+    "a part of the batches": lambda kit, folder: (
+        [],
+        {"limit_train_batches": 0.5, "limit_val_batches": 1, "logger": False},
     ),
     "datamodule": lambda kit, folder: ([], {"data": Data(kit)}),
     "own generator": lambda kit, folder: (
@@ -87,7 +115,8 @@ CASES: dict[str, Any] = {
 def test_a_dry_run_leaves_what_the_fit_without_us_leaves(
     case: str, kit: Any, tmp_path: Path
 ) -> None:
-    plain, adapted = both(kit, tmp_path, lambda folder: CASES[case](kit, folder))
+    adapting = {"metric": "train_loss"} if case == "no validation" else {}
+    plain, adapted = both(kit, tmp_path, lambda folder: CASES[case](kit, folder), **adapting)
     wanted, got = kit.traces(plain), kit.traces(adapted)
     for name in wanted:
         assert got[name] == wanted[name], name
@@ -100,3 +129,17 @@ def test_workers_of_a_loader_draw_the_same(kit: Any, tmp_path: Path) -> None:
     make = lambda folder: ([], {"data": kit.loaders(num_workers=1), "max_epochs": 2})  # noqa: E731
     plain, adapted = both(kit, tmp_path, make, adapt_every=2, try_for=1, check="off")
     assert kit.traces(adapted) == kit.traces(plain)
+
+
+@pytest.mark.parametrize("every", [2, 3])
+def test_a_stop_where_a_round_ends_leaves_averaged_weights_in_place(
+    every: int, kit: Any, tmp_path: Path
+) -> None:
+    def parts() -> list[Any]:  # listed before Adapt, and heard before it at the end
+        return [EMAWeightAveraging(), EarlyStopping("val_loss", patience=every - 1, min_delta=9.0)]
+
+    plain = kit.fit(tmp_path / "plain", *parts(), max_epochs=12)
+    adapted = kit.fit(tmp_path / "dry", *parts(), dry(adapt_every=every), max_epochs=12)
+    wanted = kit.traces(plain)
+    assert wanted["counters"][0] == every
+    assert kit.traces(adapted) == wanted

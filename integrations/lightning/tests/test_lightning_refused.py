@@ -11,7 +11,8 @@ import pytest
 import torch
 from lightning.pytorch.callbacks import StochasticWeightAveraging
 
-from dynhp.errors import DynhpError, LoopError, NotRepeatable, SettingsError
+from dynhp import plateau, rescue
+from dynhp.errors import DynhpError, Hint, LoopError, NotRepeatable, SettingsError
 from dynhp_lightning import Adapt
 
 pytestmark = pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
@@ -48,8 +49,9 @@ def test_settings_are_refused_when_the_callback_is_made(
         ({"reload_dataloaders_every_n_epochs": 1}, "reload_dataloaders_every_n_epochs=1"),
         ({"max_epochs": -1}, "max_epochs=-1"),
         ({"max_epochs": -1, "max_steps": 9}, "max_steps=9 with 4 steps in an epoch; give .*=8"),
-        ({"check_val_every_n_epoch": 2}, "needs val_loss, but epoch 0 logged train_loss"),
+        ({"check_val_every_n_epoch": 2}, "needs val_loss, but epoch 0 gave train_loss"),
         ({"limit_val_batches": 0}, "needs val_loss"),
+        ({"val_check_interval": 6, "check_val_every_n_epoch": None}, "needs val_loss, but epoch 0"),
         ({"max_time": "00:01:00:00"}, "the clock cannot be put back after a try, got max_time"),
     ],
 )
@@ -76,6 +78,30 @@ def test_other_refusals(kit: Any, tmp_path: Path) -> None:
         kit.fit(tmp_path, adapt(), data=data)
     with pytest.raises(LoopError, match="no run before"):
         adapt().history  # noqa: B018
+
+
+def test_a_name_that_is_nearly_right_is_said(kit: Any, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"needs val_los \(did you mean 'val_loss'\?\), but"):
+        kit.fit(tmp_path, adapt(minimize="val_los"))
+    with pytest.raises(SettingsError, match="bind names 'lrr', which has no values in the space"):
+        adapt(bind={"lrr": "net.2.p"})
+
+
+def test_a_metric_of_the_last_batch_alone_gets_a_hint(kit: Any, tmp_path: Path) -> None:
+    class StepNet(kit.Net):  # type: ignore[misc]
+        def training_step(self, batch: Any, index: int) -> Any:
+            loss = super().training_step(batch, index)
+            self.log("step_loss", loss, on_step=True, on_epoch=False)
+            return loss
+
+    with pytest.warns(Hint, match=r"step_loss is logged for steps only.*self.log\('step_loss', "):
+        kit.fit(tmp_path / "a", adapt(minimize="step_loss"), net=StepNet)
+    with pytest.warns(Hint, match=r"train_loss_step is .*self.log\('train_loss', "):
+        kit.fit(tmp_path / "b", adapt(minimize="train_loss_step"), net=StepNet)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        kit.fit(tmp_path / "c", adapt(minimize="train_loss"), net=StepNet)
+    assert not [each for each in caught if "last batch" in str(each.message)]
 
 
 def test_two_optimisers_are_told_apart(kit: Any, tmp_path: Path) -> None:
@@ -136,6 +162,18 @@ def test_a_fit_inside_the_fit_is_left_alone(kit: Any, tmp_path: Path) -> None:
         trainer.validate(module, kit.loaders()[1], verbose=False)
     assert len(callback.history) == 1
     trainer.fit_loop.max_epochs = 4
-    trainer.fit(module, *kit.loaders())  # goes on, and is adapted anew
-    assert [round_.epochs for round_ in callback.history] == [2]
+    trainer.fit(module, *kit.loaders())  # goes on, and so do the rounds
+    assert [round_.epochs for round_ in callback.history] == [2, 2]
     assert trainer.current_epoch == 4
+
+
+def test_presets_with_a_way_back_are_refused_with_the_way_out(kit: Any, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"write the loop yourself with adapt\(\.\.\.\)"):
+        Adapt(**rescue("lr", default=0.01, loss="val_loss"))
+    lower: Any = plateau("lr", default=0.01, loss="val_loss", patience=1)
+    with pytest.raises(SettingsError, match=r'plateau\(\.\.\.\) \| \{"start_from": "here"\}'):
+        Adapt(**lower)
+    ours = Adapt(**(lower | {"start_from": "here"}))
+    trainer = kit.fit(tmp_path, ours)
+    assert trainer.current_epoch == 6
+    assert ours.history.epochs == 6

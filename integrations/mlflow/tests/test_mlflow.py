@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +11,6 @@ import pytest
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
-import dynhp
 import dynhp_mlflow
 from dynhp import DynamicGridAdapter
 from dynhp.errors import CheckpointError, Hint, SettingsError
@@ -30,6 +26,7 @@ from tests.support.loggers import (
     killed_after,
     loop_with,
 )
+from tests.support.packages import check_examples, check_says_what_to_install, frameworks_of
 
 
 @pytest.fixture(scope="module")
@@ -200,24 +197,14 @@ def test_bad_input() -> None:
         MLflow().rewind(3)
 
 
-def run_python(code: str) -> subprocess.CompletedProcess[str]:
-    modules = (dynhp, dynhp_mlflow)
-    paths = [str(Path(module.__file__ or "").parent.parent) for module in modules]
-    return subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path[:0] = {paths!r}; {code}"],
-        capture_output=True,
-        text=True,
-        env={**os.environ},
-    )
-
-
 def test_without_mlflow_the_import_says_what_to_install() -> None:
-    done = run_python("sys.modules['mlflow'] = None; import dynhp_mlflow")
-    assert done.returncode == 1
-    assert "dynhp_mlflow needs MLflow: pip install 'dynhp[mlflow]'" in done.stderr
+    line = "dynhp_mlflow needs MLflow: pip install 'dynhp[mlflow]'"
+    check_says_what_to_install("dynhp_mlflow", "mlflow", line)
 
 
 def test_importing_it_imports_no_other_framework() -> None:
-    names = "{'torch', 'tensorboard', 'wandb', 'optuna', 'ray'}"
-    done = run_python(f"import dynhp_mlflow; print({names} & set(sys.modules))")
-    assert done.stdout.strip() == "set()", done.stderr
+    assert frameworks_of("dynhp_mlflow") == {"dynhp_mlflow", "mlflow"}
+
+
+def test_every_public_name_has_an_example() -> None:
+    check_examples(dynhp_mlflow)

@@ -15,7 +15,7 @@ from optuna.distributions import (
 
 from dynhp import Categorical, Float, Int
 from dynhp.records import Value
-from dynhp.spaces import Axis
+from dynhp.spaces import Around, Axis
 from dynhp.spaces.axis import ScaledAxis
 
 __all__ = ["distribution_of", "from_optuna", "range_of", "size_of", "to_optuna"]
@@ -26,7 +26,8 @@ def distribution_of(axis: Axis) -> BaseDistribution:
     """Where a sampler looks for values of this axis.
 
     A list with an order (``Ordered``, or an axis of your own) is the places of its values, so that
-    a sampler knows which are next to each other, whether they are numbers or not.
+    a sampler knows which are next to each other, whether they are numbers or not. An axis without
+    ends (``Around``) is searched within a step of its start.
 
     >>> from dynhp import Ordered
     >>> distribution_of(Float(1e-4, 1e-1, log=True))
@@ -34,6 +35,7 @@ def distribution_of(axis: Axis) -> BaseDistribution:
     >>> distribution_of(Ordered("small", "medium", "large"))
     IntDistribution(high=2, log=False, low=0, step=1)
     """
+    axis = _bounded(axis)
     if isinstance(axis, Float):
         return FloatDistribution(axis.low, axis.high, log=axis.log)
     if isinstance(axis, Int):
@@ -50,6 +52,9 @@ def to_optuna(axis: Axis, value: Value) -> Any:
     >>> to_optuna(Ordered(16, 32, 64), 64), to_optuna(Float(0.0, 1.0), 0.25)
     (2, 0.25)
     """
+    if isinstance(axis, Around):
+        least, *_, most = axis.grid()
+        return min(most, max(least, axis.cast(value)))
     if isinstance(axis, Float | Int | Categorical):
         return value
     grid = list(axis.grid())
@@ -66,6 +71,7 @@ def from_optuna(axis: Axis, parameter: Any) -> Value:
     >>> from_optuna(Ordered(16, 32, 64), 2), from_optuna(Float(0.0, 1.0), 1.0000001)
     (64, 1.0)
     """
+    axis = _bounded(axis)
     if isinstance(axis, Float | Int):  # of a log scale, exp and log may leave the bounds by a bit
         parameter = min(axis.high, max(axis.low, parameter))
     if isinstance(axis, Float | Int | Categorical):
@@ -79,7 +85,7 @@ def size_of(axis: Axis) -> float:
     >>> size_of(Int(1, 4)), size_of(Float(0.0, 1.0))
     (4, inf)
     """
-    return math.inf if isinstance(axis, Float) else len(values_of(axis))
+    return math.inf if isinstance(axis, Around | Float) else len(values_of(axis))
 
 
 def values_of(axis: Axis) -> Sequence[Value]:
@@ -102,7 +108,7 @@ def range_of(values: Sequence[Value], axis: Axis | None = None) -> BaseDistribut
 CategoricalDistribution(choices=('adam', 'sgd')))
     """
     if isinstance(axis, Float | Int):
-        return distribution_of(axis)
+        return distribution_of(axis)  # not of Around, whose values may lie farther away
     listed: list[Any] = [*(() if axis is None else axis.grid()), *values]
     if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in listed):
         return CategoricalDistribution(_distinct(listed))
@@ -115,3 +121,10 @@ CategoricalDistribution(choices=('adam', 'sgd')))
 
 def _distinct(values: Sequence[Any]) -> list[Any]:
     return list(dict.fromkeys(values))
+
+
+def _bounded(axis: Axis) -> Axis:
+    if not isinstance(axis, Around):
+        return axis
+    least, *_, most = axis.grid()
+    return Float(least, most, log=True)

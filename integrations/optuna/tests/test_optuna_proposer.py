@@ -17,6 +17,7 @@ import optuna
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optuna.distributions import FloatDistribution
 from optuna.samplers import (
     BaseSampler,
     CmaEsSampler,
@@ -42,6 +43,7 @@ from dynhp import (
 from dynhp.errors import Hint, SettingsError
 from dynhp.proposers import Known, Proposer, Waves
 from dynhp.records import Candidate
+from dynhp.spaces import Around
 from dynhp.storage import checkpoints
 from dynhp.testing import NoisyQuadratic
 from dynhp_optuna import OptunaProposer
@@ -101,6 +103,13 @@ def test_values_come_back_from_optuna_as_they_were(axis: Any, rng: np.random.Gen
         assert distribution._contains(distribution.to_internal_repr(parameter))
         assert from_optuna(axis, parameter) == value
         assert type(from_optuna(axis, parameter)) is type(value)
+
+
+def test_an_axis_without_ends_is_searched_within_a_step_of_its_start() -> None:
+    axis = Around(1.0, 10.0)
+    assert distribution_of(axis) == FloatDistribution(0.1, 10.0, log=True)
+    assert [to_optuna(axis, value) for value in (0.001, 0.5, 1000.0)] == [0.1, 0.5, 10.0]
+    assert from_optuna(axis, 10.0000001) == 10.0
 
 
 def test_a_value_between_the_listed_ones_has_the_nearest_place() -> None:

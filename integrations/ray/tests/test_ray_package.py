@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
 import pytest
 
-import dynhp
-import dynhp_ray
 from dynhp import errors
 from dynhp.errors import SettingsError
 from dynhp.testing import NoisyQuadratic
 from dynhp_ray import RayExecutor, cluster
+from tests.support.packages import check_says_what_to_install, frameworks_of
 
 README = Path(__file__).parent.parent / "README.md"
 
 
 def test_without_ray_the_import_says_what_to_install() -> None:
-    code = "import sys; sys.modules['ray'] = None; import dynhp_ray"
-    paths = [str(Path(module.__file__ or "").parent.parent) for module in (dynhp, dynhp_ray)]
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path[:0] = {paths!r}; {code}"],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1
-    assert "ImportError: dynhp_ray needs Ray: pip install 'dynhp[ray]'" in done.stderr
+    line = "dynhp_ray needs Ray: pip install 'dynhp[ray]'"
+    check_says_what_to_install("dynhp_ray", "ray", line)
+
+
+def test_importing_it_imports_no_other_framework() -> None:
+    assert frameworks_of("dynhp_ray") == {"dynhp_ray", "ray"}
 
 
 def test_every_block_of_the_readme_runs() -> None:

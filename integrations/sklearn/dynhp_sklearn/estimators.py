@@ -47,7 +47,7 @@ class _Adaptive(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         epochs: int = 20,
         adapt_every: int = 5,
-        try_for: int = 1,
+        try_for: float = 1,
         scoring: Any = None,
         validation_fraction: float = 0.1,
         batch_size: int | None = None,

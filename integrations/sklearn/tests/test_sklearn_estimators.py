@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from dynhp import Neighbors, plan
 from dynhp.planning import Schedule
+from dynhp.triggers import OnPlateau
 from dynhp_sklearn import AdaptiveClassifier, AdaptiveRegressor
 from dynhp_sklearn.splitting import held_out_rows
 
@@ -190,3 +191,12 @@ def test_methods_are_there_where_the_estimator_has_them() -> None:
     assert hasattr(hinge, "decision_function")
     with pytest.raises(NotFittedError):
         adaptive().predict(X)
+
+
+@pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
+def test_a_way_back_works() -> None:
+    when = OnPlateau("val_score", patience=2, better="higher")
+    options: Any = {"when": when, "start_from": "best", "max_rounds": 2}
+    model = adaptive(epochs=12, options=options).fit(X, Y)
+    assert model.history_.epochs == 12
+    assert sum(round_.abandoned for round_ in model.history_) > 0

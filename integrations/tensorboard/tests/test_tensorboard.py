@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-import dynhp
 import dynhp_tensorboard
 from dynhp.errors import CheckpointError, SettingsError
 from dynhp.storage import checkpoints
@@ -24,6 +20,7 @@ from tests.support.loggers import (
     killed_and_resumed,
     loop_with,
 )
+from tests.support.packages import check_examples, check_says_what_to_install, frameworks_of
 
 SINGLE = 1e-6  # TensorBoard keeps seven digits
 
@@ -183,25 +180,14 @@ def test_bad_input(tmp_path: Path) -> None:
         TensorBoard(tmp_path).rewind(3)
 
 
-def run_python(code: str) -> subprocess.CompletedProcess[str]:
-    modules = (dynhp, dynhp_tensorboard)
-    paths = [str(Path(module.__file__ or "").parent.parent) for module in modules]
-    return subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path[:0] = {paths!r}; {code}"],
-        capture_output=True,
-        text=True,
-        env={**os.environ},
-    )
-
-
 def test_without_tensorboard_the_import_says_what_to_install() -> None:
-    done = run_python("sys.modules['tensorboard'] = None; import dynhp_tensorboard")
-    assert done.returncode == 1
     line = "dynhp_tensorboard needs TensorBoard: pip install 'dynhp[tensorboard]'"
-    assert line in done.stderr
+    check_says_what_to_install("dynhp_tensorboard", "tensorboard", line)
 
 
 def test_importing_it_imports_no_other_framework() -> None:
-    names = "{'torch', 'tensorflow', 'mlflow', 'wandb', 'optuna', 'ray'}"
-    done = run_python(f"import dynhp_tensorboard; print({names} & set(sys.modules))")
-    assert done.stdout.strip() == "set()", done.stderr
+    assert frameworks_of("dynhp_tensorboard") == {"dynhp_tensorboard", "tensorboard"}
+
+
+def test_every_public_name_has_an_example() -> None:
+    check_examples(dynhp_tensorboard)

@@ -10,11 +10,10 @@ except ModuleNotFoundError as missing:
 from dynhp import attribute
 from dynhp_torch import codecs, transfer
 from dynhp_torch.averaging import AveragedWeights
-from dynhp_torch.bindings import optimizer_param
 from dynhp_torch.distributed import Distributed, together
 from dynhp_torch.loop import adapt
 from dynhp_torch.parts import torch_part
-from dynhp_torch.scale import schedule_scale
+from dynhp_torch.settings import optimizer_param, remove_scale, schedule_scale
 from dynhp_torch.trainer import torch_trainer
 from dynhp_torch.values import (
     augmentation,
@@ -23,17 +22,22 @@ from dynhp_torch.values import (
     sampler_weight,
     tensor_value,
 )
+from dynhp_torch.values.rates import recommended_lr, wsd_schedule
 
 __all__ = [
     # ways in
     "adapt",
     "torch_trainer",
+    # the rate
+    "recommended_lr",
+    "wsd_schedule",
     # several processes that train one model
     "Distributed",
     "together",
     # where values live
     "optimizer_param",
     "schedule_scale",
+    "remove_scale",
     "attribute",
     "augmentation",
     "batch_size",

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from dynhp import Ordered, Trainer, attribute
 from dynhp.records import Value
 from dynhp_torch.averaging import AveragedWeights
-from dynhp_torch.scale import schedule_scale
+from dynhp_torch.settings.scale import schedule_scale
 from dynhp_torch.trainer import torch_trainer
 
 __all__ = ["example", "make"]

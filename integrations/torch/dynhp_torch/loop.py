@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import dynhp
-from dynhp.loops import Binding, Loop, LoopOptions, Part
+from dynhp.loops import Binding, Loop, LoopOptions, Part, with_options
 from dynhp.loops.everything import named_state
 from dynhp.records import Value
 from dynhp.spaces import Axis, SpaceLike
-from dynhp_torch.optimizer_space import bound_space
 from dynhp_torch.parts import read_state, require_whole, torch_generators, torch_part
+from dynhp_torch.settings.space import bound_space, show_true_rates
 from dynhp_torch.values.hints import look_at_values
 
 if TYPE_CHECKING:
@@ -26,11 +25,12 @@ OptimizerSpaceLike: TypeAlias = SpaceLike | Mapping[Any, Any]
 """A space, or one in which the settings of an optimiser stand below it as their key."""
 
 
+@with_options
 def adapt(
     epochs: int | None = None,
     *,
     state: Sequence[Any] | Literal["auto"],
-    try_for: int,
+    try_for: float,
     adapt_every: int | None = None,
     space: OptimizerSpaceLike | None = None,
     lr: _Values | None = None,
@@ -58,9 +58,9 @@ def adapt(
         as_part: how the state of one object is taken and set.
         options: all others as in ``dynhp.adapt``: ``minimize``, ``maximize`` or ``criterion``;
             ``when``, ``start_from``, ``snapshots``, ``max_rounds``, ``max_rescues``,
-            ``record_every``, ``steps``, ``proposer``, ``selection``, ``keep``, ``keep_best``,
-            ``randomness``, ``initial``, ``seed``, ``callbacks``, ``check``, ``tolerance`` and
-            ``dry_run``.
+            ``record_every``, ``steps``, ``proposer``, ``selection``, ``tail``, ``keep``, ``then``,
+            ``keep_best``, ``randomness``, ``initial``, ``seed``, ``callbacks``, ``check``,
+            ``tolerance`` and ``dry_run``.
 
     >>> import torch
     >>> weight = torch.nn.Parameter(torch.ones(1))
@@ -80,7 +80,7 @@ def adapt(
     named, bound = bound_space(space, lr, things, bind)
     require_whole(things, bound)
     look_at_values(bound, things)
-    return dynhp.adapt(
+    loop = dynhp.adapt(
         epochs,
         state=(*things, *torch_generators()) if things else things,
         space=named,
@@ -91,14 +91,5 @@ def adapt(
         read=read_state,
         **options,
     )
-
-
-def _with_options() -> inspect.Signature:
-    """The signature as ``help`` shows it: the options by their names, as in the core."""
-    core, here = inspect.signature(dynhp.adapt), inspect.signature(adapt)
-    own = [each for each in here.parameters.values() if each.kind is not each.VAR_KEYWORD]
-    options = [core.parameters[name] for name in LoopOptions.__annotations__]
-    return here.replace(parameters=[*own, *options])
-
-
-vars(adapt)["__signature__"] = _with_options()
+    show_true_rates(bound, things)
+    return loop

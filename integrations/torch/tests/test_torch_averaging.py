@@ -1,4 +1,4 @@
-"""Averaged weights: the right average, no trace of an evaluation, and the recommended preset."""
+"""Averaged weights: the right average, no trace of an evaluation, and the race that uses them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import torch
 from torch import nn
 from torch.nn.functional import mse_loss
 
-from dynhp import recommended
 from dynhp.errors import SettingsError
+from dynhp.planning import ema_race
 from dynhp_torch import AveragedWeights, adapt, optimizer_param
 
 
@@ -60,7 +60,7 @@ def test_a_model_is_needed() -> None:
         AveragedWeights(3, horizon=2)  # type: ignore[arg-type]
 
 
-def test_the_recommended_learning_rate_fits_a_loop() -> None:
+def test_the_race_of_learning_rates_fits_a_loop() -> None:
     torch.manual_seed(0)
     inputs = torch.randn(64, 8)
     target = inputs @ torch.randn(8, 1) + 0.5 * torch.randn(64, 1)
@@ -72,7 +72,7 @@ def test_the_recommended_learning_rate_fits_a_loop() -> None:
         with torch.no_grad():
             return {"val_loss": mse_loss(model(inputs[48:]), target[48:]).item()}
 
-    arguments = recommended("learning_rate", epochs=16, default=0.01)
+    arguments = ema_race("learning_rate", epochs=16, default=0.01)
     loop = adapt(
         16,
         state=[model, optimizer, average],

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import doctest
 import inspect
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
@@ -14,6 +12,7 @@ import pytest
 import dynhp
 import dynhp_torch
 from dynhp.loops import LoopOptions
+from tests.support.packages import check_examples, check_says_what_to_install
 
 
 def test_adapt_takes_what_adapt_of_the_core_takes() -> None:
@@ -33,22 +32,12 @@ def test_the_options_of_adapt_are_said_once_with_their_types() -> None:
 
 
 def test_without_torch_the_import_says_what_to_install() -> None:
-    code = "import sys; sys.modules['torch'] = None; import dynhp_torch"
-    paths = [str(Path(module.__file__ or "").parent.parent) for module in (dynhp, dynhp_torch)]
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path[:0] = {paths!r}; {code}"],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1
-    assert "ImportError: dynhp_torch needs PyTorch: pip install 'dynhp[torch]'" in done.stderr
+    line = "dynhp_torch needs PyTorch: pip install 'dynhp[torch]'"
+    check_says_what_to_install("dynhp_torch", "torch", line)
 
 
 def test_every_public_name_has_an_example() -> None:
-    finder = doctest.DocTestFinder(recurse=False)
-    for name in dynhp_torch.__all__:
-        thing = getattr(dynhp_torch, name)
-        assert any(test.examples for test in finder.find(thing, name)), name
+    check_examples(dynhp_torch)
 
 
 def test_without_the_package_a_tensor_in_a_state_says_what_to_import() -> None:

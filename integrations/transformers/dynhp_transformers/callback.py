@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from transformers import TrainerCallback
 
-import dynhp
-import dynhp_torch
-from dynhp.errors import LoopError, SettingsError, shown
-from dynhp.loops import Binding, Loop, LoopOptions, Part
-from dynhp.records import History
-from dynhp.spaces import Space, SpaceLike
+from dynhp.errors import SettingsError
+from dynhp.loops import Binding, Loop
+from dynhp_torch.callbacks import AdaptsTraining
 from dynhp_transformers.requirements import require_training, trainer_of
 from dynhp_transformers.session import TrainSession
 from dynhp_transformers.state import train_state
-from dynhp_transformers.values import TrainerPlace, bindings_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+from dynhp_transformers.values import training_bindings
 
 __all__ = ["Adapt"]
 
 
-class Adapt(TrainerCallback):
+class Adapt(AdaptsTraining, TrainerCallback):
     """Adapts hyperparameters inside ``Trainer.train``: give it to the trainer's callbacks.
 
     Args:
@@ -46,40 +39,8 @@ class Adapt(TrainerCallback):
     Adapt({'lr': [1e-05, 3e-05, 0.0001]}, adapt_every=2, try_for=1)
     """
 
-    def __init__(
-        self,
-        space: SpaceLike,
-        *,
-        adapt_every: int | None = None,
-        try_for: int,
-        bind: Mapping[str, TrainerPlace] | None = None,
-        **options: Unpack[LoopOptions],
-    ) -> None:
-        self._space = space
-        self._adapt_every = adapt_every
-        self._try_for = try_for
-        self._places: Mapping[str, TrainerPlace] = bind or {}
-        self._options = options
-        self._session: TrainSession | None = None
-        self._loop: Loop | None = None
-        self._require_settings()
-
-    def __repr__(self) -> str:
-        return (
-            f"Adapt({self._space!r}, adapt_every={self._adapt_every!r}, try_for={self._try_for!r})"
-        )
-
-    @property
-    def loop(self) -> Loop:
-        """The run of the last training: its ``history`` and its ``adapter``."""
-        if self._loop is None:
-            raise LoopError("Adapt has no run before trainer.train() has begun to train")
-        return self._loop
-
-    @property
-    def history(self) -> History:
-        """The rounds so far."""
-        return self.loop.history
+    _begins = "trainer.train()"
+    _session: TrainSession | None = None
 
     @property
     def trying(self) -> bool:
@@ -92,7 +53,7 @@ class Adapt(TrainerCallback):
         """Take hold of the trainer's epochs."""
         trainer = trainer_of(self, sys._getframe())
         require_training(trainer)
-        if self._options.get("keep_best") and args.save_strategy != "no":
+        if self._settings.options.get("keep_best") and args.save_strategy != "no":
             raise SettingsError(
                 "Adapt: the best state cannot be kept in checkpoints of the trainer, got "
                 f"keep_best with save_strategy={args.save_strategy!s}; use "
@@ -120,39 +81,6 @@ class Adapt(TrainerCallback):
 
     def _make(self, session: TrainSession, loader: Any) -> tuple[Loop, Mapping[str, Binding]]:
         trainer = session.trainer
-        space = self._space if isinstance(self._space, Space) else Space(self._space)
-        bound = bindings_of(space, self._places, trainer)
-        stop = Part(
-            get=lambda: session.stop_wanted,
-            set=lambda wanted: setattr(session, "stop_wanted", wanted),
-            name="whether to stop",
-        )
-        self._loop = dynhp_torch.adapt(
-            trainer.state.num_train_epochs - session.first,
-            state=[*train_state(trainer, loader, self), stop],
-            space=space,
-            bind=bound,
-            adapt_every=self._adapt_every,
-            try_for=self._try_for,
-            **self._options,
-        )
-        return self._loop, bound
-
-    def _require_settings(self) -> None:
-        """Refuse now what would be refused when the training begins."""
-        if self._options.get("steps") is not None:
-            raise SettingsError(
-                f"Adapt counts in epochs, got steps={shown(self._options['steps'])}; leave it out"
-            )
-        nothing = Part(get=lambda: None, set=lambda _: None)
-        options: Any = {name: value for name, value in self._options.items() if name != "steps"}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            dynhp.adapt(
-                2**31,
-                state=[nothing],
-                space=self._space,
-                adapt_every=self._adapt_every,
-                try_for=self._try_for,
-                **options,
-            )
+        bound = training_bindings(self._settings.space, self._places, trainer)
+        epochs = trainer.state.num_train_epochs - session.first
+        return self._new_loop(session, epochs, train_state(trainer, loader, self), bound), bound

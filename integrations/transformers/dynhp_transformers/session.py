@@ -10,8 +10,12 @@ from typing import Any
 from dynhp.criteria.contract import metrics_of
 from dynhp.errors import DynhpError, SettingsError
 from dynhp.loops import Binding, Epoch, Loop, LoopDriver, Move
-from dynhp_torch.optimizer_space import ScheduledRate
+from dynhp_torch import remove_scale
+from dynhp_torch.callbacks import require_metrics
+from dynhp_torch.settings.reading import show_scale, true_rates
+from dynhp_torch.settings.scale import scales_on
 from dynhp_transformers.effects import FILE, HeldReports
+from dynhp_transformers.state import plain_optimizer, plain_scheduler
 
 __all__ = ["TrainSession"]
 
@@ -46,7 +50,6 @@ class TrainSession:
         self._epoch: Epoch | None = None
         self._held: HeldReports | None = None
         self._tries: dict[int, tuple[Epoch, HeldReports]] = {}
-        self._rates: list[ScheduledRate] = []
         self._run_epoch, self._save = trainer._run_epoch, trainer._save_checkpoint
         self._scheduled_rate = trainer._get_learning_rate
         handler = trainer.callback_handler
@@ -66,8 +69,8 @@ class TrainSession:
         self._release()
         if self.run is not None:
             self.run.close()
-        for each in self._rates:  # the trainer keeps its optimiser for the next train()
-            each.remove()
+        if self.run is not None:  # the trainer keeps its optimiser for the next train()
+            remove_scale(plain_optimizer(self.trainer))
         for name in _METHODS:
             vars(self.trainer).pop(name, None)
         vars(self.trainer.callback_handler).pop("on_epoch_begin", None)
@@ -80,10 +83,8 @@ class TrainSession:
 
     def _rate_in_force(self) -> float:
         """The rate that the trainer logs: what steps are made with, not the schedule's own."""
-        rate: float = self._scheduled_rate()
-        for each in self._rates:
-            rate *= each.factor
-        return rate
+        with true_rates([plain_optimizer(self.trainer)]):
+            return self._scheduled_rate()  # type: ignore[no-any-return]
 
     # Passes.
 
@@ -94,10 +95,16 @@ class TrainSession:
                 self._begin(call)
             while self._done <= call["epoch"]:
                 if self._one_pass(call) is Move.STOP or self.trainer.control.should_training_stop:
-                    return
+                    return self._stop()
         except BaseException:
             self.close()  # there is no hook for errors
             raise
+
+    def _stop(self) -> None:
+        """End the run now: the trainer may load its best model before it says that it is over."""
+        assert self.run is not None
+        self.run.close()  # where the next round had begun, that goes back to its origin
+        self.trainer.control.should_training_stop = True
 
     def _one_pass(self, call: dict[str, Any]) -> Move:
         assert self.run is not None
@@ -173,15 +180,11 @@ class TrainSession:
 
     def _reported(self, epoch: Epoch) -> Mapping[str, float] | None:
         assert self.run is not None
-        missing = [
-            name for name in metrics_of(self.run.loop.adapter.criterion) if name not in self.metrics
-        ]
-        if epoch.trying and (missing or not self.metrics):
-            raise SettingsError(
-                f"Adapt: every epoch of a try needs {', '.join(missing) or 'a metric'}, but epoch "
-                f"{self.first + int(epoch)} gave {', '.join(self.metrics) or 'nothing'}; evaluate "
-                'in every epoch, as with eval_strategy="epoch"'
-            )
+        if epoch.trying:
+            wanted = metrics_of(self.run.loop.adapter.criterion) or ()
+            way_out = 'evaluate in every epoch, as with eval_strategy="epoch"'
+            number = self.first + int(epoch)
+            require_metrics(wanted, self.metrics, epoch=number, way_out=way_out)
         return self.metrics or None
 
     # Checkpoints.
@@ -202,7 +205,8 @@ class TrainSession:
         self.first = self._done = started if saved is None else saved["first"]
         loop, bound = self._make(self, call["train_dataloader"])
         self.run = LoopDriver(loop)
-        self._rates = [each for each in bound.values() if isinstance(each, ScheduledRate)]
+        for each in scales_on(plain_optimizer(self.trainer)):
+            show_scale(each, plain_scheduler(self.trainer))
         if saved is not None:
             self.run.load_state_dict(saved["loop"])
             for name, binding in bound.items():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import EarlyStoppingCallback
+from transformers import EarlyStoppingCallback, TrainerCallback
 
 from dynhp_transformers import Adapt
 
@@ -67,3 +67,19 @@ def test_early_stopping_and_the_best_of_few_checkpoints(kit: Any, tmp_path: Path
     assert wanted["counters"][0] < 45  # it did stop early
     assert got == wanted
     assert kit.checkpoints(tmp_path / "dry") == kit.checkpoints(tmp_path / "plain")
+
+
+def test_a_stop_where_a_round_ends_leaves_the_best_model_in_place(kit: Any, tmp_path: Path) -> None:
+    options = {"save_strategy": "epoch", "load_best_model_at_end": True, "num_train_epochs": 9}
+
+    class StopsAfterThree(TrainerCallback):
+        def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            control.should_training_stop |= state.epoch == 3
+
+    plain = kit.train(tmp_path / "plain", StopsAfterThree(), learning_rate=1.0, **options)
+    adapted = kit.train(
+        tmp_path / "dry", dry(try_for=1), StopsAfterThree(), learning_rate=1.0, **options
+    )
+    wanted, got = kit.traces(plain), kit.traces(adapted)
+    assert wanted["best"][1] < wanted["counters"][0] == 15  # the best one is not the last
+    assert got == wanted

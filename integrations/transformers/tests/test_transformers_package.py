@@ -2,79 +2,51 @@
 
 from __future__ import annotations
 
-import difflib
-import doctest
-import runpy
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-import dynhp
-import dynhp_torch
 import dynhp_transformers
 from dynhp.testing import check_trainer
 from dynhp_transformers.example import example
-
-LOOPS = Path(__file__).resolve().parents[3] / "examples" / "loops"
+from tests.support.packages import (
+    LOOPS,
+    changed_lines,
+    check_examples,
+    check_says_what_to_install,
+    frameworks_of,
+    run_script,
+    sources_of,
+)
 
 
 def test_the_laws_hold_for_a_training() -> None:
     check_trainer(*example(), epochs=1, another_process=False)
 
 
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        (
-            "sys.modules['transformers'] = None; import dynhp_transformers",
-            "needs transformers with accelerate: pip install 'dynhp[transformers]'",
-        ),
-        (
-            # transformers itself brings some where they are installed.
-            "import transformers; from transformers import Trainer, PrinterCallback; "
-            "import accelerate; before = set(sys.modules); import dynhp_transformers; "
-            "raise SystemExit(str({name.partition('.')[0] for name in set(sys.modules) - before} "
-            "- {'dynhp', 'dynhp_torch', 'dynhp_transformers'} - sys.stdlib_module_names))",
-            "set()",
-        ),
-    ],
-)
-def test_the_import_says_what_to_install_and_brings_no_other_framework(
-    code: str, words: str
-) -> None:
-    modules = (dynhp, dynhp_torch, dynhp_transformers)
-    paths = [str(Path(module.__file__ or "").parent.parent) for module in modules]
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path[:0] = {paths!r}; {code}"],
-        capture_output=True,
-        text=True,
+def test_without_transformers_the_import_says_what_to_install() -> None:
+    line = (
+        "dynhp_transformers needs transformers with accelerate: pip install 'dynhp[transformers]'"
     )
-    assert done.returncode == 1
-    assert words in done.stderr
+    check_says_what_to_install("dynhp_transformers", "transformers", line)
+
+
+def test_it_brings_no_other_framework_than_its_own_does() -> None:
+    after = (
+        "import transformers; from transformers import Trainer, PrinterCallback; import accelerate"
+    )
+    assert frameworks_of("dynhp_transformers", after=after) == {"dynhp_transformers", "dynhp_torch"}
 
 
 def test_every_public_name_has_an_example() -> None:
-    finder = doctest.DocTestFinder(recurse=False)
-    for name in dynhp_transformers.__all__:
-        thing = getattr(dynhp_transformers, name)
-        assert any(test.examples for test in finder.find(thing, name)), name
+    check_examples(dynhp_transformers)
 
 
-def lines(path: Path) -> list[str]:
-    return [line for line in path.read_text().splitlines()[1:] if line.strip()]
-
-
-def end_of(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    script, out = tmp_path / "script.py", tmp_path / "weights.pt"
-    script.write_text(source)
-    monkeypatch.setattr(sys, "argv", [str(script), str(out)])
-    monkeypatch.chdir(tmp_path)
-    runpy.run_path(str(script), run_name="__main__")
-    return {key: value.tolist() for key, value in torch.load(out).items()}
+def end_of(source: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    saved = torch.load(run_script(source, folder, monkeypatch))
+    return {key: value.tolist() for key, value in saved.items()}
 
 
 def final(capsys: pytest.CaptureFixture[str]) -> str:
@@ -86,17 +58,12 @@ def final(capsys: pytest.CaptureFixture[str]) -> str:
 def test_an_ordinary_script_changes_by_three_lines_and_a_dry_run_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plain, adapted = LOOPS / "transformers_trainer_plain.py", LOOPS / "transformers_trainer.py"
-    matcher = difflib.SequenceMatcher(None, lines(plain), lines(adapted))
-    changed = [op for op in matcher.get_opcodes() if op[0] != "equal"]
-    assert 1 <= sum(max(i2 - i1, j2 - j1) for _, i1, i2, j1, j2 in changed) <= 3
-    wanted = end_of(plain.read_text(), tmp_path, monkeypatch)
+    assert 1 <= changed_lines("transformers_trainer") <= 3
+    plain, dry, adapted = sources_of("transformers_trainer")
+    wanted = end_of(plain, tmp_path, monkeypatch)
     said = final(capsys)
     assert " 48 6.0" in said
-    source = adapted.read_text()
-    assert source.count("adapt_every=") == 1
-    dry = source.replace("adapt_every=", "dry_run=True, adapt_every=")
     assert end_of(dry, tmp_path, monkeypatch) == wanted
     assert final(capsys) == said
-    assert end_of(source, tmp_path, monkeypatch) != wanted
+    assert end_of(adapted, tmp_path, monkeypatch) != wanted
     assert " 48 6.0" in final(capsys)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import transformers
 
+from dynhp import plateau, rescue
 from dynhp.errors import DynhpError, LoopError, NotRepeatable, SettingsError
 from dynhp_transformers import Adapt
 
@@ -42,7 +43,11 @@ def test_settings_are_refused_when_the_callback_is_made(
     [
         ({}, {"eval_strategy": "no"}, "needs eval_loss, but epoch 0 gave loss"),
         ({}, {"eval_strategy": "steps", "eval_steps": 7}, "needs eval_loss, but epoch 0 gave"),
-        ({"minimize": "eval_los"}, {}, "needs eval_los, .* gave .*eval_loss"),
+        (
+            {"minimize": "eval_los"},
+            {},
+            r"needs eval_los \(did you mean .eval_loss.\?\), .* gave .*eval_loss",
+        ),
         ({"keep_best": True}, {"save_strategy": "epoch"}, "load_best_model_at_end=True"),
         ({"space": {"warmth": [1, 2]}}, {}, "'warmth' is no setting of the optimiser .*lr"),
         (
@@ -94,3 +99,15 @@ def test_the_sampler_follows_the_epoch_of_the_main_line(kit: Any, tmp_path: Path
         kit.train(tmp_path / name, *callbacks, SamplerSpy(), num_train_epochs=4)
     assert orders["dry"] == orders["plain"]
     assert len(orders["plain"]) == 4
+
+
+def test_presets_with_a_way_back_are_refused_with_the_way_out(kit: Any, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"write the loop yourself with adapt\(\.\.\.\)"):
+        Adapt(**rescue("lr", default=0.01, loss="eval_loss"))
+    lower: Any = plateau("lr", default=0.01, loss="eval_loss", patience=1)
+    with pytest.raises(SettingsError, match=r'plateau\(\.\.\.\) \| \{"start_from": "here"\}'):
+        Adapt(**lower)
+    ours = Adapt(**(lower | {"start_from": "here"}))
+    trainer = kit.train(tmp_path, ours)
+    assert trainer.state.global_step == 30
+    assert ours.history.epochs == 6

@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 import wandb
+from wandb.proto import wandb_internal_pb2 as internal
 
-import dynhp
 import dynhp_wandb
 from dynhp.errors import CheckpointError, SettingsError
 from dynhp.storage import checkpoints
 from dynhp_wandb import WandB
-from dynhp_wandb.offline import rows_in
+from dynhp_wandb.offline import _records, rows_in
 from tests.support.loggers import Series, adapter_with, check_series, expected_series, loop_with
+from tests.support.packages import check_examples, check_says_what_to_install, frameworks_of
 
 ROOT = Path(__file__).parents[3]
 QUIET = wandb.Settings(silent=True, console="off", x_disable_stats=True)
@@ -74,6 +75,25 @@ def test_a_loop_has_every_epoch_of_the_main_line_once_and_in_order(run: Any) -> 
     assert [row["main/loss"] for row in main] == [each["loss"] for _, each in history.measured]
     assert summary["dynhp/row"] == len(rows) - 1
     assert not any("dynhp/epoch" in row and "dynhp/try_epoch" in row for row in rows)
+
+
+def test_the_file_says_which_series_is_drawn_over_which_axis(run: Any) -> None:
+    loop_with(WandB(run))
+    run.finish()
+    path = Path(run.settings.sync_file)
+    series = {name.partition("/")[0] for name in series_of(path)}
+    metrics = []
+    for data in _records(path.read_bytes()):
+        record: Any = internal.Record()  # type: ignore[attr-defined]
+        record.ParseFromString(data)
+        if record.WhichOneof("record_type") == "metric":
+            metrics.append(record.metric)
+    axes = {metric.glob_name: metric.step_metric for metric in metrics if metric.glob_name}
+    assert axes == {
+        **{f"{name}/*": "dynhp/epoch" for name in ("main", "schedule", "cost")},
+        **{f"{name}/*": "dynhp/try_epoch" for name in ("tries", "values", "try")},
+    }
+    assert {f"{name}/*" for name in series} == set(axes)
 
 
 def test_the_run_that_is_active_and_no_tries(run: Any) -> None:
@@ -218,23 +238,14 @@ def test_bad_input() -> None:
         WandB().rewind(3)
 
 
-def run_python(code: str) -> subprocess.CompletedProcess[str]:
-    modules = (dynhp, dynhp_wandb)
-    paths = [str(Path(module.__file__ or "").parent.parent) for module in modules]
-    return subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path[:0] = {paths!r}; {code}"],
-        capture_output=True,
-        text=True,
-    )
-
-
 def test_without_wandb_the_import_says_what_to_install() -> None:
-    done = run_python("sys.modules['wandb'] = None; import dynhp_wandb")
-    assert done.returncode == 1
-    assert "dynhp_wandb needs wandb: pip install 'dynhp[wandb]'" in done.stderr
+    line = "dynhp_wandb needs wandb: pip install 'dynhp[wandb]'"
+    check_says_what_to_install("dynhp_wandb", "wandb", line)
 
 
 def test_importing_it_imports_no_other_framework() -> None:
-    names = "{'torch', 'tensorboard', 'mlflow', 'optuna', 'ray'}"
-    done = run_python(f"import dynhp_wandb; print({names} & set(sys.modules))")
-    assert done.stdout.strip() == "set()", done.stderr
+    assert frameworks_of("dynhp_wandb") == {"dynhp_wandb", "wandb"}
+
+
+def test_every_public_name_has_an_example() -> None:
+    check_examples(dynhp_wandb)

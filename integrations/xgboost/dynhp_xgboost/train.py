@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import xgboost as xgb
 
 from dynhp import History
-from dynhp.loops import LoopOptions
+from dynhp.loops import LoopOptions, with_options
 from dynhp.spaces import SpaceLike
 from dynhp.wrappers import adapt_trainer
 from dynhp_xgboost.boosters import Evals
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["adapted_train"]
 
 
+@with_options
 def adapted_train(
     params: Mapping[str, Any],
     data: xgb.DMatrix,
@@ -27,7 +28,7 @@ def adapted_train(
     *,
     space: SpaceLike,
     adapt_every: int | None = None,
-    try_for: int,
+    try_for: float,
     evals: Evals,
     obj: Callable[..., Any] | None = None,
     custom_metric: Callable[..., Any] | None = None,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import xgboost as xgb
 
-from dynhp import errors, plan, schedule_of, spent
+from dynhp import errors, plan, plateau, rescue, schedule_of, spent
 from dynhp.errors import Hint, MetricError, SettingsError, ValueNotUsed
 from dynhp.testing import check_trainer
 from dynhp_xgboost import adapted_train, xgboost_trainer
@@ -154,3 +154,16 @@ def test_a_wrong_metric_and_a_value_without_effect_stop_the_run() -> None:
     unused = {**RUN, "space": {"max_cat_threshold": [8, 64]}}  # there are no categories
     with pytest.raises(ValueNotUsed, match="although their values of max_cat_threshold differ"):
         adapted_train(PARAMS, TRAIN, 8, **unused)
+
+
+@pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
+def test_presets_with_a_way_back_work() -> None:
+    params = {**PARAMS, "learning_rate": 1.0}
+    lower: Any = plateau("learning_rate", default=1.0, loss="val-logloss", patience=2)
+    booster, history = adapted_train(params, TRAIN, 20, evals=RUN["evals"], **lower)
+    assert booster.num_boosted_rounds() == history.epochs == 20
+    assert any(round_.abandoned for round_ in history)
+    saved: Any = rescue("learning_rate", default=1.0, loss="val-logloss", spike=1.01, window=3)
+    booster, history = adapted_train(params, TRAIN, 20, evals=RUN["evals"], **saved)
+    assert booster.num_boosted_rounds() == history.epochs == 20
+    assert history[-1].candidate["learning_rate"] < 1.0

@@ -21,9 +21,9 @@ from keras_shared import (
     torch_is_enough,
 )
 
-from dynhp import attribute
+from dynhp import attribute, plateau, rescue
 from dynhp.errors import LoopError, NotRepeatable, SettingsError, ValueNotInForce, ValueNotUsed
-from dynhp_keras import keras_trainer, setting, state, variable
+from dynhp_keras import Adapt, keras_trainer, setting, state, variable
 
 
 class Decays(callbacks.Callback):
@@ -134,7 +134,11 @@ def test_schedules_and_unknown_names_are_refused() -> None:
         fit(make(keras.optimizers.Adam(schedule)), adapt())
     with pytest.raises(SettingsError, match="'rate'; say where the value lives"):
         fit(make(), adapt({"rate": [0.1, 0.2]}))
-    with pytest.raises(SettingsError, match="epochs of fit"):
+    with pytest.raises(SettingsError, match="no setting 'lr'; Keras calls it 'learning_rate'"):
+        fit(make(), adapt({"lr": [0.1, 0.2]}))
+    with pytest.raises(SettingsError, match=r"without weight_decay, .* give Adam\(weight_decay="):
+        fit(make(), adapt({"weight_decay": [0.0, 0.1]}))
+    with pytest.raises(SettingsError, match="counts in epochs, got steps=3"):
         adapt(steps=3)
     with pytest.raises(SettingsError, match="one Adapt per fit"):
         fit(make(), adapt(), adapt())
@@ -233,3 +237,14 @@ def test_a_loader_of_torch_belongs_to_the_state() -> None:
     model = make()
     fit(model, adapt(dry_run=True), data=(loader(),), batch_size=None, epochs=3, shuffle=False)
     assert bits(model) == wanted
+
+
+@torch_is_enough
+def test_presets_with_a_way_back_are_refused_with_the_way_out() -> None:
+    with pytest.raises(SettingsError, match=r"write the loop yourself with adapt\(\.\.\.\)"):
+        Adapt(**rescue("learning_rate", default=0.03))
+    lower: Any = plateau("learning_rate", default=0.03, patience=1)
+    with pytest.raises(SettingsError, match=r'plateau\(\.\.\.\) \| \{"start_from": "here"\}'):
+        Adapt(**lower)
+    ours = Adapt(**(lower | {"start_from": "here"}))
+    assert fit(make(), ours, epochs=4).epoch == [0, 1, 2, 3]

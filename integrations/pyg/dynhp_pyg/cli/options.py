@@ -99,6 +99,21 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     add("--device", default="cpu", help="a device of torch (cpu)")
     add("--out", metavar="DIR", help="where to write results; without it nothing is written")
     add("--quiet", action="store_true", help="print only the table")
+    add_progress(parser)
+
+
+def add_progress(parser: argparse.ArgumentParser) -> None:
+    """The option that says whether training is shown while it goes on."""
+    parser.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        help="show training while it goes on (default: unless --quiet)",
+    )
+
+
+def shows_progress(parsed: argparse.Namespace) -> bool:
+    """Whether training is shown while it goes on."""
+    return bool(not parsed.quiet if parsed.progress is None else parsed.progress)
 
 
 def graph_of(parsed: argparse.Namespace) -> Graph:

@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dynhp.campaign import CampaignResults, campaign_so_far, run_campaign, shown
+from dynhp.campaign import CampaignResults, campaign_so_far, run_campaign
 from dynhp.campaign.progress import duration
 from dynhp.errors import SettingsError, nearest
 from dynhp_pyg.checks import whole
 from dynhp_pyg.cli.files import check_writable, write_files
+from dynhp_pyg.cli.options import add_progress, shows_progress
 from dynhp_pyg.runs.published import PROTOCOLS
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def add_reproduction(parser: argparse.ArgumentParser) -> None:
     )
     add("--report", action="store_true", help="train nothing: report what there is so far")
     add("--quiet", action="store_true", help="show no progress")
+    add_progress(parser)
 
 
 def reproduce_command(parsed: argparse.Namespace) -> int:
@@ -81,7 +83,7 @@ def reproduce_command(parsed: argparse.Namespace) -> int:
                 name=TASK_NAME,
                 workers=parsed.workers,
                 cost=cost,
-                progress=None if parsed.quiet else shown(),
+                progress=shows_progress(parsed),
             )
         )
     except KeyboardInterrupt:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dynhp.report import html_report, luck_of, schedule_picture
+from dynhp.report import LiveDisplay, html_report, luck_of, schedule_picture
 from dynhp_pyg.cli.files import check_writable, write_files
-from dynhp_pyg.cli.live import live
-from dynhp_pyg.cli.options import graph_of, settings_of
+from dynhp_pyg.cli.options import graph_of, settings_of, shows_progress
 from dynhp_pyg.graphs.graph import Graph
 from dynhp_pyg.runs.results import csv_text, json_text, means, planned, seconds_text, table
 from dynhp_pyg.runs.spec import LinkRun
@@ -26,21 +26,19 @@ def train_command(parsed: argparse.Namespace) -> int:
     if parsed.out is not None:
         check_writable(parsed.out)
     graph = graph_of(parsed)
-    results = [_trained(settings, graph, quiet=parsed.quiet) for settings in runs]
+    watched = shows_progress(parsed)
+    results = [_trained(each, graph, quiet=parsed.quiet, watched=watched) for each in runs]
     print(table(results))
     if not parsed.quiet:
         print(_more(results))
     if parsed.out is not None:
         write_files(parsed.out, _files(results), replaces=("report-*.html", "schedule-*.json"))
         if not parsed.quiet:
-            print(
-                f"written to {parsed.out}: results.json, results.csv, seconds.json and, for "
-                "each seed, a report and a schedule"
-            )
+            print(_written(Path(parsed.out), results))
     return 0
 
 
-def _trained(settings: LinkRun, graph: Graph, *, quiet: bool) -> LinkResult:
+def _trained(settings: LinkRun, graph: Graph, *, quiet: bool, watched: bool) -> LinkResult:
     from dynhp_pyg.runs.run import prepare, train  # torch is slow to import: not for --help
 
     job = prepare(settings, graph=graph)
@@ -48,8 +46,7 @@ def _trained(settings: LinkRun, graph: Graph, *, quiet: bool) -> LinkResult:
         for line in graph.notices:  # the hints have come by themselves, as warnings
             print(f"note: {line}", file=sys.stderr)
         print(f"plan for each seed: {job.plan}", file=sys.stderr, flush=True)
-    with live(job.plan.most.total, title=f"seed {settings.seed}", quiet=quiet) as show:
-        return train(job, callbacks=[show])
+    return train(job, progress=watched and LiveDisplay(f"seed {settings.seed}"))
 
 
 def _more(results: list[LinkResult]) -> str:
@@ -67,6 +64,19 @@ def _more(results: list[LinkResult]) -> str:
     if first.settings.chooses:
         lines.append(f"seed 0: {luck_of(first.history)}")
     return "\n".join(lines)
+
+
+def _written(folder: Path, results: list[LinkResult]) -> str:
+    """Where the files are, and what the first report shows."""
+    settings = results[0].settings
+    shows = "the run and what it cost"
+    if settings.chooses:
+        shows = "which values were tried and chosen when, what it cost, and whether it was luck"
+    report = folder / f"report-{settings.seed}.html"
+    return (
+        f"written to {folder}: results.json, results.csv, seconds.json and, for each seed, a "
+        f"report and a schedule\nopen {report} in a browser: it shows {shows}"
+    )
 
 
 def _files(results: list[LinkResult]) -> dict[str, str]:

@@ -18,9 +18,9 @@ from dynhp import (
     Trainer,
     highest,
     paper,
-    recommended,
 )
 from dynhp.adapter import Callback
+from dynhp.planning import ema_race
 from dynhp.proposers import Drawn, Proposer
 from dynhp_pyg.runs.spec import LinkRun
 
@@ -85,7 +85,7 @@ def _changes(settings: LinkRun, grid: Space) -> dict[str, Any]:
         return {"space": values, **_BASELINE}
     if settings.method == "recommended":
         name = "learning_rate_scale"
-        advice = recommended("learning_rate", epochs=settings.epochs, default=1.0, name=name)
+        advice = ema_race(name, epochs=settings.epochs, default=1.0)
         # The settings' values instead of the recommended ones.
         return {**advice, "space": grid, "randomness": settings.randomness}
     proposers: dict[str, Proposer] = {

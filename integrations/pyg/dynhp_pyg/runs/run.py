@@ -13,6 +13,7 @@ import torch
 from dynhp import History, plan_for, schedule_of, spent
 from dynhp.adapter import Callback
 from dynhp.criteria.contract import metrics_of
+from dynhp.display import Display
 from dynhp.errors import Hint, SettingsError
 from dynhp.planning import Cost, Plan, Schedule
 from dynhp.records import Value
@@ -163,13 +164,15 @@ def prepare(settings: LinkRun, *, graph: Graph | None = None, lean: bool = False
     )
 
 
-def train(job: LinkJob, *, callbacks: Sequence[Callback] = ()) -> LinkResult:
+def train(
+    job: LinkJob, *, callbacks: Sequence[Callback] = (), progress: bool | Display = False
+) -> LinkResult:
     """Carry out a job from its start; a repetition gives the same result."""
     settings, split = job.settings, job.split
     began = time.perf_counter()
     job.trainer.set_state(job.start)
     adapter = adapter_for(settings, job.trainer, callbacks=callbacks, check=job.check)
-    history = adapter.run(settings.epochs)
+    history = adapter.run(settings.epochs, progress=progress)
     measured = job.trainer.test()
     seconds = time.perf_counter() - began
     return LinkResult(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 import warnings
@@ -19,10 +20,8 @@ from dynhp.cli.main import main
 from dynhp.planning import Schedule
 from dynhp_pyg import load_graph
 from dynhp_pyg.cli import train as train_module
-from dynhp_pyg.cli.live import live
 from dynhp_pyg.runs.example import tiny_graph
 from dynhp_pyg.runs.run import LinkRun, run
-from tests.support.terminal import Terminal
 
 METHODS = ("adagrid", "neighbors", "interpolation", "complete", "random", "fixed", "placebo")
 TINY = ["--epochs", "6", "--adapt-every", "3", "--width", "4", "--split", "60/20/20"]
@@ -112,7 +111,21 @@ def test_a_talkative_run(graph: str, capsys: pytest.CaptureFixture[str]) -> None
     assert "one seed says nothing about luck" in printed
     assert "written" not in printed
     assert "plan for each seed: 6 epochs on the main line + 8 overhead = 14" in messages
-    assert "seed 0: 14 of 14 epochs, dropout=" in messages
+    assert re.search(
+        r"^seed 0: .*dropout=.*cost 14 of 14 epochs, 2\.33 runs, done in", messages, re.M
+    )
+
+
+@pytest.mark.parametrize("method", ["adagrid", "fixed"])
+def test_the_end_says_where_the_report_is_and_what_it_shows(
+    method: str, graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train(graph, "--method", method, "--out", str(tmp_path / "out")) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    report = tmp_path / "out" / "report-0.html"
+    assert report.exists()
+    assert last.startswith(f"open {report} in a browser: it shows ")
+    assert ("luck" in last) == (method == "adagrid")
 
 
 def test_hints_come_once_for_all_seeds(graph: str) -> None:
@@ -125,7 +138,7 @@ def test_hints_come_once_for_all_seeds(graph: str) -> None:
     for hint in hints:
         assert messages.count(hint.removeprefix("hint: ")) == 1
     assert messages.count("plan for each seed") == 1
-    assert "seed 1: 14 of 14 epochs" in messages
+    assert re.search("^seed 1: .*cost 14 of 14 epochs", messages, re.M)
 
 
 def test_a_run_that_chooses_nothing_gets_no_hints(
@@ -235,10 +248,10 @@ def test_a_missing_package_is_named_with_its_install_line(
     assert "run `pip install 'dynhp[pyg]'`" in capsys.readouterr().err
 
 
-def test_a_terminal_gets_a_bar() -> None:
-    screen = Terminal()
-    settings = LinkRun(method="fixed", epochs=6, adapt_every=3, width=4, split=(0.6, 0.2, 0.2))
-    with live(6, title="seed 7", stream=screen) as show:
-        run(settings, graph=tiny_graph(), callbacks=[show])
-    assert "seed 7" in screen.getvalue()
-    assert "6 of 6 epochs" not in screen.getvalue()
+def test_training_is_shown_unless_quiet_and_as_asked(
+    graph: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = {"": True, "--quiet": False, "--no-progress": False, "--quiet --progress": True}
+    for options, shown in asked.items():
+        assert train(graph, "--method", "fixed", "--seeds", "1", *options.split()) == 0
+        assert ("seed 0: epoch 6/6" in capsys.readouterr().err) is shown, options

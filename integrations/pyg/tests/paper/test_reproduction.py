@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from collections import Counter
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, get_args
 
@@ -96,35 +98,40 @@ def reproduce(folder: Path, *more: str) -> int:
     return main(["linkpred", "reproduce", *options])
 
 
-def test_quick_gives_three_methods_and_a_report(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert reproduce(tmp_path, "--workers", "2") == 0
-    printed = capsys.readouterr()
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    """The folder of a reproduction by two workers, not to be changed, and what it printed."""
+    folder = tmp_path_factory.mktemp("reproduced")
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        assert reproduce(folder, "--workers", "2") == 0
+    return folder, out.getvalue(), err.getvalue()
+
+
+def test_quick_gives_three_methods_and_a_report(reproduced: tuple[Path, str, str]) -> None:
+    folder, out, err = reproduced
     for method in ("complete search", "random search", "AdaGrid"):
-        assert method.lower() in printed.out.lower()
-    assert "11 of 11 runs" in printed.err
-    (where,) = tmp_path.glob("undirected-quick-K2-o2-3-epochs")
+        assert method.lower() in out.lower()
+    assert "11 of 11 runs" in err
+    (where,) = folder.glob("undirected-quick-K2-o2-3-epochs")
     assert "<html" in (where / "report.html").read_text()
     assert (where / "report.md").exists()
-    assert (where / "runs.csv").read_bytes() == (tmp_path / "results.csv").read_bytes()
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "results.csv").read_text())))
+    assert (where / "runs.csv").read_bytes() == (folder / "results.csv").read_bytes()
+    rows = list(csv.DictReader(io.StringIO((folder / "results.csv").read_text())))
     assert len(rows) == 11
 
 
-def test_one_and_two_workers_give_the_same_bytes(tmp_path: Path) -> None:
-    for workers in ("1", "2"):
-        assert reproduce(tmp_path / workers, "--workers", workers, "--quiet") == 0
-    assert (tmp_path / "1" / "results.csv").read_bytes() == (
-        tmp_path / "2" / "results.csv"
-    ).read_bytes()
+def test_one_and_two_workers_give_the_same_bytes(
+    tmp_path: Path, reproduced: tuple[Path, str, str]
+) -> None:
+    assert reproduce(tmp_path, "--workers", "1", "--quiet") == 0
+    assert (tmp_path / "results.csv").read_bytes() == (reproduced[0] / "results.csv").read_bytes()
 
 
-def test_a_second_call_trains_nothing(tmp_path: Path) -> None:
-    reproduce(tmp_path, "--quiet")
-    before = (tmp_path / "results.jsonl").read_bytes()
-    reproduce(tmp_path, "--quiet")
-    assert (tmp_path / "results.jsonl").read_bytes() == before
+def test_a_second_call_trains_nothing(tmp_path: Path, reproduced: tuple[Path, str, str]) -> None:
+    folder = Path(shutil.copytree(reproduced[0], tmp_path / "copy"))
+    before = (folder / "results.jsonl").read_bytes()
+    assert reproduce(folder, "--quiet") == 0
+    assert (folder / "results.jsonl").read_bytes() == before
 
 
 def test_an_interrupted_command_tells_how_to_go_on(
@@ -139,16 +146,15 @@ def test_an_interrupted_command_tells_how_to_go_on(
 
 
 def test_a_report_of_what_there_is_trains_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, reproduced: tuple[Path, str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    reproduce(tmp_path, "--quiet")
-    before = (tmp_path / "results.jsonl").read_bytes()
+    folder = Path(shutil.copytree(reproduced[0], tmp_path / "copy"))
+    before = (folder / "results.jsonl").read_bytes()
     *lines, _ = before.splitlines(keepends=True)
-    (tmp_path / "results.jsonl").write_bytes(b"".join(lines))
-    capsys.readouterr()
-    assert reproduce(tmp_path, "--report", "--quiet") == 0
+    (folder / "results.jsonl").write_bytes(b"".join(lines))
+    assert reproduce(folder, "--report", "--quiet") == 0
     assert "11 runs: 10 done, 1 missing" in capsys.readouterr().out
-    assert (tmp_path / "results.jsonl").read_bytes() == b"".join(lines)
+    assert (folder / "results.jsonl").read_bytes() == b"".join(lines)
     assert reproduce(tmp_path / "nowhere", "--report") == 2
 
 

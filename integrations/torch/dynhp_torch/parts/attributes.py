@@ -16,12 +16,12 @@ from dynhp.loops import Part
 from dynhp_torch.parts.modules import module_part
 from dynhp_torch.parts.torch_part import torch_part
 
-__all__ = ["Unseen", "attributes_part", "frozen", "is_plain"]
+__all__ = ["GENERATORS", "Unseen", "attributes_part", "frozen", "is_plain"]
 
 _ATOMS = (type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device)
 _MAPPINGS = (dict, OrderedDict, defaultdict, Counter)
 _CONTAINERS = (list, tuple, set, deque, *_MAPPINGS)
-_GENERATORS = (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)
+GENERATORS = (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)
 # Of every module: they are in its own part, or wired once and for all.
 _OF_MODULES = {"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "training"}
 
@@ -125,7 +125,7 @@ def _names(owner: Any) -> dict[str, Any]:
 def _stored(owner: Any, data: bool) -> dict[str, Any]:
     stored = _names(owner)
     if not data:
-        stored = {k: v for k, v in stored.items() if isinstance(v, (*_ATOMS, *_GENERATORS))}
+        stored = {k: v for k, v in stored.items() if isinstance(v, (*_ATOMS, *GENERATORS))}
     return {key: _noted(value) for key, value in stored.items()}
 
 
@@ -154,7 +154,7 @@ def _noted(value: Any, parameters: bool = False) -> Any:
         return type(value)(_noted(item, parameters) for item in value)
     if isinstance(value, _ATOMS):
         return value
-    if not parameters and isinstance(value, _GENERATORS):
+    if not parameters and isinstance(value, GENERATORS):
         return _Inside(value, torch_part(value))
     if not parameters and isinstance(value, nn.Module):
         return _Inside(value, module_part(value))

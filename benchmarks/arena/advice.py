@@ -1,0 +1,148 @@
+"""Whether a run's own advice says noise where there is nothing to gain, and effect where there is.
+
+``python -m benchmarks.arena.advice`` counts the verdicts of ``luck_of`` over ten seeds of a case.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import torch
+
+from benchmarks.arena.report import write_report
+from benchmarks.arena.stepped import SteppedTrainer
+from benchmarks.arena.tasks.contract import DATA
+from benchmarks.arena.tasks.registry import make_trainer
+from dynhp import DynamicGridAdapter, paper
+from dynhp.campaign import CampaignResults, product, run_campaign
+from dynhp.errors import Hint
+from dynhp.report import luck_of
+from dynhp_pyg.paper.document import Section, Table, document_files
+from dynhp_pyg.paper.tables.cells import row_of
+
+__all__ = ["CASES", "advice_files", "advice_run", "main"]
+
+EPOCHS, ROUND, SEEDS = 60, 5, 10
+
+
+class AdviceCase(NamedTuple):
+    """A hyperparameter with its values, a trainer, what is judged, and what is the truth."""
+
+    make: Callable[[int], Any]
+    values: Mapping[str, Sequence[float]]
+    metric: str
+    truth: Literal["noise", "signal"]
+
+
+def _mislabelled(seed: int) -> SteppedTrainer:
+    from benchmarks.arena.tasks.regularised import mislabelled
+
+    return SteppedTrainer(mislabelled, seed=seed, steps=20, rate=0.03)
+
+
+def _links(seed: int) -> Any:
+    from dynhp_pyg.graphs.bundled import load_dataset
+    from dynhp_pyg.model.trainer import LinkPredictionTrainer
+    from dynhp_pyg.splits.make import make_split
+
+    split = make_split(load_dataset("cora"), seed=seed)
+    return LinkPredictionTrainer(split, width=16, epochs=EPOCHS, seed=seed)
+
+
+def _cora(seed: int) -> Any:
+    return make_trainer("links-cora", seed=seed, steps=5)
+
+
+def _boosting(seed: int) -> Any:
+    return make_trainer("boosting-diabetes", seed=seed, steps=2)
+
+
+_RATES = (0.0003, 0.001, 0.003, 0.01, 0.03)
+CASES: Mapping[str, AdviceCase] = {
+    "dropout": AdviceCase(_mislabelled, {"dropout": (0.0, 0.1, 0.2, 0.4, 0.6)}, "val", "noise"),
+    "label smoothing": AdviceCase(
+        _mislabelled, {"label_smoothing": (0.0, 0.05, 0.1, 0.2, 0.4)}, "val", "noise"
+    ),
+    "edge message ratio": AdviceCase(
+        _links, {"edge_message_ratio": (0.1, 0.3, 0.5, 0.7, 0.9)}, "val_auc", "noise"
+    ),
+    "learning rate, images": AdviceCase(
+        _mislabelled, {"lr": (0.0003, 0.003, 0.03, 0.3, 3.0)}, "val", "signal"
+    ),
+    "learning rate, links": AdviceCase(_cora, {"lr": _RATES}, "val", "signal"),
+    "shrinkage": AdviceCase(_boosting, {"lr": (0.01, 0.03, 0.1, 0.3, 1.0)}, "val", "signal"),
+}
+"""What is adapted, in the way of the paper: every five epochs, all values for one."""
+
+
+def advice_run(case: str, seed: int, epochs: int) -> dict[str, Any]:
+    """Adapt once, and give what the run says about its own choices."""
+    torch.set_num_threads(1)
+    trained = CASES[case]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Hint)
+        adapter = DynamicGridAdapter(
+            trained.make(seed), trained.values, seed=seed, check="off",
+            **paper(ROUND, 1, validation=trained.metric),
+        )  # fmt: skip
+        luck = luck_of(adapter.run(epochs))
+    chance = None if luck.chance is None else float(f"{luck.chance:.3g}")
+    return {"verdict": luck.verdict, "chance": chance, "changes": luck.changes}
+
+
+def advice_files(results: CampaignResults) -> dict[str, str]:
+    """The table of verdicts, as a page, as Markdown and as CSV."""
+    counted: dict[str, Counter[str]] = {case: Counter() for case in CASES}
+    for run in results:
+        if run.result is not None:
+            counted[run.settings["case"]][run.result["verdict"]] += 1
+    rows = [
+        row_of(name, case.truth, *(counted[name][verdict] for verdict in _VERDICTS))
+        for name, case in CASES.items()
+    ]
+    table = Table(
+        name="advice",
+        title="What runs say about their own choices, in so many of them",
+        headings=("adapted", "truth", *_VERDICTS.values()),
+        rows=tuple(rows),
+        note="Noise: whole runs show nothing to gain from it (docs/what-to-adapt.md). The limit is "
+        "9 of 10 'luck' where there is noise, and 1 of 10 where there is signal.",
+    )
+    section = Section(title="Advice", parts=(table,))
+    return document_files("Does a run know when its choices were luck?", [section])
+
+
+_VERDICTS = {"luck": "luck", "effect": "effect", "unknown": "cannot tell"}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run what is missing, and write the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.arena.advice", description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("out/arena-advice"))
+    parser.add_argument("--report", type=Path)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    parser.add_argument("--workers", type=int)
+    options = parser.parse_args(arguments)
+    if options.data is not None:
+        os.environ[DATA] = str(options.data)
+    runs = product(case=options.cases, seed=range(options.seeds), epochs=[options.epochs])
+    results = run_campaign(
+        advice_run, runs, folder=options.folder, name="arena-advice", workers=options.workers,
+        progress=True,
+    )  # fmt: skip
+    for run in results.failed:
+        print(f"failed: {dict(run.settings)}: {run.error}")
+    write_report(options.report or options.folder / "report", advice_files(results))
+
+
+if __name__ == "__main__":
+    main()

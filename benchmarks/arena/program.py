@@ -1,0 +1,138 @@
+"""The command: which part of the arena to run, where its results are kept, and its report."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from benchmarks.arena.methods import gather
+from benchmarks.arena.plan import Arena, good_rates, pilot_runs, read_arena, runs_of
+from benchmarks.arena.report import arena_files, write_report
+from benchmarks.arena.runs.arms import ARMS, COSTS, arena_run, cost
+from benchmarks.arena.tables import ArenaResults
+from benchmarks.arena.tasks.contract import DATA
+from dynhp.campaign import CampaignResults, campaign_so_far, run_campaign
+from dynhp.errors import CheckpointError
+
+__all__ = ["main"]
+
+NAME = "arena"
+"""What the ledger calls the runs: never change it."""
+
+HERE = Path(__file__).parent
+RAY_SECONDS = 12.0
+"""What Ray costs beside the training, for each run of a population."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run what is missing, and write the report."""
+    given = list(arguments) if arguments is not None else None
+    options = _parser().parse_args(given)
+    if options.data is not None:
+        os.environ[DATA] = str(options.data)
+    arena = read_arena(options.file).only(
+        half=options.half, tasks=options.tasks, seeds=options.seeds
+    )
+    pilots = pilot_runs(arena)
+    if not options.plan and not options.report_only:
+        _campaign(pilots, options)
+    piloted = _ended(pilots, options)
+    good = _good(arena, piloted)
+    if good is None:
+        missing = len(pilots) - len(piloted) + len(piloted.failed)
+        print(f"{missing} of {len(pilots)} runs of the pilot are missing. Then come about:")
+        good = {task.name: sum(task.pilot) // 2 for task in arena.tasks}
+        options.plan = True
+    wanted = runs_of(arena, good, options.arms)
+    print(_estimate(wanted, piloted), flush=True)
+    if options.plan:
+        return
+    if not options.report_only:
+        _campaign(wanted, options)
+    ended = _ended(wanted, options)
+    missing = len(wanted) - sum(run.error is None for run in ended)
+    results = ArenaResults(arena=arena, good=good, runs=gather(ended))
+    files = arena_files(results, missing=missing, command=_command(options))
+    write_report(options.report or options.folder / "report", files)
+    for run in ended.failed:
+        print(f"failed: {dict(run.settings)}: {run.error}")
+    print(f"report: {options.report or options.folder / 'report'}")
+
+
+def _good(arena: Arena, piloted: CampaignResults) -> dict[str, int] | None:
+    """The good rate of each task, None where a part of the pilot is missing."""
+    values: dict[tuple[str, float], list[float]] = defaultdict(list)
+    for run in piloted:
+        if run.result is not None:
+            values[run.settings["task"], run.settings["rate"]].append(run.result["val"])
+    if sum(map(len, values.values())) < len(pilot_runs(arena)):
+        return None
+    return good_rates(arena, values)
+
+
+def _campaign(runs: Sequence[dict[str, Any]], options: argparse.Namespace) -> None:
+    run_campaign(
+        arena_run, runs, folder=options.folder, name=NAME, workers=options.workers, cost=cost,
+        progress=True,
+    )  # fmt: skip
+
+
+def _ended(runs: Sequence[dict[str, Any]], options: argparse.Namespace) -> CampaignResults:
+    try:
+        return campaign_so_far(arena_run, runs, folder=options.folder, name=NAME)
+    except CheckpointError:
+        return CampaignResults(())
+
+
+def _estimate(runs: Sequence[dict[str, Any]], pilots: CampaignResults) -> str:
+    """What the arena costs, by the seconds that the pilot took."""
+    took = defaultdict(list)
+    for run in pilots:
+        took[run.settings["task"]].append(run.seconds)
+    equal = sum(COSTS.get(run["arm"], 1.0) for run in runs)
+    text = f"{len(runs)} runs, as long as {equal:.0f} plain ones"
+    if not all(run["task"] in took for run in runs):
+        return text
+    seconds = sum(
+        COSTS.get(run["arm"], 1.0) * fmean(took[run["task"]])
+        + RAY_SECONDS * (run["arm"] in ("pbt", "pb2"))
+        for run in runs
+    )
+    return f"{text}: about {seconds / 3600:.1f} CPU hours"
+
+
+def _command(options: argparse.Namespace) -> str:
+    """The command without its paths: where files are must not change a report."""
+    parts = ["python", "-m", "benchmarks.arena"]
+    if options.half is not None:
+        parts += ["--half", options.half]
+    for name in ("tasks", "arms"):
+        if getattr(options, name):
+            parts += [f"--{name}", *getattr(options, name)]
+    if options.seeds is not None:
+        parts += ["--seeds", str(options.seeds)]
+    return shlex.join(parts)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.arena", description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("out/arena"), help="of the results")
+    parser.add_argument("--report", type=Path, help="where the report goes")
+    parser.add_argument("--file", type=Path, default=HERE / "tasks.toml", help="of the tasks")
+    parser.add_argument("--data", type=Path, help=f"images/, text/ and graphs/; or set {DATA}")
+    parser.add_argument("--half", choices=["development", "confirmation"])
+    parser.add_argument("--tasks", nargs="+", metavar="NAME")
+    parser.add_argument("--arms", nargs="+", choices=list(ARMS), metavar="ARM")
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--workers", type=int)
+    parser.add_argument("--plan", action="store_true", help="print the cost only")
+    parser.add_argument(
+        "--report-only", action="store_true", help="write the report of what is there"
+    )
+    return parser

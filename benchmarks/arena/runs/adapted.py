@@ -1,0 +1,103 @@
+"""The arms of dynhp: its preset, the settings of the AdaGrid paper, a placebo, random values."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.arena.runs.factors import wsd_factors
+from benchmarks.arena.runs.setting import RunSetting, outcome
+from benchmarks.arena.tracked import Tracked
+from dynhp import DynamicGridAdapter, Float, Placebo, paper
+from dynhp.errors import DynhpError, Hint
+from dynhp.planning.baselines import random_search
+from dynhp.planning.presets import ema_race
+from dynhp.planning.rates import find_rate
+
+__all__ = ["adagrid", "ladder", "paper_grid", "placebo", "race", "random_rates"]
+
+ALPHA, BETA = 10, 1
+"""The paper's own: the epochs of a round, and of a try."""
+
+
+def paper_grid(rate: float) -> list[float]:
+    """Five values around the start, half powers of ten apart."""
+    return [rate * math.sqrt(10) ** step for step in range(-2, 3)]
+
+
+def ladder(setting: RunSetting) -> dict[str, Any]:
+    """The preset for learning rates: a ladder of short annealed tries, then WSD at its rate.
+
+    Without the self-check of runs, as in every campaign; it would cost two tries more.
+    """
+    finder = setting.trainer()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Hint)
+        try:
+            rate = find_rate(finder, epochs=setting.epochs, start=setting.rate, check="off").rate
+        except DynhpError as error:
+            return outcome(
+                finder.best, setting, epochs=finder.trained, stopped=type(error).__name__
+            )
+    trainer = setting.trainer(wsd_factors(setting.all_steps))
+    trainer.train_k(setting.epochs, {"lr": rate})
+    epochs = finder.trained + trainer.trained
+    return outcome(trainer.best, setting, epochs=epochs, rate=rate, stopped=None)
+
+
+def adagrid(setting: RunSetting) -> dict[str, Any]:
+    """The paper's settings: every ten epochs, all five values are tried for one."""
+    return _carried_out(setting, lambda trainer: _paper(setting, trainer))
+
+
+def race(setting: RunSetting) -> dict[str, Any]:
+    """The preset of before: five values race four times in a run, judged by averaged weights."""
+
+    def train(trainer: Tracked) -> None:
+        arguments = ema_race("lr", epochs=setting.epochs, default=setting.rate)
+        adapter = DynamicGridAdapter(
+            trainer, initial={"lr": setting.rate}, seed=setting.seed, check="off", **arguments
+        )
+        adapter.run(setting.epochs)
+
+    return _carried_out(setting, train, averaged=True)
+
+
+def placebo(setting: RunSetting) -> dict[str, Any]:
+    """The same tries, all of them with the start's value and random numbers of their own."""
+    return _carried_out(setting, lambda trainer: _paper(setting, trainer, proposer=Placebo(5)))
+
+
+def random_rates(setting: RunSetting) -> dict[str, Any]:
+    """A new rate for every epoch, within a factor of ten of the start."""
+    space = {"lr": Float(setting.rate / 10, setting.rate * 10, log=True)}
+    return _carried_out(
+        setting,
+        lambda trainer: random_search(trainer, space, epochs=setting.epochs, seed=setting.seed),
+    )
+
+
+def _paper(setting: RunSetting, trainer: Tracked, **other: Any) -> None:
+    arguments: dict[str, Any] = {**paper(ALPHA, BETA, validation="val"), **other}
+    grid = {"lr": paper_grid(setting.rate)}
+    adapter = DynamicGridAdapter(
+        trainer, grid, initial={"lr": setting.rate}, seed=setting.seed, check="off", **arguments
+    )
+    adapter.run(setting.epochs)
+
+
+def _carried_out(
+    setting: RunSetting, train: Callable[[Tracked], Any], *, averaged: bool = False
+) -> dict[str, Any]:
+    """Train; where every try fails, what was reached until then is the result, and it says so."""
+    trainer = setting.trainer(averaged=averaged)
+    stopped = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Hint)
+        try:
+            train(trainer)
+        except DynhpError as error:
+            stopped = type(error).__name__
+    return outcome(trainer.best, setting, epochs=trainer.trained, stopped=stopped)

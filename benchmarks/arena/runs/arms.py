@@ -1,0 +1,69 @@
+"""All arms by name, and the one function that the campaign calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import torch
+
+from benchmarks.arena.runs import adapted, closed_loop, open_loop, populations, trials
+from benchmarks.arena.runs.setting import BUDGET, RunSetting
+
+__all__ = ["ARMS", "COSTS", "TORCH_ONLY", "WITHOUT_START", "arena_run", "cost"]
+
+Arm = Callable[[RunSetting], dict[str, Any]]
+
+ARMS: Mapping[str, Arm] = {
+    "constant": open_loop.constant,
+    **{name: partial(open_loop.scheduled, name=name) for name in ("cosine", "linear", "wsd")},
+    "one-cycle": open_loop.one_cycle,
+    "prodigy": open_loop.prodigy,
+    "schedule-free": open_loop.schedule_free,
+    "plateau": closed_loop.plateau,
+    "greedy": closed_loop.greedy,
+    "dynhp": adapted.ladder,
+    "ema-race": adapted.race,
+    "adagrid": adapted.adagrid,
+    "placebo": adapted.placebo,
+    "random": adapted.random_rates,
+    "tpe": trials.tpe,
+    "pbt": populations.pbt,
+    "pb2": populations.pb2,
+}
+TORCH_ONLY = ("prodigy", "schedule-free", "ema-race", "placebo")
+"""What needs torch; and copies that differ by random numbers alone: boosting draws none."""
+
+WITHOUT_START = ("one-cycle", "prodigy")
+"""Arms that find the rate themselves."""
+
+COSTS = {
+    "one-cycle": 1.1,
+    "dynhp": 1.3,
+    "ema-race": 1.7,
+    **dict.fromkeys(("adagrid", "placebo", "tpe", "pbt", "pb2"), BUDGET),
+}
+"""About how many runs an arm costs, where that is not one."""
+
+
+def cost(settings: Mapping[str, Any]) -> float:
+    """About how many steps a run takes, so that long ones are begun first."""
+    return COSTS.get(settings["arm"], 1.0) * settings["epochs"] * settings["steps"]
+
+
+def arena_run(
+    task: str, arm: str, rate: float, seed: int, epochs: int, steps: int
+) -> dict[str, Any]:
+    """Carry out one run of the arena; it depends on nothing else than these settings."""
+    torch.set_num_threads(1)  # runs are side by side already
+    setting = RunSetting(task=task, rate=rate, seed=seed, epochs=epochs, steps=steps)
+    result = ARMS[arm](setting)
+    return {name: _short(value) for name, value in result.items()}
+
+
+def _short(value: Any) -> Any:
+    """Nine digits: what is printed from results must not hang on the last bit of a sum."""
+    if isinstance(value, list):
+        return [_short(each) for each in value]
+    return float(f"{value:.9g}") if isinstance(value, float) else value

@@ -1,0 +1,39 @@
+"""The learning-rate range test: the rate grows step by step until the loss explodes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from benchmarks.arena.tracked import MeasuredTrainer
+
+__all__ = ["steepest_rate"]
+
+LOW, HIGH, SMOOTH = 1e-6, 10.0, 0.95
+SKIPPED = (10, 5)
+"""Steps at both ends that are not looked at, as in torch-lr-finder."""
+
+
+def steepest_rate(trainer: MeasuredTrainer, steps: int) -> tuple[float, int]:
+    """The rate at which the smoothed training loss falls fastest, and the steps that it took.
+
+    The trainer's epochs must be single steps; it is used up.
+    """
+    rates, losses, average, best = [], [], 0.0, math.inf
+    for step in range(steps):
+        rate = LOW * (HIGH / LOW) ** (step / (steps - 1))
+        trainer.train_k(1, {"lr": rate})
+        average = SMOOTH * average + (1 - SMOOTH) * trainer.train_loss
+        smoothed = average / (1 - SMOOTH ** (step + 1))
+        best = min(best, smoothed)
+        rates.append(rate)
+        losses.append(smoothed)
+        if not math.isfinite(smoothed) or (smoothed > 4 * best > 0):
+            break
+    finite = [loss for loss in losses if math.isfinite(loss)]
+    first, last = SKIPPED
+    kept = finite[first : max(first + 2, len(finite) - last)]
+    if len(kept) < 2:
+        return rates[0], len(rates)
+    return rates[first + int(np.gradient(np.array(kept)).argmin())], len(rates)

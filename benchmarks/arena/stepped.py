@@ -1,0 +1,164 @@
+"""A task of torch as a trainer of dynhp: epochs of steps, a rate, and a factor for each step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+import torch
+
+from benchmarks.arena.tasks.contract import LearningTask, Measured
+from dynhp.errors import SettingsError, nearest
+from dynhp_torch import AveragedWeights
+
+__all__ = ["MakeOptimizer", "SteppedTrainer", "usual_optimizer"]
+
+MakeOptimizer = Callable[[Iterable[torch.nn.Parameter], float], torch.optim.Optimizer]
+
+
+def usual_optimizer(task: LearningTask) -> MakeOptimizer:
+    """The optimiser that a task is usually trained with."""
+    if task.optimizer == "adam":
+        return lambda parameters, rate: torch.optim.Adam(parameters, lr=rate)
+    return lambda parameters, rate: torch.optim.SGD(parameters, lr=rate, momentum=0.9)
+
+
+class SteppedTrainer:
+    """Trains a task of torch with a real optimiser of torch; an epoch is a number of steps.
+
+    Args:
+        make: makes the task; the weights are drawn from the seed.
+        seed: of the weights and the batches.
+        steps: of an epoch.
+        factors: what the rate is multiplied with at each step of the run, None for 1; after the
+            last one it stays.
+        optimizer: what makes another optimiser than the usual one.
+        rate: the rate where none is passed to ``train_k``.
+        averaged: whether weights averaged over about an epoch are measured too.
+    """
+
+    kinds: Mapping[str, str] = {"lr": "learning_rate"}
+
+    def __init__(
+        self,
+        make: Callable[[int], LearningTask],
+        *,
+        seed: int,
+        steps: int,
+        factors: Sequence[float] | None = None,
+        optimizer: MakeOptimizer | None = None,
+        rate: float = 1.0,
+        averaged: bool = False,
+    ) -> None:
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            self.task = make(seed)
+        self._steps, self._factors = steps, factors
+        chosen = optimizer or usual_optimizer(self.task)
+        self.optimizer: Any = chosen(self.task.model.parameters(), rate)
+        self._batches = torch.Generator().manual_seed(seed)
+        self._step = 0
+        self._rate = rate
+        self._loss = math.nan
+        self._average = (
+            AveragedWeights(self.task.model, horizon=max(2, steps)) if averaged else None
+        )
+
+    def get_state(self) -> dict[str, Any]:
+        """Copy all that decides the future."""
+        world = self.task.world
+        state = {
+            "model": self.task.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "batches": self._batches.get_state(),
+            "world": None if world is None else world[0](),
+            "average": None if self._average is None else self._average.average.state_dict(),
+        }
+        return {**deepcopy(state), "step": self._step, "loss": self._loss}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Go back to a state."""
+        self.task.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(deepcopy(state["optimizer"]))
+        self._batches.set_state(state["batches"])
+        if self._average is not None:
+            self._average.average.load_state_dict(state["average"])
+        if self.task.world is not None:
+            self.task.world[1](deepcopy(state["world"]))
+        self._step, self._loss = state["step"], state["loss"]
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+        """Train ``k`` epochs with this rate, times the factor of each step."""
+        known = ["lr", *self.task.settings]
+        for name in hyperparameters:
+            if name not in known:
+                raise SettingsError(f"unknown hyperparameter {name!r}{nearest(name, known)}")
+        values = dict(hyperparameters)
+        self._rate = float(values.pop("lr", self._rate))
+        self.task.settings.update(values)
+        self._mode("train")
+        for _ in range(k):
+            losses = [self._one_step() for _ in range(self._steps)]
+            self._loss = self.task.train_loss(math.fsum(losses) / len(losses))
+
+    @property
+    def train_loss(self) -> float:
+        """That of the last epoch, nan before it."""
+        return self._loss
+
+    def metrics(self) -> dict[str, float]:
+        """The training loss of the last epoch, and what validation says now."""
+        score, loss = self.measure("validation")
+        measured = {"train_loss": self._loss, "val_loss": loss, "val": score}
+        if self._average is not None:
+            measured |= self._average.evaluate(
+                lambda: {"val_loss": self.measure("validation").loss}
+            )
+        return measured
+
+    def measure(self, part: Any) -> Measured:
+        """Measure on held-out data."""
+        self._mode("eval")
+        self.task.model.eval()
+        with torch.no_grad():
+            measured = self.task.measure(part)
+        self.task.model.train()
+        return measured
+
+    def hyperparameters(self) -> dict[str, float]:
+        """The rate in force, without the factor of the step."""
+        rate = self._rate
+        if self._factors is None and self._step:
+            rate = self.optimizer.param_groups[0]["lr"]
+        return {"lr": rate, **self.task.settings}
+
+    def reseed(self, seed: int) -> None:
+        """Draw all batches that follow from another seed."""
+        self._batches.manual_seed(seed)
+
+    def _one_step(self) -> float:
+        factor = 1.0
+        if self._factors is not None:
+            factor = self._factors[min(self._step, len(self._factors) - 1)]
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._rate * factor
+        self.optimizer.zero_grad()
+        try:
+            loss = self.task.batch_loss(self._batches)
+            loss.backward()
+        except FloatingPointError:
+            return math.nan  # an agent that cannot act any more learns nothing
+        finally:
+            self._step += 1
+        self.optimizer.step()
+        if self._average is not None:
+            self._average.update()
+        return float(loss.detach())
+
+    def _mode(self, name: str) -> None:
+        """Schedule-Free optimisers have weights to train and weights to use."""
+        switch = getattr(self.optimizer, name, None)
+        if switch is not None:
+            switch()

@@ -1,0 +1,128 @@
+"""``dynhp report``: one page of runs and campaigns, also while they go on."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from dynhp.cli.sources import sources_in
+from dynhp.errors import CheckpointError, SettingsError
+from dynhp.report.page import ReportedCampaign, ReportedRun, report_page, write_html
+
+
+def register(subparsers: Any) -> None:
+    """Add the command to the others."""
+    parser = subparsers.add_parser(
+        "report",
+        help="write a page of runs and campaigns",
+        description="Write one HTML page, which needs no network: the schedule, every try's score, "
+        "the metrics, the cost, and whether the choices were signal or noise.",
+    )
+    parser.add_argument(
+        "runs",
+        nargs="+",
+        metavar="RUN",
+        help="a journal, a folder of checkpoints, a campaign, or a folder in which some are",
+    )
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the page")
+    parser.add_argument("--title", help="its heading (default: the name of the run)")
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help="write it again whenever something is new, until all runs are over or Ctrl-C",
+    )
+    parser.add_argument(
+        "--every", type=float, default=5.0, help="how many seconds lie between looks (default 5)"
+    )
+    parser.set_defaults(func=run)
+
+
+def run(parsed: argparse.Namespace, *, sleep: Callable[[float], None] = time.sleep) -> int:
+    """Write the page, once or again and again."""
+    paths, target = [Path(each) for each in parsed.runs], Path(parsed.output)
+    if not 0 < parsed.every < float("inf"):
+        raise SettingsError(f"--every must be a number of seconds above 0, got {parsed.every!r}")
+    _require_page(target, paths)
+    if not parsed.watch:
+        _write(paths, target, parsed.title, reload=None)
+        print(f"written: {target}")
+        return 0
+    return _watch(paths, target, parsed, sleep)
+
+
+def _watch(
+    paths: Sequence[Path],
+    target: Path,
+    parsed: argparse.Namespace,
+    sleep: Callable[[float], None],
+) -> int:
+    """Write the page whenever something is new; the last one does not load itself again."""
+    seen = _stamps(paths)
+    goes_on = _write(paths, target, parsed.title, reload=parsed.every)
+    try:
+        print(f"written: {target}; Ctrl-C ends", flush=True)
+        while goes_on:
+            now = _stamps(paths)
+            if now != seen:
+                seen = now
+                goes_on = _write(paths, target, parsed.title, reload=parsed.every)
+            if goes_on:
+                sleep(parsed.every)
+    finally:
+        _write(paths, target, parsed.title, reload=None)
+    print("all runs are over")
+    return 0
+
+
+def _write(paths: Sequence[Path], target: Path, title: str | None, *, reload: float | None) -> bool:
+    """Write the page, and say whether one of the runs is not known to be over."""
+    sources = [source for path in paths for source in sources_in(path)]
+    runs = _named([each for each in sources if isinstance(each, ReportedRun)])
+    campaigns = [each for each in sources if isinstance(each, ReportedCampaign)]
+    heading = title or (sources[0].name if len(sources) == 1 else f"{len(sources)} runs")
+    page = report_page(runs, title=heading, campaigns=campaigns, reload=reload)
+    try:
+        write_html(target, page)
+    except OSError as failure:
+        raise CheckpointError(f"the page cannot be written: {failure}") from failure
+    return bool(campaigns) or any(run.epochs is None or not run.is_over for run in runs)
+
+
+def _named(runs: Sequence[ReportedRun]) -> list[ReportedRun]:
+    """The runs with names that differ."""
+    counts: dict[str, int] = {}
+    named = []
+    for each in runs:
+        counts[each.name] = counts.get(each.name, 0) + 1
+        again = counts[each.name]
+        named.append(each if again == 1 else each.named(f"{each.name} ({again})"))
+    return named
+
+
+def _require_page(target: Path, paths: Sequence[Path]) -> None:
+    """Refuse to write over what is no page: a slip would cost a run."""
+    if not target.exists():
+        return
+    if target.is_dir() or any(path.exists() and path.samefile(target) for path in paths):
+        raise SettingsError(f"-o must be a file for the page, such as report.html, got {target}")
+    with open(target, "rb") as file:
+        begin = file.read(15).lower()
+    if begin and begin != b"<!doctype html>":
+        raise SettingsError(f"{str(target)!r} is there and is no page; choose another name for -o")
+
+
+def _stamps(paths: Sequence[Path]) -> list[tuple[str, int, int]]:
+    """What tells whether something is new: names, sizes and times of all files."""
+    stamps = []
+    for path in paths:
+        for each in [path] if path.is_file() else sorted(path.rglob("*")):
+            try:
+                status = os.stat(each)
+            except OSError:
+                continue  # a run that goes on removes old checkpoints
+            stamps.append((str(each), status.st_size, status.st_mtime_ns))
+    return stamps

@@ -1,0 +1,216 @@
+"""A search for a rate alone, before any run: which were tried, how they scored, which to take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from dynhp._checks import require_count
+from dynhp.adapter import DynamicGridAdapter
+from dynhp.errors import LoopError, SettingsError, shown
+from dynhp.executors import Executor
+from dynhp.planning.budget import HasHistory, history_of
+from dynhp.planning.presets import recommended
+from dynhp.records import Candidate, Round
+from dynhp.records.text import text_table
+from dynhp.rounds.attempt import put_in_force
+from dynhp.rounds.jobs import close
+from dynhp.rounds.steps import TrainStretch, carry_out
+from dynhp.tails.lengths import restarts
+from dynhp.trainer import ReadsBack, Trainer
+
+if TYPE_CHECKING:
+    from dynhp.loops import Epoch, Loop
+
+__all__ = ["RateFinder", "RateSearch", "find_rate", "rate_search"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateSearch:
+    """What a search for a rate came to; ``dynhp.report.rate_chart`` draws it.
+
+    Attributes:
+        name: the hyperparameter's name.
+        rates: the rates that were tried, the lowest first.
+        scores: what each scored, the higher the better; nan where it failed.
+        start: the rate that the search began with.
+        best: the rate that scored best.
+        rate: the one to take: the best, corrected.
+        epochs: the epochs that were trained to find it.
+
+    >>> search = RateSearch(name="lr", rates=(0.1, 1.0), scores=(-0.5, math.nan), start=0.1,
+    ...                     best=0.1, rate=0.0316, epochs=6)
+    >>> print(search)
+    lr = 0.0316, after 6 epochs in 2 tries
+    lr   score
+    0.1  -0.5    best, start
+    1.0  failed
+    """
+
+    name: str
+    rates: tuple[float, ...]
+    scores: tuple[float, ...]
+    start: float
+    best: float
+    rate: float
+    epochs: int
+
+    def __str__(self) -> str:
+        title = (
+            f"{self.name} = {self.rate!r}, after {self.epochs} epochs in {len(self.rates)} tries"
+        )
+        rows = [
+            (f"{rate!r}", "failed" if math.isnan(score) else f"{score:.5g}", self._remark(rate))
+            for rate, score in zip(self.rates, self.scores, strict=True)
+        ]
+        return f"{title}\n{text_table([(self.name, 'score', ''), *rows])}"
+
+    def _remark(self, rate: float) -> str:
+        marks = (("best", self.best), ("start", self.start), ("taken", self.rate))
+        return ", ".join(mark for mark, value in marks if value == rate)
+
+
+def rate_search(history: Sequence[Round] | HasHistory) -> RateSearch:
+    """The search at the beginning of a run: its first round with tries.
+
+    >>> from dynhp import DynamicGridAdapter, recommended
+    >>> from dynhp.testing import Quadratic
+    >>> adapter = DynamicGridAdapter(
+    ...     Quadratic(), **recommended("learning_rate", name="lr", default=0.1, loss="loss"))
+    >>> rate_search(adapter.run(40)).rate
+    0.316228
+    """
+    tried = [round_ for round_ in history_of(history) if round_.tries]
+    if not tried or len(tried[0].previous) != 1:
+        raise SettingsError(
+            "a search for a rate is a round with tries of one hyperparameter, got "
+            f"{shown(dict(tried[0].previous)) if tried else 'no round with tries'}"
+        )
+    return _of_round(tried[0])
+
+
+def _of_round(round_: Round) -> RateSearch:
+    [(name, start)] = round_.previous.items()
+    scores = {
+        float(try_.candidate[name]): math.nan if try_.error is not None else try_.score  # type: ignore[arg-type]
+        for try_ in round_.tries
+    }
+    rates = tuple(sorted(scores))
+    return RateSearch(
+        name=name,
+        rates=rates,
+        scores=tuple(scores[rate] for rate in rates),
+        start=float(start),  # type: ignore[arg-type]
+        best=float(round_.winner.candidate[name]),  # type: ignore[arg-type]
+        rate=float(round_.candidate[name]),  # type: ignore[arg-type]
+        epochs=round_.overhead,
+    )
+
+
+def find_rate(
+    trainer: Trainer,
+    *,
+    epochs: int,
+    start: float | None = None,
+    name: str = "lr",
+    loss: str = "train_loss",
+    executor: Executor | None = None,
+    check: Literal["first", "every", "off"] = "first",
+) -> RateSearch:
+    """Find a learning rate for a run of so many epochs, and leave the trainer where it was.
+
+    It carries out the ladder of ``recommended("learning_rate")`` and no epoch of the run.
+
+    Args:
+        trainer: what trains; its state and the rate in force are put back afterwards.
+        epochs: the epochs of the run that the rate is for; a try takes a 20th of them.
+        start: where to start; the trainer's own rate, or 0.03, where it is left out.
+        name: the hyperparameter's name.
+        loss: the training loss that tries are judged by.
+        executor: what carries out the tries; one after the other by default.
+        check: whether a try is repeated and compared, as in ``DynamicGridAdapter``.
+
+    >>> from dynhp.testing import Quadratic
+    >>> trainer = Quadratic()
+    >>> search = find_rate(trainer, epochs=100, start=0.001, loss="loss")
+    >>> search.rate, search.epochs, trainer.get_state()
+    (0.316228, 55, 1.0)
+    """
+    epochs = require_count("find_rate: epochs", epochs)
+    adapter = DynamicGridAdapter(
+        trainer,
+        **recommended("learning_rate", epochs=epochs, default=start, name=name, loss=loss),
+        epochs=epochs,
+        initial=None if start is None else {name: float(start)},
+        executor=executor,
+        check=check,
+    )
+    in_force = dict(trainer.hyperparameters()) if isinstance(trainer, ReadsBack) else {}
+    steps = adapter.round_steps()
+    try:
+        while not isinstance(step := next(steps), TrainStretch):
+            carry_out(step, trainer, adapter.executor)
+        step.epochs = 0  # of the run itself nothing is trained
+        search = _of_round(step.record())
+    except KeyboardInterrupt:
+        close(adapter.executor)
+        raise
+    finally:
+        steps.close()  # which puts the trainer back to where the round began
+        if in_force.get(name) is not None:
+            put_in_force(trainer, Candidate({name: in_force[name]}))
+    return search
+
+
+class RateFinder:
+    """The search alone in a loop of your own: iterate over it in place of the loop.
+
+    The body runs for the tries, then the loop ends, the state is back where it was, and ``result``
+    says what was found. The loop is one of ``adapt`` with ``recommended("learning_rate", ...)``.
+
+    >>> from dynhp import adapt, recommended
+    >>> from dynhp.testing import Quadratic
+    >>> model = Quadratic()
+    >>> finder = RateFinder(adapt(100, state=[model], **recommended("lr", default=0.001)))
+    >>> for epoch in finder:
+    ...     model.train_k(1, epoch.values)
+    ...     epoch.report(train_loss=model.metrics()["loss"])
+    >>> finder.result.rate, model.get_state()
+    (0.316228, 1.0)
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        if not restarts(loop.adapter):  # the state of a try would stay
+            raise SettingsError(
+                "RateFinder needs a loop whose run begins where its tries began, got "
+                f"{shown(loop)}; make it with adapt(..., **recommended('learning_rate'))"
+            )
+        self.loop = loop
+        self._result: RateSearch | None = None
+
+    def __iter__(self) -> Iterator[Epoch]:
+        passes = iter(self.loop)
+        try:
+            while not (epoch := next(passes)).main:  # then the tries are over: nothing of the run
+                yield epoch
+            work = self.loop.work
+            assert isinstance(work, TrainStretch)
+            round_ = work.record()
+            if not round_.tries:
+                raise LoopError(
+                    "RateFinder needs a loop that begins with its tries, and this one begins with "
+                    f"its run, got {shown(self.loop.adapter.when)}; leave `when` to "
+                    "recommended('learning_rate')"
+                )
+            self._result = _of_round(round_)
+        finally:
+            self.loop.close()
+
+    @property
+    def result(self) -> RateSearch:
+        """What was found, once the tries are over."""
+        if self._result is None:
+            raise LoopError("the search is not over; iterate over the finder until its tries end")
+        return self._result

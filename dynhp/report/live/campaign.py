@@ -1,0 +1,76 @@
+"""A campaign while it goes on: on the same surfaces as a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+from dynhp.records.text import duration
+from dynhp.report.live.marks import Line, Marks
+from dynhp.report.live.picture import headline
+from dynhp.report.live.surfaces import Surface, surface_on
+
+if TYPE_CHECKING:
+    from dynhp.campaign.progress import CampaignProgress
+
+__all__ = ["CampaignPicture", "campaign_view"]
+
+
+class CampaignPicture:
+    """What there is to see of a campaign.
+
+    Args:
+        progress: how far it is.
+    """
+
+    def __init__(self, progress: CampaignProgress) -> None:
+        self.progress = progress
+
+    def step(self) -> int | None:
+        """A number for every percent, and one for the beginning."""
+        return None if self.progress.over else self.progress.percent + 1
+
+    def text(self) -> str:
+        """How far it is, in words."""
+        return str(self.progress)
+
+    def lines(self, width: int, height: int, marks: Marks) -> list[Line]:
+        """One line: the runs, a bar, the time left, and how many have failed."""
+        now = self.progress
+        left = "time left not known yet" if now.left is None else f"about {duration(now.left)} left"
+        done = f"{now.done} of {now.total} runs" + f", {now.failed} failed" * bool(now.failed)
+        time = "done" if now.over else left
+        return [headline("campaign", done, now.share, time, width=width, marks=marks)]
+
+
+@contextmanager
+def campaign_view(stream: TextIO | None = None) -> Iterator[Callable[[CampaignProgress], None]]:
+    """Give what shows how far a campaign is: in a terminal, a notebook, or a line per percent.
+
+    Args:
+        stream: where to write; standard error by default, or the notebook's cell.
+
+    >>> import sys
+    >>> from dynhp.campaign import CampaignProgress
+    >>> with campaign_view(sys.stdout) as show:
+    ...     show(CampaignProgress(done=1, failed=0, total=2, share=0.5, left=None))
+    ...     show(CampaignProgress(done=2, failed=0, total=2, share=1.0, left=0.0))
+    1 of 2 runs, 50 % of the work
+    2 of 2 runs, 100 % of the work
+    """
+    surface: Surface | None = None
+    picture: CampaignPicture | None = None
+
+    def show(progress: CampaignProgress) -> None:
+        nonlocal surface, picture
+        picture = CampaignPicture(progress)
+        surface = surface or surface_on(stream)
+        if surface.is_due(beat=False):
+            surface.show(picture)
+
+    try:
+        yield show
+    finally:
+        if surface is not None and picture is not None:
+            surface.close(picture)

@@ -1,0 +1,39 @@
+"""Pauses that keep what is shown from slowing down what it shows."""
+
+from __future__ import annotations
+
+import time
+
+__all__ = ["Pause"]
+
+SHARE = 200
+FREE = 0.002  # seconds that are not counted
+
+
+class Pause:
+    """Says when something may be done again: so seldom that it takes a 200th of the time.
+
+    Args:
+        least: the seconds that a pause lasts at least.
+
+    >>> pause = Pause(least=0.1)
+    >>> pause.is_over()
+    True
+    >>> pause.begin(cost=0.001)
+    >>> pause.is_over(), pause.is_over(eager=True)
+    (False, True)
+    """
+
+    def __init__(self, *, least: float) -> None:
+        self._least, self._next = least, 0.0
+        self._began, self._spent = time.monotonic(), 0.0
+
+    def is_over(self, *, eager: bool = False) -> bool:
+        """Whether it is time; ``eager``: before a long silence, where all of it is still little."""
+        now = time.monotonic()
+        return now >= self._next or (eager and self._spent < FREE + (now - self._began) / SHARE)
+
+    def begin(self, cost: float) -> None:
+        """Begin the next one, after what took so many seconds."""
+        self._spent += cost
+        self._next = time.monotonic() + max(self._least, SHARE * cost)

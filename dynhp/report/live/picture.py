@@ -1,0 +1,250 @@
+"""The picture of a run while it goes on: a few lines that stay where they are."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+
+from dynhp.records import Candidate
+from dynhp.records.text import duration, harmless, label
+from dynhp.report.live.course import Course, ShownTry
+from dynhp.report.live.marks import Line, Marks, Style, bar, sparkline
+
+__all__ = ["RunPicture", "headline"]
+
+NAMES = 3
+"""So many hyperparameters have a line of their own."""
+TRIES = 6
+"""So many tries are shown at a time; where there are more, the best of them."""
+_LABEL = 9  # columns
+
+
+def headline(title: str, done: str, share: float, time: str, *, width: int, marks: Marks) -> Line:
+    """The first line: what it is, how far it is as words and as a bar, and the time.
+
+    >>> from dynhp.report.live.marks import ASCII
+    >>> line = headline("fit", "epoch 5/10", 0.5, "3 s", width=40, marks=ASCII)
+    >>> "".join(text for text, style in line)
+    'fit  epoch 5/10  ======------  50 %  3 s'
+    """
+    percent = f"  {math.floor(100 * share):d} %"
+    start = f"{title}  {done}"
+    room = min(40, width - len(start) - len(percent) - len(time) - 4)
+    line: Line = [(title, "title"), (f"  {done}", "")]
+    if room >= 4:
+        filled = math.floor(share * room)
+        line += [("  " + marks.done * filled, "good"), (marks.left * (room - filled), "dim")]
+    return [*line, (f"{percent}  {time}", "dim")]
+
+
+class RunPicture:
+    """What there is to see of a run.
+
+    Args:
+        title: what stands first.
+        course: the run.
+    """
+
+    def __init__(self, title: str, course: Course) -> None:
+        self._title, self._course = harmless(title), course
+        # The most lines of tries so far: a picture that shrinks and grows is restless.
+        self._rows = 0
+        self.ended = ""  # how the run ended, once it has
+
+    def step(self) -> int | None:
+        """The tenth of the work that is done; the last line comes when the run has ended."""
+        course = self._course
+        inside = course.doing != "over" and course.round_epochs <= course.planned / 5
+        if inside or course.epoch == course.planned:  # a short round is worth no line of its own
+            return None
+        return 10 * course.trained // course.totals()[0]
+
+    def text(self) -> str:
+        """How far it is, the values in force, what was measured, the best, and the time."""
+        course = self._course
+        parts = [self._done(), *(f"{_name(name)}={label(v)}" for name, v in course.values.items())]
+        parts += [f"{_name(name)}={label(value)}" for name, value in course.metrics.items()]
+        if course.best is not None:
+            parts.append(f"best {label(course.best.value)} at {course.best.epoch}")
+        return f"{self._title}: {', '.join([*parts, f'cost {self._cost()}', self._time()])}"
+
+    def lines(self, width: int, height: int, marks: Marks) -> list[Line]:
+        """How far it is, values, metrics, cost, and the tries of the round."""
+        course = self._course
+        share = course.epoch / course.planned
+        lines = [
+            headline(self._title, self._done(), share, self._time(), width=width, marks=marks),
+            *self._values(marks),
+            self._metrics(),
+            [*_labelled("cost"), (self._cost(), "")],
+        ]
+        if self.ended:
+            return lines[:height]
+        room = min(TRIES, height - len(lines) - 1)
+        lines.append(self._round())
+        tries = self._tries(width, room, marks) if room > 0 else []
+        self._rows = min(max(self._rows, len(tries)), max(room, 0))
+        lines += tries + [[] for _ in range(self._rows - len(tries))]
+        return lines[:height]
+
+    def _done(self) -> str:
+        course = self._course
+        return f"{course.unit.removesuffix('s')} {course.epoch}/{course.planned}"
+
+    def _time(self) -> str:
+        course = self._course
+        if self.ended:
+            return f"{self.ended} {duration(course.seconds())}"
+        left = course.seconds_left()
+        if left is None:
+            return "time left not known yet"
+        least, most = left
+        if most > 1.5 * least + 1:  # a plan that wide says little about the end
+            return f"at least {duration(least)} left"
+        texts = duration(least), duration(most)
+        return f"about {texts[0] if texts[0] == texts[1] else ' to '.join(texts)} left"
+
+    def _values(self, marks: Marks) -> list[Line]:
+        course, lines = self._course, list[Line]()
+        names = list(course.values)
+        shown = names if len(names) <= NAMES else names[: NAMES - 1]
+        width = max(len(_name(name)) for name in shown)
+        labels = {name: _label(course.values, name) for name in shown}
+        widest = max(map(len, labels.values()))
+        for number, name in enumerate(shown):
+            past = [each[name] for each in course.past if name in each]
+            lines.append(
+                [
+                    *_labelled("" if number else "value"),
+                    (f"{_name(name):{width}}  ", ""),
+                    (f"{labels[name]:{widest}}  ", "title"),
+                    (sparkline(past, marks), "dim"),
+                ]
+            )
+        if len(names) > len(shown):
+            rest = ", ".join(f"{_name(n)}={_label(course.values, n)}" for n in names[len(shown) :])
+            lines.append([*_labelled(""), (rest, "dim")])
+        return lines
+
+    def _metrics(self) -> Line:
+        course = self._course
+        line, others = _labelled("metrics"), dict(course.metrics)
+        if not others:
+            return [*line, ("none yet", "dim")]
+        if course.metric is not None and course.metric in others:
+            line.append((f"{_name(course.metric)} {label(others.pop(course.metric))}", ""))
+        if course.best is not None:
+            line.append((f"  best {label(course.best.value)} at {course.best.epoch}", "good"))
+        rest = islice(others.items(), 3)
+        line.append(("".join(f"  {_name(name)} {label(value)}" for name, value in rest), "dim"))
+        return line
+
+    def _cost(self) -> str:
+        course = self._course
+        first = course.first_plan
+        least, most = (first.least.total, first.most.total) if self.ended else course.totals()
+        planned = f"{most}" if least == most else f"{least} to {most}"
+        if most > 10 * max(least, course.trained):
+            planned = f"at least {least}"
+        parts = [f"{course.trained} of {planned} {course.unit}"]
+        if course.epoch:
+            whole = course.epoch if self.ended else course.planned
+            parts.append(f"{course.trained / whole:.2f} runs" + " so far" * (not self.ended))
+        if course.abandoned:
+            parts.append(f"{course.abandoned} abandoned")
+        if course.rescues:
+            parts.append(f"{course.rescues} rescue{'s' * (course.rescues > 1)}")
+        return ", ".join(parts)
+
+    def _round(self) -> Line:
+        course = self._course
+        waiting = sum(each.waits for each in course.tries.values())
+        says = {
+            "starts": "begins",
+            "tries": f"{len(course.tries)} tries, {waiting} to go",
+            "checks": "repeats a try, to compare",
+            "trains": "trains on",
+            "over": "is over",
+        }[course.doing]
+        if course.doing == "trains" and course.stretch is not None:
+            end = course.stretch.start + course.stretch.epochs
+            says = f"trains on to {course.unit.removesuffix('s')} {end}"
+        return [*_labelled("round"), (f"{course.round + 1}  {says}", "")]
+
+    def _tries(self, width: int, room: int, marks: Marks) -> list[Line]:
+        course = self._course
+        places = list(course.tries)
+        if len(places) > room:
+            places = _worth_showing(course, room - 1)
+        scores = [
+            each.record.score
+            for each in course.tries.values()
+            if each.record and not each.record.error and math.isfinite(each.record.score)
+        ]
+        ends = (min(scores), max(scores)) if scores else (0.0, 0.0)
+        texts = {place: _short(course.tries[place].candidate) for place in places}
+        column = min(max(map(len, texts.values()), default=0), max(12, width // 3))
+        room_for_bar = min(24, width - _LABEL - column - 14)
+        leader, lines = course.leader(), list[Line]()
+        next_one = next((each for each in course.tries.values() if each.waits), None)
+        for place in places:
+            shown = course.tries[place]
+            mark = marks.runs if shown is next_one else marks.wait if shown.waits else ""
+            if place == leader:
+                mark = marks.leads if course.stretch is None else marks.kept
+            style: Style = "good" if place == leader else "dim" if shown.out else ""
+            text = f"{mark:>{_LABEL - 1}} {texts[place][:column]:{column}}  "
+            came, which = self._outcome(shown, ends, max(room_for_bar, 0), marks)
+            lines.append([(text, style), (came, which or style)])
+        if len(places) < len(course.tries):
+            more = len(course.tries) - len(places)
+            lines.append([(" " * _LABEL + f"{marks.more} {more} more", "dim")])
+        return lines
+
+    def _outcome(
+        self, shown: ShownTry, ends: tuple[float, float], width: int, marks: Marks
+    ) -> tuple[str, Style]:
+        record, (low, high) = shown.record, ends
+        under_way = f"{shown.done} of {shown.epochs} {self._course.unit}" if shown.begun else ""
+        if record is None:
+            return under_way, "dim"
+        if record.error is not None:
+            return f"failed: {harmless(' '.join(record.error.split()))}", "bad"
+        score = f"{label(self._course.shown_score(record.score)):9} {under_way}".rstrip()
+        if width < 4 or not math.isfinite(record.score):
+            return score, ""
+        share = 1.0 if high == low else 0.1 + 0.9 * (record.score - low) / (high - low)
+        return f"{bar(share, width, marks):{width}}  {score}", ""
+
+
+def _worth_showing(course: Course, most: int) -> list[int]:
+    """The tries that are under way and the best of the others, in their order."""
+
+    def worth(place: int) -> tuple[bool, bool, float, int]:
+        shown, leads = course.tries[place], place == course.leader()
+        score = -math.inf if shown.record is None else shown.record.rank_key
+        return leads, shown.begun, score, -place
+
+    return sorted(sorted(course.tries, key=worth, reverse=True)[: max(most, 0)])
+
+
+def _labelled(name: str) -> Line:
+    return [(f"{name:{_LABEL}}", "dim")]
+
+
+def _name(name: str) -> str:
+    text = harmless(str(name))
+    return text if len(text) <= 24 else f"{text[:21]}..."
+
+
+def _label(values: Candidate, name: str) -> str:
+    text = harmless(label(values[name]))
+    return text if len(text) <= 24 else f"{text[:21]}..."
+
+
+def _short(candidate: Candidate) -> str:
+    """The values of a try; where there is one, without its name, which stands above."""
+    labels = [_label(candidate, name) for name in candidate]
+    if len(labels) == 1:
+        return labels[0]
+    return " ".join(f"{_name(name)}={text}" for name, text in zip(candidate, labels, strict=True))

@@ -1,0 +1,185 @@
+"""A run as the numbers that a page draws: columns of JSON, short enough for long runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dynhp.records import Candidate, Round, Value
+from dynhp.records.kept import kept_epochs, measured_on
+from dynhp.records.noise import paired_noise
+from dynhp.records.text import round_cells
+from dynhp.report.page.rebuilt import linear_axes
+from dynhp.report.page.reported import ReportedRun
+from dynhp.report.page.thinned import extremes, places_kept
+from dynhp.storage.journal import comparison
+
+__all__ = ["looks_log", "run_data"]
+
+MOST_SCORES = 120_000
+"""The most tries whose scores a page holds, of all runs together."""
+MOST_ON_LINE = 4_000
+"""The most epochs of the main line that a page holds of one metric of a run."""
+MOST_BEHIND = 24_000
+"""The most measurements of tries that a page holds, of all metrics of a run together."""
+_MOST_WORDS = 160
+
+
+def run_data(run: ReportedRun, *, share: int = 1) -> dict[str, Any]:
+    """All that a page draws of a run; ``share`` runs have the page to themselves.
+
+    >>> sorted(run_data(ReportedRun(name="empty", history=())))[:4]
+    ['axes', 'behind', 'candidates', 'epochs']
+    """
+    tried = max(1, sum(bool(round_.tries) for round_ in run.history))
+    most = max(5, MOST_SCORES // share // tried)
+    notes: list[str] = []
+    columns = _Columns()
+    for round_, kept in zip(run.history, kept_epochs(run.history), strict=True):
+        columns.add(round_, kept, places_kept(round_, most))
+    widest = max((len(round_.tries) for round_ in run.history), default=0)
+    if widest > most:
+        notes.append(f"of up to {widest} tries of a round about {most} are drawn, evenly by rank")
+    line = dict(_line(run.history, notes))
+    return {
+        "name": run.name,
+        "epochs": run.epochs,
+        "axes": [_axis(run, name) for name in _names(run.history)],
+        "candidates": [list(candidate.values()) for candidate in columns.numbers],
+        "rounds": columns.rounds,
+        "tries": columns.tries,
+        "errors": columns.errors,
+        "line": line,
+        "behind": dict(_behind(run.history, list(line), notes)),
+        "noise": _number(paired_noise([each for each in run.history if each.tries])),
+        "notes": notes,
+    }
+
+
+class _Columns:
+    """The rounds and their tries, a list for each field; a candidate is a number."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Candidate, int] = {}
+        self.errors: dict[str, str] = {}  # by the number of a try
+        self.rounds: dict[str, list[Any]] = {}
+        self.tries: dict[str, list[Any]] = {"candidate": [], "score": [], "epochs": []}
+        self._spent = 0
+
+    def add(self, round_: Round, kept: int, places: Sequence[int]) -> None:
+        """Take the next round, of whose tries those at these places are shown."""
+        failed = sum(try_.error is not None for try_ in round_.tries)
+        row = {
+            "start": round_.start,
+            "epochs": round_.epochs,
+            "kept": kept,
+            "previous": self._number_of(round_.previous),
+            "candidate": self._number_of(round_.candidate),
+            "chosen": places.index(round_.chosen) if round_.tries else -1,
+            "shown": len(places),
+            "tried": len(round_.tries),
+            "failed": failed,
+            "overhead": round_.overhead,
+            "before": self._spent,
+            "abandoned": round_.abandoned,
+            "rescue": int(round_.rescue),
+            "reason": round_cells(round_)["reason"][:_MOST_WORDS],
+            **{name: _number(value) for name, value in comparison(round_).items()},
+        }
+        for name, value in row.items():
+            self.rounds.setdefault(name, []).append(value)
+        for place in places:
+            try_ = round_.tries[place]
+            if try_.error is not None:
+                self.errors[str(len(self.tries["score"]))] = try_.error[:_MOST_WORDS]
+            self.tries["candidate"].append(self._number_of(try_.candidate))
+            self.tries["score"].append(_number(try_.score))
+            self.tries["epochs"].append(try_.epochs)
+        self._spent += round_.epochs + round_.overhead + (round_.failure is not None)
+
+    def _number_of(self, candidate: Candidate) -> int:
+        return self.numbers.setdefault(candidate, len(self.numbers))
+
+
+def _names(history: Sequence[Round]) -> list[str]:
+    return list(history[0].candidate) if history else []
+
+
+def _axis(run: ReportedRun, name: str) -> dict[str, Any]:
+    """How a hyperparameter is drawn: its name, whether on a log scale, and its words if any."""
+    seen: dict[Value, None] = {}
+    for round_ in run.history:
+        seen |= dict.fromkeys([round_.previous[name], *(t.candidate[name] for t in round_.tries)])
+    numbers = [
+        float(value) for value in seen if isinstance(value, int | float) and value is not True
+    ]
+    words = None
+    if len(numbers) < len(seen) or any(isinstance(value, bool) for value in seen):
+        words = sorted({str(value) for value in seen})
+    declared = name in linear_axes(run.settings)
+    log = name in run.log or (words is None and not declared and looks_log(numbers))
+    return {"name": name, "log": bool(log and min(numbers, default=0.0) > 0), "words": words}
+
+
+def looks_log(numbers: Sequence[float]) -> bool:
+    """Whether values whose axis says nothing about it are better seen by their factors."""
+    return bool(numbers) and min(numbers) > 0 and max(numbers) / min(numbers) >= 20
+
+
+def _line(history: Sequence[Round], notes: list[str]) -> Iterator[tuple[str, list[list[Any]]]]:
+    """The main line by metric: epochs, values, and which of them were left behind later."""
+    on_line = {number: metrics for number, metrics in measured_on(history)}
+    for name in dict.fromkeys(name for metrics in on_line.values() for name in metrics):
+        known = [
+            (number + 1, metrics[name]) for number, metrics in on_line.items() if name in metrics
+        ]
+        places = extremes([value for _, value in known], MOST_ON_LINE)
+        if len(places) < len(known):
+            notes.append(f"of {len(known)} epochs of {name} the {len(places)} extremes are drawn")
+        yield (
+            name,
+            [[known[place][0] for place in places], [_number(known[place][1]) for place in places]],
+        )
+
+
+def _behind(
+    history: Sequence[Round], names: Sequence[str], notes: list[str]
+) -> Iterator[tuple[str, list[list[Any]]]]:
+    """What tries measured, by metric: the epoch each began at, and its values up to its end.
+
+    What the main line measured and left behind is among it.
+    """
+    size = sum(len(try_.series) for round_ in history for try_ in round_.tries) * len(names)
+    step = max(1, math.ceil(size / MOST_BEHIND))
+    if step > 1:
+        notes.append(f"behind the metrics the tries of every {step}th round are drawn")
+    kept = kept_epochs(history)
+    for name in names:
+        starts: list[Any] = []
+        values: list[Any] = []
+        for place, round_ in enumerate(history):
+            if place % step == 0:
+                for try_ in round_.tries:
+                    points = [(round_.start + n + 1, m.get(name)) for n, m in try_.measured]
+                    _add_path(starts, values, points, round_.start)
+            if kept[place] < round_.epochs:  # left behind
+                points = [(n + 1, metrics.get(name)) for n, metrics in round_.measured]
+                _add_path(starts, values, points, None)
+        yield name, [starts, values]
+
+
+def _add_path(starts: list[Any], values: list[Any], points: Any, origin: int | None) -> None:
+    """Add one path: where it began (None: on the main line), its epochs and its values."""
+    known = [(epoch, value) for epoch, value in points if value is not None]
+    if known:
+        starts.append(origin)
+        values.append([[epoch for epoch, _ in known], [_number(value) for _, value in known]])
+
+
+def _number(value: float | None) -> float | None:
+    """A number with the digits that can be seen; None for what is not finite."""
+    if value is None or not math.isfinite(value):
+        return None
+    short = float(f"{value:.6g}")
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short

@@ -1,0 +1,142 @@
+"""One self-contained HTML page of runs and campaigns, which opens without network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+from dynhp.planning.budget import Plan
+from dynhp.records import Round
+from dynhp.report.page import sections
+from dynhp.report.page.campaigns import ReportedCampaign, campaign_section
+from dynhp.report.page.data import run_data
+from dynhp.report.page.rebuilt import log_axes
+from dynhp.report.page.reported import ReportedRun
+from dynhp.report.page.signal import signal_of
+from dynhp.storage.files import write_texts
+
+__all__ = ["html_report", "report_page", "write_html"]
+
+_CHARTS = """
+<div id="bar"></div>
+<section id="schedule"><h2>Schedule</h2><div class="charts"></div></section>
+<section id="tries"><h2>Tries</h2><div class="charts"></div>
+<div id="round" aria-live="polite"></div>{under_way}</section>
+<section id="metrics"><h2>Main line</h2><div class="charts"></div></section>
+"""
+_ROUNDS = '<section id="rounds"><h2>Rounds</h2><div class="wide"></div></section>'
+_NOSCRIPT = (
+    "<noscript><p>The pictures of this page are drawn by its own script, which is "
+    "switched off.</p></noscript>"
+)
+
+
+def html_report(
+    history: Sequence[Round],
+    *,
+    title: str,
+    plan: Plan | None = None,
+    facts: Mapping[str, str] | None = None,
+    hints: Sequence[str] = (),
+    settings: Mapping[str, str] | None = None,
+) -> str:
+    """The page of one run as text.
+
+    Args:
+        history: the rounds of the run.
+        title: the heading of the page.
+        plan: what the run was planned to cost, to be shown with what it did cost.
+        facts: names and values for the table at the end.
+        hints: sentences to show under the title.
+        settings: those of the adapter, as ``adapter.described`` has them.
+
+    >>> "<h1>Demo</h1>" in html_report([], title="Demo")
+    True
+    """
+    epochs = None if plan is None else plan.most.main_line
+    run = ReportedRun(
+        name=title,
+        history=history,
+        plan=plan,
+        epochs=epochs,
+        facts=facts or {},
+        hints=hints,
+        settings=settings or {},
+        log=log_axes(settings or {}),
+    )
+    return report_page([run], title=title)
+
+
+def report_page(
+    runs: Sequence[ReportedRun],
+    *,
+    title: str,
+    campaigns: Sequence[ReportedCampaign] = (),
+    reload: float | None = None,
+) -> str:
+    """The page of runs and campaigns as text.
+
+    Args:
+        runs: several are shown side by side.
+        title: the heading of the page.
+        campaigns: each is a table.
+        reload: after so many seconds the page loads itself again, where runs go on.
+
+    >>> "2 runs side by side" in report_page([ReportedRun(name=n, history=()) for n in "ab"],
+    ...                                      title="Two")
+    True
+    """
+    signals = [signal_of(run.history) for run in runs]
+    data = {"reload": reload, "runs": [run_data(run, share=len(runs)) for run in runs]}
+    body = [sections.head_section(title, runs, signals), *map(campaign_section, campaigns)]
+    if runs:
+        body += [
+            sections.compare_section(runs, signals),
+            _NOSCRIPT + _CHARTS.format(under_way=sections.under_way(runs)),
+            sections.signal_section(runs, signals),
+            sections.cost_section(runs),
+            _ROUNDS,
+            sections.settings_section(runs),
+        ]
+    return _document(title, "\n".join(body), json.dumps(data, allow_nan=False))
+
+
+def write_html(path: str | os.PathLike[str], page: str) -> None:
+    """Write the page whole or not at all.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_html(Path(folder, "run.html"), html_report([], title="Demo"))
+    ...     [file.name for file in Path(folder).iterdir()]
+    ['run.html']
+    """
+    target = Path(path)
+    write_texts(target.parent, {target.name: page})
+
+
+def _document(title: str, body: str, data: str) -> str:
+    here = files("dynhp.report.page")
+    style = (here / "report.css").read_text(encoding="utf-8")
+    script = (here / "report.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    # The page may ask nobody for anything, and no script runs in it but its own.
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    return (
+        '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{style}</style></head>\n<body>\n<main>\n{body}"
+        f'\n</main>\n<script type="application/json" id="data">{_inert(data)}</script>\n'
+        f"<script>{script}</script>\n</body>\n</html>\n"
+    )
+
+
+def _inert(data: str) -> str:
+    """JSON in which nothing can end the element that it stands in, or begin another."""
+    return data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

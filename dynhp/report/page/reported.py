@@ -1,0 +1,98 @@
+"""A run as reports take it: its rounds, and all that is known around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dynhp.planning.budget import Plan
+from dynhp.records import Round, Try
+from dynhp.report.page.rebuilt import log_axes, plan_of
+
+__all__ = ["ReportedRun", "run_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedRun:
+    """One run of a report.
+
+    Attributes:
+        name: what the page calls it.
+        history: its rounds.
+        plan: what it was planned to cost, None where that is not known.
+        epochs: the epochs it was planned for, None where that is not known.
+        settings: by name, as text.
+        versions: of Python and packages, by name.
+        command: how it was started.
+        facts: more names and values to show.
+        hints: sentences to show.
+        unfinished: the tries of a round that has not ended.
+        log: the hyperparameters whose axis is logarithmic.
+        missing: what its file does not hold, in words.
+
+    >>> ReportedRun(name="first", history=()).is_over
+    True
+    """
+
+    name: str
+    history: Sequence[Round]
+    plan: Plan | None = None
+    epochs: int | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    command: str | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+    hints: Sequence[str] = ()
+    unfinished: Sequence[Try] = ()
+    log: frozenset[str] = frozenset()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def done(self) -> int:
+        """The epochs of the main line so far."""
+        return self.history[-1].start + self.history[-1].epochs if self.history else 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has all epochs that it was planned for, as far as that is known."""
+        return self.epochs is None or self.done >= self.epochs
+
+    def named(self, name: str) -> ReportedRun:
+        """The same under another name."""
+        return replace(self, name=name)
+
+
+def run_of(
+    name: str,
+    history: Sequence[Round],
+    *,
+    about: Mapping[str, Any],
+    unfinished: Sequence[Try] = (),
+) -> ReportedRun:
+    """Give a run as its file tells of it: ``about`` is as in ``JournalContent``.
+
+    >>> run_of("old", (), about={}).missing[0]
+    'the settings'
+    """
+    settings, epochs = about.get("settings", {}), about.get("epochs")
+    plan = plan_of(settings, history, epochs)
+    parts = {
+        "the settings": settings,
+        "the epochs that were planned": epochs,
+        "the versions": about.get("versions"),
+        "the command": about.get("command"),
+        "a plan of the cost": plan,
+    }
+    return ReportedRun(
+        name=name,
+        history=history,
+        plan=plan,
+        epochs=epochs,
+        settings=settings,
+        versions=about.get("versions") or {},
+        command=about.get("command"),
+        unfinished=unfinished,
+        log=log_axes(settings),
+        missing=tuple(name for name, part in parts.items() if not part),
+    )

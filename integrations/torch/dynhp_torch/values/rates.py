@@ -1,0 +1,77 @@
+"""The rate of a torch optimiser: arguments that search for it, and a schedule that ends at 0."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, cast
+
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LambdaLR
+
+from dynhp import recommended
+from dynhp.errors import SettingsError, shown
+from dynhp.planning.presets import SearchArguments
+from dynhp.spaces import Axis
+from dynhp.tails import wsd
+
+__all__ = ["RateArguments", "recommended_lr", "wsd_schedule"]
+
+
+class RateArguments(SearchArguments):
+    """Keyword arguments of ``adapt`` that search for the rate of its one optimiser."""
+
+    lr: Axis
+
+
+def recommended_lr(
+    *, default: float | None = None, epochs: int | None = None, loss: str = "train_loss"
+) -> RateArguments:
+    """Search for a rate before the run: ``recommended("learning_rate")`` as arguments of ``adapt``.
+
+    Args:
+        default: where to start; the optimiser's own rate is in force and comes first in any case.
+        epochs: the planned epochs (or steps); those of the loop where it is left out.
+        loss: the training loss that the loop reports.
+
+    >>> recommended_lr(default=0.1)["lr"]
+    Around(0.1)
+    """
+    given: Any = dict(
+        recommended("learning_rate", epochs=epochs, default=default, name="lr", loss=loss)
+    )
+    [axis] = given.pop("space").values()
+    return cast("RateArguments", {"lr": axis, **given})
+
+
+def wsd_schedule(
+    optimizer: Optimizer, steps: int, *, warm_up: float = 0.02, decay_from: float = 0.7
+) -> LambdaLR:
+    """Warm up, stay, and decay to zero, as torch's ``LambdaLR``: call its ``step()`` every step.
+
+    Args:
+        optimizer: whose rate is scheduled; what it has now is the height.
+        steps: how often ``step()`` is called in the run.
+        warm_up: the share of the run in which the rate rises.
+        decay_from: how far the run is when it begins to fall.
+
+    >>> import torch
+    >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+    >>> schedule = wsd_schedule(optimizer, 100)
+    >>> rates = []
+    >>> for _ in range(100):
+    ...     rates.append(round(optimizer.param_groups[0]["lr"], 4))
+    ...     optimizer.step(); schedule.step()
+    >>> rates[:3], rates[50], rates[-2:]
+    ([0.025, 0.075, 0.1], 0.1, [0.005, 0.0017])
+    """
+    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
+        raise SettingsError(
+            f"wsd_schedule: steps must be a whole number above 0, got {shown(steps)}; count the "
+            "calls of step() in the whole run"
+        )
+    wsd(0.0, warm_up=warm_up, decay_from=decay_from)  # refuses what cannot work
+    return LambdaLR(optimizer, partial(_factor, steps, warm_up, decay_from))
+
+
+def _factor(steps: int, warm_up: float, decay_from: float, step: int) -> float:
+    return wsd((step + 0.5) / steps, warm_up=warm_up, decay_from=decay_from)

@@ -1,0 +1,273 @@
+"""The search for a rate: the same from any start, exact in cost, and without a trace."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynhp import DynamicGridAdapter, Processes, Serial, find_rate, recommended, schedule_of, spent
+from dynhp.errors import AllTriesFailed, LoopError, SettingsError
+from dynhp.loops import adapt
+from dynhp.planning import RateFinder, RateSearch, rate_search
+from dynhp.report import rate_chart
+from dynhp.tails import wsd
+from dynhp.testing import NoisyQuadratic, Quadratic
+from dynhp.triggers import At
+from tests.support.reference import Toy, bits
+
+STARTS = [1 / 30, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0]
+RUNG = math.sqrt(10)
+
+
+class Valley:
+    """Noisy SGD in 20 dimensions of very different curvature, with a schedule of its own."""
+
+    def __init__(self, seed: int = 0, steps: int = 400) -> None:
+        self.steps = steps
+        self.curvature = np.geomspace(0.01, 1.0, 20)
+        self.weights = np.ones(20)
+        self.step = 0
+        self.rng = np.random.default_rng(seed)
+        self.loss = 0.0
+
+    def get_state(self) -> Any:
+        return (self.weights.copy(), self.step, self.rng.bit_generator.state, self.loss)
+
+    def set_state(self, state: Any) -> None:
+        weights, self.step, self.rng.bit_generator.state, self.loss = state
+        self.weights = weights.copy()
+
+    def train_k(self, k: int, values: Any) -> None:
+        for _ in range(k):
+            self.loss = float(0.5 * self.curvature @ self.weights**2)
+            noise = 0.3 * self.rng.standard_normal(20)
+            decay = wsd((self.step + 0.5) / self.steps, warm_up=0.0)
+            with np.errstate(all="ignore"):
+                gradient = self.curvature * (self.weights + noise)
+                self.weights = self.weights - values["lr"] * decay * gradient
+            self.step += 1
+
+    def metrics(self) -> dict[str, float]:
+        return {"train_loss": self.loss}
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_from_30_times_too_low_to_30_times_too_high_it_is_the_same_rate(seed: int) -> None:
+    searches = [find_rate(Valley(seed), epochs=400, start=0.5 * times) for times in STARTS]
+    rates = [search.rate for search in searches]
+    assert max(rates) / min(rates) < RUNG * 1.001
+    # 20 steps of warm-up and annealing, three tries at first, and two repeats.
+    assert [search.epochs for search in searches] == [20 * (len(s.rates) + 2) for s in searches]
+    assert all(20 * len(search.rates) <= 0.4 * 400 for search in searches)
+
+
+@pytest.mark.parametrize("times", STARTS)
+def test_a_whole_run_ends_the_same_from_any_start(times: float) -> None:
+    trainer = Valley(3)
+    settings = recommended("learning_rate", name="lr", default=0.5 * times)
+    adapter = DynamicGridAdapter(trainer, check="off", **settings)
+    history = adapter.run(400)
+    search = rate_search(history)
+    assert {values["lr"] for _, values in schedule_of(history).as_list()} == {search.rate}
+    assert history[0].corrected == {"lr": search.rate}
+    assert search.rate == pytest.approx(search.best / RUNG, rel=1e-4)
+    # One that is left alone is worse by a factor of ten and more where it starts far off.
+    assert trainer.metrics()["train_loss"] < 0.08
+    assert spent(history).runs < 1.4
+
+
+def test_a_rate_that_diverges_everywhere_is_left_downwards() -> None:
+    search = find_rate(Valley(), epochs=400, start=1e5)
+    assert search.rates[-1] == pytest.approx(1e5 * RUNG, rel=1e-4)
+    assert search.rate < 5
+
+
+@pytest.mark.filterwarnings("ignore:lr was best at")
+def test_the_limit_of_rungs_is_said() -> None:
+    with pytest.warns(UserWarning, match="lr was best at .*the last of 8 steps from 1e-07; start"):
+        find_rate(Quadratic(), epochs=40, start=1e-7, loss="loss")
+
+
+def test_it_leaves_no_trace() -> None:
+    trainer = Toy(3)
+    trainer.train_k(4, {"lr": 0.05})
+    before = bits(trainer.get_state())
+    search = find_rate(trainer, epochs=100, loss="loss")
+    assert search.start == 0.05  # the trainer's own
+    assert bits(trainer.get_state()) == before
+    assert trainer.hyperparameters()["lr"] == 0.05
+    assert trainer.trained == 4 + search.epochs
+
+
+def test_workers_find_the_same() -> None:
+    with Processes(NoisyQuadratic, workers=2) as executor:
+        pooled = find_rate(NoisyQuadratic(), epochs=60, start=0.01, loss="loss", executor=executor)
+    assert pooled == find_rate(NoisyQuadratic(), epochs=60, start=0.01, loss="loss")
+
+
+def test_what_is_no_search_is_refused() -> None:
+    with pytest.raises(SettingsError, match="got no round with tries"):
+        rate_search([])
+    adapter = DynamicGridAdapter(
+        Toy(), {"lr": [0.1], "momentum": [0.5]}, minimize="loss", adapt_every=2, try_for=1
+    )
+    with pytest.raises(SettingsError, match=r"of one hyperparameter, got {'lr': 0\.1, 'momentum'"):
+        rate_search(adapter.run(2))
+    with pytest.raises(SettingsError, match="find_rate: epochs must be a whole number above 0"):
+        find_rate(Toy(), epochs=0)
+
+
+def test_a_finder_that_is_left_early_has_no_result_and_no_trace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dynhp.errors._given", set())  # a hint is given once
+    model = Toy(2)
+    before = bits(model.get_state())
+    finder = RateFinder(adapt(40, state=[model], **recommended("lr", loss="loss")))
+    passes = iter(finder)
+    model.train_k(1, next(passes).values)
+    passes.close()  # type: ignore[attr-defined]
+    assert bits(model.get_state()) == before
+    with pytest.raises(LoopError, match="the search is not over"):
+        finder.result  # noqa: B018
+
+
+def test_a_finder_refuses_a_loop_that_would_keep_the_state_of_a_try() -> None:
+    loop = adapt(
+        4, state=[Toy(2)], space={"lr": [0.1, 0.2]}, minimize="loss", adapt_every=1, try_for=1
+    )
+    with pytest.raises(SettingsError, match="a loop whose run begins where its tries began, got"):
+        RateFinder(loop)
+
+
+def test_a_finder_refuses_a_loop_that_begins_with_its_run() -> None:
+    model = Toy(2)
+    before = bits(model.get_state())
+    later = recommended("lr", loss="loss") | {"when": At([5])}
+    with pytest.raises(
+        LoopError, match=r"begins with its run, got At\(moments=\(5,\)\); leave `when`"
+    ):
+        list(RateFinder(adapt(40, state=[model], **later)))
+    assert bits(model.get_state()) == before
+
+
+class FailsAlways:
+    """A trainer whose every epoch raises, after its rate was set."""
+
+    def __init__(self) -> None:
+        self.rate = 0.25
+
+    def get_state(self) -> int:
+        return 0
+
+    def set_state(self, state: int) -> None:
+        pass
+
+    def train_k(self, k: int, values: Any) -> None:
+        self.rate = values["lr"]
+        if k:
+            raise ArithmeticError("never learns")
+
+    def metrics(self) -> dict[str, float]:
+        return {"loss": 1.0}
+
+    def hyperparameters(self) -> dict[str, float]:
+        return {"lr": self.rate}
+
+
+def test_the_rate_is_put_back_where_all_tries_fail() -> None:
+    trainer = FailsAlways()
+    with pytest.raises(AllTriesFailed):
+        find_rate(trainer, epochs=100, loss="loss")
+    assert trainer.hyperparameters() == {"lr": 0.25}
+
+
+def test_a_search_that_is_interrupted_ends_its_workers() -> None:
+    closed = []
+
+    class ClosesToo(Serial):
+        def close(self) -> None:
+            closed.append(True)
+
+    def interrupted(k: int, values: Any) -> None:
+        raise KeyboardInterrupt
+
+    model: Any = Toy(2)
+    model.train_k = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        find_rate(model, epochs=100, loss="loss", executor=ClosesToo())
+    assert closed == [True]
+
+
+def test_a_finder_finds_what_find_rate_finds() -> None:
+    model = Toy(2)
+    arguments = recommended("lr", default=0.01, loss="loss")
+    finder = RateFinder(adapt(100, state=[model], **arguments))
+    before = bits(model.get_state())
+    for epoch in finder:
+        model.train_k(1, epoch.values)
+        epoch.report(model.metrics())
+    assert finder.result == find_rate(Toy(2), epochs=100, start=0.01, loss="loss")
+    assert bits(model.get_state()) == before
+    assert not finder.loop.history
+
+
+def test_nothing_that_works_is_an_error_and_no_trace() -> None:
+    class RaisesAlways(Toy):
+        def train_k(self, k: int, values: Any) -> None:
+            raise ArithmeticError("no")
+
+    trainer = RaisesAlways(2)
+    before = bits(trainer.get_state())
+    with pytest.raises(AllTriesFailed, match="all tries of round 0 failed"):  # to the last rung
+        find_rate(trainer, epochs=60, start=0.1, loss="loss")
+    assert bits(trainer.get_state()) == before
+
+
+def test_a_search_as_text() -> None:
+    assert str(SEARCH) == "\n".join(
+        [
+            "lr = 0.0316, after 20 epochs in 4 tries",
+            "lr    score",
+            "0.01  -2      start",
+            "0.1   -1      best",
+            "1.0   -1.5",
+            "10.0  failed",
+        ]
+    )
+
+
+SEARCH = RateSearch(
+    name="lr",
+    rates=(0.01, 0.1, 1.0, 10.0),
+    scores=(-2.0, -1.0, -1.5, math.nan),
+    start=0.01,
+    best=0.1,
+    rate=0.0316,
+    epochs=20,
+)
+
+
+def test_the_picture_marks_the_best_and_the_one_to_take() -> None:
+    picture = rate_chart(SEARCH)
+    assert picture.count("<circle") == 4
+    assert picture.count('class="kept"') == 1
+    assert "lr = 0.1: -1</title>" in picture
+    assert ">lr = 0.0316</text>" in picture
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"rates": (0.1,), "scores": (math.nan,), "rate": 0.1},
+        {"rates": (0.1, 1.0), "scores": (-1.0, -1.0)},
+        {"scores": (-2.0, -1.0, -1.5, -1e9)},
+    ],
+)
+def test_odd_searches_are_drawn_too(changes: dict[str, Any]) -> None:
+    picture = rate_chart(dataclasses.replace(SEARCH, **changes))
+    assert "nan" not in picture.replace(": nan</title>", "")
