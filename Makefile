@@ -24,6 +24,8 @@ FRAMEWORKS := $(filter-out pyg ray torch,$(INTEGRATIONS))
 FAST_MALLOC := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
 # Tests run side by side: threads of their own would only get in each other's way.
 ONE_THREAD := OMP_NUM_THREADS=1
+# A worker that dies ends the step: the tests that it leaves behind would be waited for without end.
+TWO_WORKERS := -n 2 --max-worker-restart 0
 BENCH_RAY = $(BIN)/python -m pip install --quiet --constraint constraints.txt ray && \
 	$(BIN)/python benchmarks/bench_executors_ray.py
 ARENA = $(ONE_THREAD) $(BIN)/python -m benchmarks.arena $(if $(DYNHP_DATA),--data $(DYNHP_DATA))
@@ -111,16 +113,16 @@ imports: $(READY)
 # names from block to block, so each file stays with one worker. The types are checked and the site is
 # built beside the frameworks, which take one core each. Ray comes last, and in turn: see test-ray.
 pytest: $(READY)
-	$(ONE_THREAD) $(BIN)/python -m pytest tests dynhp --doctest-modules -n 2 -m "not many" \
+	$(ONE_THREAD) $(BIN)/python -m pytest tests dynhp --doctest-modules $(TWO_WORKERS) -m "not many" \
 		--cov --cov-report= $(WITH_PROCESSES:%=--ignore=%) --ignore=tests/repository
-	$(ONE_THREAD) $(BIN)/python -m pytest $(WITH_PROCESSES) -n 2 -m "not many" \
+	$(ONE_THREAD) $(BIN)/python -m pytest $(WITH_PROCESSES) $(TWO_WORKERS) -m "not many" \
 		--cov --cov-append --cov-report=
-	$(ONE_THREAD) $(BIN)/python -m pytest tests/repository -n 2 \
+	$(ONE_THREAD) $(BIN)/python -m pytest tests/repository $(TWO_WORKERS) \
 		--cov --cov-append --cov-report=term --cov-fail-under=100
-	$(ONE_THREAD) $(BIN)/python -m pytest tests -n 2 -m many --ignore=tests/repository
+	$(ONE_THREAD) $(BIN)/python -m pytest tests $(TWO_WORKERS) -m many --ignore=tests/repository
 	$(ONE_THREAD) $(BIN)/python -m pytest integrations/torch integrations/pyg docs README.md \
-		--doctest-modules -n 2 --dist loadfile --ignore=docs/cluster.md $(FRAMEWORKS:%=--ignore=docs/%.md)
-	$(ONE_THREAD) $(BIN)/python -m pytest benchmarks/arena -n 2
+		--doctest-modules $(TWO_WORKERS) --dist loadfile --ignore=docs/cluster.md $(FRAMEWORKS:%=--ignore=docs/%.md)
+	$(ONE_THREAD) $(BIN)/python -m pytest benchmarks/arena $(TWO_WORKERS)
 	$(MAKE) --jobs 2 --output-sync=target types docs $(FRAMEWORKS:%=test-%)
 	$(MAKE) test-ray
 
