@@ -9,6 +9,8 @@ import pytest
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 
+import tests.support.examples  # noqa: F401  (for the tests of the integrations, too)
+
 # Tests tell nobody that they run: MLflow would when it is imported, W&B where it has an error.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("WANDB_ERROR_REPORTING", "false")

@@ -70,7 +70,7 @@ source_paths = ["dynhp"]
 SHIM = """
 
 import pytest
-from hypothesis import Phase
+from hypothesis import Phase, settings
 
 
 def pytest_collection_modifyitems(items):

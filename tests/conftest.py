@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
-
-settings.register_profile("dynhp", deadline=None, derandomize=True, max_examples=40)
-settings.load_profile("dynhp")
+import tests.support.examples  # noqa: F401  (also where the conftest.py of the root is not there)
 
 # A distribution of its own, whose tests run where it is installed: see tests/cli.
 collect_ignore = ["fixtures/third_party_plugin"]

@@ -81,17 +81,19 @@ def test_of_a_whole_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("mutmut")
+    ours = Path(__file__).parents[1]
     files = {
         "dynhp/__init__.py": "",
         "dynhp/errors.py": "class Hint(UserWarning): ...",
         "dynhp/thing.py": SOURCE,
-        "tests/conftest.py": (Path(__file__).parents[1] / "conftest.py").read_text("utf-8"),
+        "tests/conftest.py": (ours / "conftest.py").read_text("utf-8"),
+        "tests/support/examples.py": (ours / "support" / "examples.py").read_text("utf-8"),
         "tests/test_thing.py": TESTS,
         "pyproject.toml": '[tool.pytest.ini_options]\naddopts = "--import-mode=importlib"\n',
     }
     for name, text in files.items():
         path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(text, "utf-8")
     monkeypatch.setattr(mutants, "ROOT", tmp_path)
     monkeypatch.setattr(mutants, "TESTS", ("tests",))

@@ -129,7 +129,8 @@ def test_a_file_cannot_unpack_to_more_than_allowed(tmp_path: Path) -> None:
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.data())
 def test_a_damaged_file_is_one_clear_error_or_a_graph(tmp_path: Path, data: st.DataObject) -> None:
