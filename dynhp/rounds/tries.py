@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from dynhp.errors import AllTriesFailed, ContractError
-from dynhp.records import Candidate, Metrics, Round, RoundStarted, Try
+from dynhp.records import Candidate, Metrics, RoundStarted, Try
 from dynhp.records.text import failures_text
+from dynhp.rounds.inner import InnerRule, InnerState, KeptTry
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome, kept_and_end
+from dynhp.rounds.record import round_record
 from dynhp.rounds.repeat import REPEATS, RepeatRun, SelfCheck
 from dynhp.rounds.running_try import RunningTry, Standings, standings
 from dynhp.rounds.steps import TrainStretch
-from dynhp.selection import Ranking, Stage, reason
+from dynhp.selection import Ranking, Stage
 from dynhp.tails.rules import NO_TAIL, TailRules
 from dynhp.trainer import State
 
 __all__ = ["RoundTries", "StageRun"]
-
-NOT_DUE = "no round was due"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -48,12 +47,16 @@ class StageRun:
         return [running.place for running in self.tries]
 
     def _job(self, running: RunningTry) -> Job:
+        rule = self.round_tries.inner_rule
+        if rule is not None:
+            rule = rule.of_job(running.record.epochs, self.stage.epochs, running.inner)
         return Job(
             origin=running.state,
             candidate=running.record.candidate,
             epochs=self.stage.epochs,
             seed=None if running.record.epochs else running.record.seed,
             watch=self.round_tries.watch,
+            hold=rule,
             **self.round_tries.rules.of_job(
                 running.record.candidate, checked=self.round_tries.check is not None
             ),
@@ -75,11 +78,13 @@ class StageRun:
         state = UNKNOWN_STATE if look is None else look(outcome)
         if leads and self.round_tries.rules.keeps:
             if state is not UNKNOWN_STATE:
-                running.state = state
+                running.keep(state)
             elif outcome.in_place and self.outcomes_taken == len(self.tries):
                 running.in_trainer = outcome  # nothing follows that could overwrite it
             else:
-                running.state, _ = kept_and_end(outcome.keep())
+                running.keep(kept_and_end(outcome.keep())[0])
+        elif not leads:
+            running.drop_state()  # a race may have kept one inside of it
         if self.last:
             self.round_tries.announce(running.record)
 
@@ -100,6 +105,8 @@ class RoundTries:
     because: str = ""
     rescue: bool = False
     rules: TailRules = NO_TAIL
+    inner_rule: InnerRule | None = None  # which states inside of tries are wanted
+    inner: InnerState | None = None  # the winner's, until it is handed on
     tries: list[RunningTry] = field(default_factory=list)
     best: RunningTry | None = None
 
@@ -151,6 +158,9 @@ class RoundTries:
         self, tries: list[RunningTry], stage: Stage, leaders: list[RunningTry], *, last: bool
     ) -> StageRun:
         self._take_states()
+        if self.inner_rule is not None:
+            for running in tries:
+                running.go_on(self.inner_rule)
         return StageRun(
             round_tries=self,
             tries=tries,
@@ -189,16 +199,21 @@ class RoundTries:
     def take_winner_state(self) -> State:
         """The winner's state (UNKNOWN_STATE: the trainer is in it already); all are dropped."""
         assert self.best is not None
-        state = self.best.state
+        state, self.inner = self.best.state, self.best.inner
         for running in self.tries:
             running.drop_state()
         return state
+
+    def take_kept(self) -> KeptTry:
+        """The winner without its tail, and the best state inside of it, which is not held here."""
+        inner, self.inner = self.inner, None
+        return KeptTry(self.winner().own, inner)
 
     def stretch(self, epochs: int, *, done: int, seed: int | None, began: float) -> TrainStretch:
         """The step that trains the main line on, until the round has so many epochs."""
         winner = None if self.best is None else self.best.record.candidate
         corrected = self.rules.corrected(winner)  # once: nobody says that it is the same again
-        record = partial(self._record_round, corrected, done=done, seed=seed, began=began)
+        record = partial(round_record, self, corrected, done=done, seed=seed, began=began)
         return TrainStretch(
             corrected or winner or self.current,
             epochs - done,
@@ -206,45 +221,3 @@ class RoundTries:
             kept=self.best.place if self.best is not None and done else None,
             start=self.started.start + done,
         )
-
-    def _record_round(
-        self,
-        corrected: Candidate | None,
-        stretch: TrainStretch,
-        *,
-        done: int,
-        seed: int | None,
-        began: float,
-    ) -> Round:
-        """The record of the round, after its stretch; one without tries has no winner."""
-        chosen, why, metrics, records = -1, NOT_DUE, stretch.metrics, self.records
-        if self.best is not None:
-            chosen = self.best.place
-            why = reason(records, chosen, self.current)
-            metrics = stretch.metrics if stretch.epochs else _at_the_end(self.best.record, done)
-        end = self.started.start + done + stretch.epochs
-        return Round(
-            index=self.started.index,
-            start=self.started.start,
-            epochs=done + stretch.epochs,
-            previous=self.current,
-            tries=records,
-            chosen=chosen,
-            reason=why,
-            metrics=metrics,
-            seed=seed,
-            restarted=done == 0 and chosen >= 0,
-            checked=0 if self.check is None else self.check.epochs,
-            tolerance=0.0 if self.check is None else self.check.tolerance,
-            stretch=tuple([each for each in stretch.measured if each[0] < end - 1]),
-            seconds=time.perf_counter() - began,
-            because=self.because,
-            rescue=self.rescue,
-            abandoned=self.started.abandoned,
-            failure=stretch.failure,
-            corrected=corrected,
-        )
-
-
-def _at_the_end(winner: Try, done: int) -> Metrics:
-    return dict(winner.own.measured).get(done - 1, {})
