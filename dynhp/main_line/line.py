@@ -16,7 +16,7 @@ from dynhp.main_line.settings import watched_trigger
 from dynhp.main_line.watch import StretchWatch
 from dynhp.records import Metrics, Progress, Round
 from dynhp.rounds.attempt import move_to
-from dynhp.rounds.inner import InnerRule, KeptTry
+from dynhp.rounds.inner import InnerRule
 from dynhp.tails.lengths import restarts
 from dynhp.triggers import Due, Every, LineSoFar
 from dynhp.triggers.contract import ask, goes_by_epochs
@@ -24,6 +24,7 @@ from dynhp.triggers.contract import ask, goes_by_epochs
 if TYPE_CHECKING:
     from dynhp.rounds.settings import AdapterView
     from dynhp.rounds.steps import TrainStretch
+    from dynhp.rounds.tries import RoundTries
 
 __all__ = ["MainLine", "Origin"]
 
@@ -188,13 +189,13 @@ class MainLine:
                 self.hold(line.epoch, dict(begun.measured).get(line.epoch - 1))
         return Origin(self._adapter.trainer.get_state(), begun.start, begun.abandoned, over)
 
-    def tries_ended(self, origin: Origin, kept: KeptTry, done: int) -> None:
+    def tries_ended(self, origin: Origin, tries: RoundTries, done: int) -> None:
         """The main line goes on from a kept try, whose state the trainer is in."""
-        winner, inner = kept
+        winner = tries.winner().own
         self.seen.tries_ended(origin.epoch + origin.abandoned, origin.epoch, winner, done)
         # A state that no trigger has looked at is not called healthy; a score speaks for itself.
         if done and self.held.start_from == "best":
-            if inner is not None:
+            if (inner := tries.take_inner()) is not None:
                 self.held.look(inner.epoch, lambda: inner.score, lambda: inner.state)
             self.hold(origin.epoch + done, dict(winner.measured).get(done - 1))
 

@@ -119,10 +119,11 @@ class TryLog:
         that is not finite, fails the try: no epoch follows. A broken contract (``DynhpError``) is
         not a failed try: it ends the run.
         """
-        watch, beat, own, tail = self._job.watch, self._job.beat, self._job.epochs, self._job.tail
+        job, inner = self._job, self._inner
+        watch, beat, own, tail = job.watch, job.beat, job.epochs, job.tail
         for number in range(1, own + len(tail) + 1):
             if number > own:
-                if number == own + 1 and self._job.keeps:
+                if number == own + 1 and job.keeps:
                     self._before = self._get_state()
                 self.values = tail[number - own - 1]
             self._begun = number
@@ -143,8 +144,8 @@ class TryLog:
             self._error = not_finite(metrics, watch, number)
             if self._error is not None:
                 return
-            if self._inner is not None:
-                self._inner.look(number, metrics)
+            if inner is not None:
+                inner.look(number, metrics)
 
     def _fail(self, failure: Exception) -> None:
         self._error = error_text(failure)
@@ -155,12 +156,10 @@ class TryLog:
 
     def outcome(self) -> Outcome:
         """What came of the job."""
-        before, end = self._before, self._get_state
-        kept = end if before is UNKNOWN_STATE else (lambda: before)
-        if self._inner is not None and self._error is None:
-            kept = self._inner.beside(kept)
-        compared = before is not UNKNOWN_STATE and self._job.compared
-        keep = (lambda: KeptAndEnd(kept(), end())) if compared else kept
+        end = self._get_state
+        keep = end
+        if self._before is not UNKNOWN_STATE or self._inner is not None:
+            keep = self._kept()
         gaps = bool(self._reported) and self._reported[-1] > len(self._reported)
         return Outcome(
             series=tuple(self._series),
@@ -171,6 +170,15 @@ class TryLog:
             seconds=time.perf_counter() - self._began,
             reported=tuple(self._reported) if gaps else (),
         )
+
+    def _kept(self) -> Callable[[], State]:
+        """What hands out the state before the tail, or the end, and what else the job wants."""
+        before, end = self._before, self._get_state
+        kept = end if before is UNKNOWN_STATE else (lambda: before)
+        if self._inner is not None and self._error is None:
+            kept = self._inner.beside(kept)
+        compared = before is not UNKNOWN_STATE and self._job.compared
+        return (lambda: KeptAndEnd(kept(), end())) if compared else kept
 
 
 def advance(trainer: Trainer, candidate: Candidate, epochs: int) -> Metrics:

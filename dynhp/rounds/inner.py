@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from dynhp.criteria.contract import Criterion, score
-from dynhp.records import Metrics, Progress, Try
+from dynhp.records import Metrics, Progress
 from dynhp.trainer import State
 
-__all__ = ["InnerBest", "InnerRule", "InnerState", "KeptAndInner", "KeptTry"]
+__all__ = ["InnerBest", "InnerRule", "InnerState", "KeptAndInner"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,10 +103,3 @@ class KeptAndInner:
 
     state: State
     inner: InnerState
-
-
-class KeptTry(NamedTuple):
-    """The try that the main line goes on from, without its tail, and the best state inside of it."""
-
-    record: Try
-    inner: InnerState | None

@@ -95,7 +95,7 @@ def kept_and_end(state: State) -> tuple[State, State]:
     """
     if isinstance(state, KeptAndEnd):
         return state.kept, state.end
-    return state, state.state if isinstance(state, KeptAndInner) else state
+    return (state, state.state) if isinstance(state, KeptAndInner) else (state, state)
 
 
 class _UnknownState:

@@ -35,8 +35,10 @@ class RunningTry:
         series = self.record.series + outcome.series
         reported = _reported(self.record, outcome)
         epochs = self.record.epochs + outcome.epochs
-        measured = reported or range(1, len(series) + 1)
-        in_tail = sum(number > epochs - tail for number in measured) if tail else 0
+        in_tail = 0
+        if tail:
+            measured = reported or range(1, len(series) + 1)
+            in_tail = sum(number > epochs - tail for number in measured)
         self.state = UNKNOWN_STATE  # the state it started from is not needed any more
         self.record = Try(
             candidate=self.record.candidate,

@@ -10,7 +10,7 @@ from functools import partial
 from dynhp.errors import AllTriesFailed, ContractError
 from dynhp.records import Candidate, Metrics, RoundStarted, Try
 from dynhp.records.text import failures_text
-from dynhp.rounds.inner import InnerRule, InnerState, KeptTry
+from dynhp.rounds.inner import InnerRule, InnerState
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome, kept_and_end
 from dynhp.rounds.record import round_record
 from dynhp.rounds.repeat import REPEATS, RepeatRun, SelfCheck
@@ -47,19 +47,16 @@ class StageRun:
         return [running.place for running in self.tries]
 
     def _job(self, running: RunningTry) -> Job:
-        rule = self.round_tries.inner_rule
-        if rule is not None:
-            rule = rule.of_job(running.record.epochs, self.stage.epochs, running.inner)
+        tries, record, epochs = self.round_tries, running.record, self.stage.epochs
+        rule = tries.inner_rule
         return Job(
             origin=running.state,
-            candidate=running.record.candidate,
-            epochs=self.stage.epochs,
-            seed=None if running.record.epochs else running.record.seed,
-            watch=self.round_tries.watch,
-            hold=rule,
-            **self.round_tries.rules.of_job(
-                running.record.candidate, checked=self.round_tries.check is not None
-            ),
+            candidate=record.candidate,
+            epochs=epochs,
+            seed=None if record.epochs else record.seed,
+            watch=tries.watch,
+            hold=None if rule is None else rule.of_job(record.epochs, epochs, running.inner),
+            **tries.rules.of_job(record.candidate, checked=tries.check is not None),
         )
 
     def take_outcome(self, outcome: Outcome) -> None:
@@ -68,25 +65,25 @@ class StageRun:
             raise ContractError(
                 f"an executor gave more outcomes than its {self.outcomes_taken} jobs"
             )
-        running = self.tries[self.outcomes_taken]
+        round_tries, running = self.round_tries, self.tries[self.outcomes_taken]
         self.outcomes_taken += 1
-        check = None if running.record.epochs else self.round_tries.check
+        check = None if running.record.epochs else round_tries.check
         look = None if check is None else partial(check.look_at, self._job(running))
         tail = max(0, outcome.epochs - self.stage.epochs)
-        running.add(outcome, self.round_tries.score, tail=tail)
+        running.add(outcome, round_tries.score, tail=tail)
         leads = self.standings.add(running)
         state = UNKNOWN_STATE if look is None else look(outcome)
-        if leads and self.round_tries.rules.keeps:
+        if leads and round_tries.rules.keeps:
             if state is not UNKNOWN_STATE:
                 running.keep(state)
             elif outcome.in_place and self.outcomes_taken == len(self.tries):
                 running.in_trainer = outcome  # nothing follows that could overwrite it
             else:
                 running.keep(kept_and_end(outcome.keep())[0])
-        elif not leads:
-            running.drop_state()  # a race may have kept one inside of it
+        elif running.inner is not None:
+            running.drop_state()  # it may have led up to here
         if self.last:
-            self.round_tries.announce(running.record)
+            round_tries.announce(running.record)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -204,10 +201,10 @@ class RoundTries:
             running.drop_state()
         return state
 
-    def take_kept(self) -> KeptTry:
-        """The winner without its tail, and the best state inside of it, which is not held here."""
+    def take_inner(self) -> InnerState | None:
+        """The best state inside of the winner, where one is wanted; it is not held here any more."""
         inner, self.inner = self.inner, None
-        return KeptTry(self.winner().own, inner)
+        return inner
 
     def stretch(self, epochs: int, *, done: int, seed: int | None, began: float) -> TrainStretch:
         """The step that trains the main line on, until the round has so many epochs."""
