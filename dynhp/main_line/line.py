@@ -160,9 +160,7 @@ class MainLine:
         if self.held.start_from != "best" or restarts(adapter):
             return None
         best = self.held.best_score()
-        return InnerRule(
-            criterion=adapter.criterion, start=epoch, planned=adapter.epochs, bar=best
-        )
+        return InnerRule(criterion=adapter.criterion, start=epoch, planned=adapter.epochs, bar=best)
 
     def _hold_newest(self, rounds: Sequence[Round], epoch: int) -> None:
         """The epoch after which a round is due, or a loop was left, may itself be the best."""

@@ -241,5 +241,3 @@ def error_text(error: BaseException) -> str:
     if len(text) <= MOST_ERROR:
         return text
     return f"{text[: MOST_ERROR - 40]}... ({len(text)} characters)"
-
-

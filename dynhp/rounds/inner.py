@@ -1,7 +1,7 @@
 """The best epoch inside of a try: its state is held, because the main line has it if that is kept.
 
-What a try ends in is kept anyway. Its epochs before that have states too, and one of them may be the
-best of the main line, from which ``start_from="best"`` begins the next round.
+What a try ends in is kept anyway. Its epochs before that have states too, and one of them may be
+the best of the main line, from which ``start_from="best"`` begins the next round.
 """
 
 from __future__ import annotations
@@ -51,9 +51,7 @@ class InnerRule:
         """The rule for so many epochs of a try more; None: there is nothing inside of them."""
         if epochs == 1:  # after which it ends
             return None
-        return replace(
-            self, start=self.start + begun, bar=self.bar if best is None else best.score
-        )
+        return replace(self, start=self.start + begun, bar=self.bar if best is None else best.score)
 
     def worth(self, epochs: int, metrics: Metrics, best: InnerState | None = None) -> float | None:
         """The score after so many epochs; None where that is no better than what there is."""

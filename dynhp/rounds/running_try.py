@@ -58,7 +58,7 @@ class RunningTry:
             self.state, self.in_trainer = self.in_trainer.keep(), None
 
     def keep(self, kept: State) -> None:
-        """Keep the state that a job was kept in, and a better one inside of it, where it has one."""
+        """Keep the state that is kept of a job, and a better one inside of it, where it has one."""
         if isinstance(kept, KeptAndInner):
             kept, self.inner = kept.state, kept.inner
         self.state = kept

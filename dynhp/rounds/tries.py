@@ -202,7 +202,7 @@ class RoundTries:
         return state
 
     def take_inner(self) -> InnerState | None:
-        """The best state inside of the winner, where one is wanted; it is not held here any more."""
+        """The best state inside of the winner, where there is one; it is held here no longer."""
         inner, self.inner = self.inner, None
         return inner
 

@@ -25,7 +25,7 @@ def body(model: LossTable, epoch: Any) -> None:
 
 @pytest.mark.parametrize("check", ["off", "every"])
 @pytest.mark.parametrize("keep_best", [False, True])
-def test_a_loop_goes_back_to_the_best_epoch_inside_of_a_kept_try(check: Any, keep_best: Any) -> None:
+def test_a_loop_goes_back_to_the_best_epoch_of_a_kept_try(check: Any, keep_best: Any) -> None:
     model = LossTable(FIRST_IS_BEST)
     loop = loop_over(model, check=check, keep_best=keep_best)
     for epoch in loop:

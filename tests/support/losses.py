@@ -1,4 +1,4 @@
-"""A trainer whose loss is written down for every way to train it, and runs in which that matters."""
+"""A trainer whose loss is written down for every way to train it, and runs of that."""
 
 from __future__ import annotations
 
