@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dynhp import DynamicGridAdapter, lowest
+from dynhp import DynamicGridAdapter, Racing, lowest
 from dynhp.main_line.inner import InnerBest, InnerRule, InnerState, KeptAndInner
 from dynhp.records import Candidate, Try
 from dynhp.rounds.attempt import attempt
@@ -185,6 +185,11 @@ class CountedTable(LossTable):
         super().__init__(table)
         self.alive: weakref.WeakSet[CountedState] = weakref.WeakSet()
         self.most = 0
+        self.in_epochs: list[int] = []  # how many there are in each epoch that begins
+
+    def train_k(self, k: int, values: Any) -> None:
+        self.in_epochs.append(len(self.alive))
+        super().train_k(k, values)
 
     def get_state(self) -> Any:
         state = CountedState()
@@ -221,3 +226,27 @@ def test_one_state_more_for_a_try_that_leads_or_is_under_way(
     assert trainer.most == most
     assert {state.diary for state in trainer.alive} == held  # the best, and that before the round
     assert len(trainer.alive) == len(held)
+
+
+def in_epochs(table: dict[str, float], **changes: Any) -> list[int]:
+    trainer = CountedTable(BEFORE | table)
+    DynamicGridAdapter(trainer, **settings_of(max_rounds=1, **changes)).run(8)
+    return trainer.in_epochs
+
+
+def test_a_state_inside_of_the_winner_is_let_go_once_a_better_one_is_held() -> None:
+    alive = in_epochs({**SECOND, "112222": 1.0})
+    # From the best before and the origin on; then the leader, and the best inside of the second.
+    assert alive[2:8] == [2, 2, 2, 3, 4, 4]
+    # In the stretch, the best before, the origin and the best now, whichever that is.
+    assert alive[8:] == [3, 3, 3]
+
+
+def test_a_state_inside_of_a_try_that_lost_a_race_is_let_go() -> None:
+    race = {"space": {"x": [1, 2, 3]}, "try_for": 4, "selection": Racing(0.9, every=2)}
+    table = {"111": 3.0, "1111": 3.5, "112": 3.0, "1122": 3.5, "113": 3.0, "1133": 3.5}
+    alive = in_epochs({**table, "111111": 3.8}, **race)
+    # The best before and the origin, and of each of three that go on, its end and the best inside.
+    assert alive[2:8] == [2, 3, 4, 5, 6, 7]
+    assert alive[8:14] == [8, 8, 8, 8, 6, 6]  # the second fell behind the first
+    assert alive[14:] == [3, 3]
