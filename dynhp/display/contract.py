@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from dynhp.records import Candidate, Event, Metrics, Try
+from dynhp.records import Candidate, Event, Metrics, Try, Unit
 
 __all__ = ["Display", "Moment", "StretchBegins", "TriesBegin", "TryScored", "default_display"]
 __all__ += ["set_default_display"]
@@ -80,7 +80,7 @@ class Display(Protocol):
     5 epochs ...!.!.... done
     """
 
-    def open(self, adapter: Any, *, unit: str) -> None:
+    def open(self, adapter: Any, *, unit: Unit) -> None:
         """The first round is about to begin; ``unit`` is "epochs" or "steps"."""
         ...
 

@@ -6,12 +6,12 @@ import time
 
 __all__ = ["Pause"]
 
-SHARE = 200
+SHARE = 400
 FREE = 0.002  # seconds that are not counted
 
 
 class Pause:
-    """Says when something may be done again: so seldom that it takes a 200th of the time.
+    """Says when something may be done again: so seldom that it takes a 400th of the time.
 
     Args:
         least: the seconds that a pause lasts at least.

@@ -24,7 +24,10 @@ class Surface(Protocol):
     """What shows pictures."""
 
     def is_due(self, *, beat: bool, eager: bool = False) -> bool:
-        """Whether it is time for another picture; ``eager``: perhaps none can follow for long."""
+        """Whether it is time for another picture.
+
+        ``beat``: nothing happened that is worth a line. ``eager``: none can follow for long.
+        """
         ...
 
     def show(self, picture: Picture) -> None:

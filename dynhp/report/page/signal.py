@@ -11,6 +11,7 @@ from dynhp.planning.budget import spent
 from dynhp.records import Candidate, Round
 from dynhp.records.noise import comparable_scores
 from dynhp.records.text import label
+from dynhp.records.units import one_of, unit_of
 from dynhp.report.luck import Luck, luck_of
 
 __all__ = ["Signal", "signal_of"]
@@ -96,7 +97,8 @@ def _headline(history: Sequence[Round], tried: Sequence[Round], luck: Luck) -> s
     if not history:
         return "Nothing has been recorded yet."
     if not tried:
-        return f"No round was due: {history[-1].start + history[-1].epochs} epochs, nothing tried."
+        done = history[-1].start + history[-1].epochs
+        return f"No round was due: {done} {unit_of(history)}, nothing tried."
     rescues = sum(round_.rescue for round_ in tried)
     if rescues:
         broke = f"The main line broke {_times(rescues)} and was rescued"
@@ -159,12 +161,12 @@ def _advice(history: Sequence[Round], tried: Sequence[Round], luck: Luck) -> tup
     cost = spent(history)
     if not tried:
         return "Nothing has been tried yet, so there is nothing to save.", 0
-    of_all = f"{cost.overhead} epochs of {cost.total}"
+    of_all = f"{cost.overhead} {cost.unit} of {cost.total}"
     if all(round_.rescue for round_ in tried):
         saved = cost.overhead + cost.abandoned
         value = _values(tried[-1].candidate)
         return (
-            f"Begin with {value} the next time: where nothing breaks, that saves {saved} epochs "
+            f"Begin with {value} the next time: where nothing breaks, that saves {saved} {cost.unit} "
             f"of {cost.total}.",
             saved,
         )
@@ -191,11 +193,11 @@ def _advice(history: Sequence[Round], tried: Sequence[Round], luck: Luck) -> tup
     after = tried[last + 1 :]
     if len(after) >= max(_SETTLED, len(tried) // 2):
         saved = sum(round_.overhead for round_ in after)
-        since = f"since epoch {tried[last].start}" if changes else "at all"
+        since = f"since {one_of(cost.unit)} {tried[last].start}" if changes else "at all"
         rounds = "one round" if last < 1 else f"the first {last + 1} rounds"
         return (
-            f"The value has not changed {since}: {rounds} alone would have saved {saved} epochs of "
-            f"{cost.total}.",
+            f"The value has not changed {since}: {rounds} alone would have saved {saved} "
+            f"{cost.unit} of {cost.total}.",
             saved,
         )
     returns = _returns(tried)
@@ -203,7 +205,7 @@ def _advice(history: Sequence[Round], tried: Sequence[Round], luck: Luck) -> tup
         saved = sum(round_.overhead for round_ in tried[1::2])
         return (
             f"{returns} of {luck.changes} changes were taken back: adapting half as often, with "
-            f"BestByMargin(noise=2), would save {saved} epochs of {cost.total}.",
+            f"BestByMargin(noise=2), would save {saved} {cost.unit} of {cost.total}.",
             saved,
         )
     never = _never_near(tried)
@@ -214,13 +216,13 @@ def _advice(history: Sequence[Round], tried: Sequence[Round], luck: Luck) -> tup
         names = "; ".join(map(_values, sorted(never, key=str)[:3]))
         more = f" and {len(never) - 3} more" if len(never) > 3 else ""
         return (
-            f"{names}{more} never came first: leaving them out would have saved {saved} epochs of "
-            f"{cost.total}.",
+            f"{names}{more} never came first: leaving them out would have saved {saved} "
+            f"{cost.unit} of {cost.total}.",
             saved,
         )
     return (
         "Every value was chosen at some time, so no try was idle; rounds twice as long would "
-        f"save about {cost.overhead // 2} epochs beside the {cost.main_line} of the main line.",
+        f"save about {cost.overhead // 2} {cost.unit} beside the {cost.main_line} of the main line.",
         cost.overhead // 2,
     )
 

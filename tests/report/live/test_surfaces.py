@@ -213,7 +213,7 @@ def test_of_many_ranks_the_first_shows_the_run(
         assert bool(capsys.readouterr().err) is lines
 
 
-def test_pictures_are_so_seldom_that_they_take_a_200th(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_are_so_seldom_that_they_take_a_400th(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr("dynhp.report.live.pause.time.monotonic", lambda: now)
     pause, drawn = Pause(least=0.1), 0
@@ -222,7 +222,7 @@ def test_pictures_are_so_seldom_that_they_take_a_200th(monkeypatch: pytest.Monke
         if pause.is_over(eager=True):
             drawn += 1
             pause.begin(0.002)
-    assert drawn <= 2 + 100 / (200 * 0.002)
+    assert drawn <= 2 + 100 / (400 * 0.002)
     seldom = Pause(least=0.1)
     seldom.begin(0.0001)
     assert not seldom.is_over()
