@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.support.browser import browser
+from tests.support.browser import browser  # noqa: E402
 
 FOLDER = ROOT / "docs" / "pictures"
 LOOKS = {

@@ -66,7 +66,9 @@ Moment: TypeAlias = Event | TriesBegin | TryScored | StretchBegins
 class Display(Protocol):
     """Shows a run while it goes on: give it as ``progress=`` in place of True.
 
-    It looks and changes nothing. Where it raises, it is switched off and the run goes on.
+    It looks and changes nothing. Where it raises, it is switched off and the run goes on. With an
+    attribute ``quiet_until``, a time of ``time.monotonic()``, it asks not to be called until then
+    with what happens inside of rounds that are over in a moment, only with their begin and end.
 
     >>> from dynhp import DynamicGridAdapter, lowest
     >>> from dynhp.testing import Quadratic

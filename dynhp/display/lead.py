@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import random
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -18,7 +19,7 @@ from dynhp.display.contract import (
     default_display,
 )
 from dynhp.errors import Hint, SettingsError, advise, shown
-from dynhp.records import Metrics, Unit
+from dynhp.records import Metrics, Round, RoundStarted, Try, Unit
 from dynhp.rounds.jobs import Job, Outcome
 from dynhp.rounds.steps import CarryOutTries, JobStage, Step
 from dynhp.trainer import trained_unit
@@ -27,6 +28,8 @@ __all__ = ["shown_on", "shows_steps"]
 
 BEATS = 0.05
 """Seconds from one beat to the next at least: nobody sees more, and a run must not wait for it."""
+QUICK = 0.05
+"""Seconds: of a round that will be over sooner, a display that wants to be quiet sees the ends."""
 
 
 def shown_on(adapter: Any, progress: bool | Display) -> AbstractContextManager[None]:
@@ -69,19 +72,23 @@ class Lead:
         self._open: Callable[[], None] | None = functools.partial(display.open, adapter, unit=unit)
         self._display: Display | None = display
         self.next_beat = 0.0  # not before
+        self._pace, self._overhead = math.inf, 0  # seconds of an epoch, the most epochs in tries
+        self._skips = False  # whether the round under way is seen at its ends only
 
     def __call__(self, moment: Moment) -> None:
-        """Hand on what happened; ten times in every round, so without a detour."""
+        """Hand on what happened."""
         display = self._display
-        if display is None:
+        if display is None or (self._skips and type(moment) is Try):
             return
-        if self._open is not None:
-            self._safely(display, moment)
-            return
-        try:
-            display(moment)
-        except Exception as failure:
-            self._switch_off(failure)
+        self._safely(display, moment)
+        if type(moment) is RoundStarted:
+            seconds = self._pace * (moment.epochs + self._overhead)
+            quiet = getattr(display, "quiet_until", 0.0)
+            self._skips = seconds < QUICK and monotonic() < quiet
+        elif type(moment) is Round:
+            self._skips = False
+            self._pace = moment.seconds / max(1, moment.epochs + moment.overhead)
+            self._overhead = max(self._overhead, moment.overhead)
 
     def beat(self, now: float, place: int | None, epochs: int, metrics: Metrics | None) -> None:
         """Hand on a beat, and none for a while."""
@@ -97,6 +104,8 @@ class Lead:
 
     def lead(self, step: Step) -> None:
         """Hand on that a step begins, and let it beat."""
+        if self._skips:
+            return
         if isinstance(step, CarryOutTries):
             step.stage = ShownStage(step.stage, self)
             return

@@ -27,8 +27,8 @@ class JournalContent:
         history: the rounds.
         unfinished: the tries of a round that has not ended.
         torn: whether the last line is incomplete, and is left out.
-        about: ``epochs`` (planned), ``settings``, ``versions``, ``command`` and ``unit`` of the run,
-            as far as the journal has them; those of earlier versions of dynhp have none.
+        about: ``epochs`` (planned), ``settings``, ``versions``, ``command`` and ``unit`` of the
+            run, as far as the journal has them; those of earlier versions of dynhp have none.
     """
 
     history: History

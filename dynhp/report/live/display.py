@@ -55,10 +55,11 @@ class LiveDisplay:
         self._title, self._stream = title, stream
         self._shown: tuple[Course, RunPicture, Surface] | None = None
         # What happened since the last picture. Between two epochs of a model all of this code has
-        # left the processor's caches, so it is looked at in one go, when there is a picture to draw.
+        # left the processor's caches, so it is looked at in one go, when a picture is drawn.
         self._waiting: list[Moment | _Beat] = []
         self._pace = math.inf  # seconds of an epoch, as they were at the last picture
         self._long_round = False  # one that is worth lines of its own
+        self._soon_over = False  # of a round that is, the picture shows all tries with their scores
 
     def open(self, adapter: Any, *, unit: Unit) -> None:
         """Begin to show a run."""
@@ -66,6 +67,13 @@ class LiveDisplay:
             return
         course = Course(adapter, unit=unit)
         self._shown = course, RunPicture(self._title, course), surface_on(self._stream)
+
+    @property
+    def quiet_until(self) -> float:
+        """When there will be another picture, or never a line but for whole rounds."""
+        if self._shown is None:
+            return math.inf
+        return 0.0 if self._long_round else self._shown[2].quiet_until
 
     def __call__(self, moment: Moment) -> None:
         """Take in what happened, and show it where it is time."""
@@ -76,8 +84,11 @@ class LiveDisplay:
         eager = False
         if isinstance(moment, RoundStarted):
             self._long_round = self._shown[1].has_lines(moment.epochs)
+            self._soon_over = self._pace * moment.epochs < SILENCE
         elif isinstance(moment, TriesBegin | StretchBegins):
             eager = self._pace * moment.epochs > SILENCE
+        if self._soon_over and kind not in (StretchBegins, Round):
+            return
         worth_a_line = self._long_round or kind is Round
         if self._shown[2].is_due(beat=not worth_a_line, eager=eager):
             self._show()

@@ -56,6 +56,11 @@ class Screen:
         self._caught = [CaughtStream(each, self._take) for each in streams]
         self._write = self._caught[0].direct
 
+    @property
+    def quiet_until(self) -> float:
+        """When the next picture may come."""
+        return self._pause.until
+
     def is_due(self, *, beat: bool, eager: bool = False) -> bool:
         """Whether it is time for another picture."""
         return self._pause.is_over(eager=eager)

@@ -78,7 +78,7 @@ def _tiles(run: ReportedRun, signal: Signal) -> str:
         ("rounds", str(tried), f"the value changed in {signal.luck.changes}"),
         (
             "the tries say",
-            VERDICTS[signal.luck.verdict],
+            VERDICTS[signal.verdict],
             "" if chance is None else f"p = {chance:.2g} if all values were equal",
         ),
     ]
@@ -112,7 +112,7 @@ def compare_section(runs: Sequence[ReportedRun], signals: Sequence[Signal]) -> s
             last,
             f"{_runs(run, cost)}, {cost.total} {cost.unit}",
             f"{signal.luck.changes} of {signal.luck.rounds}",
-            VERDICTS[signal.luck.verdict],
+            VERDICTS[signal.verdict],
         )
         first = f'<td><i class="dot" data-run="{place}"></i>{escape(run.name)}</td>'
         rows.append(f"<tr>{first}{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")

@@ -12,10 +12,12 @@ from dynhp.records import Candidate, Round
 from dynhp.records.noise import comparable_scores
 from dynhp.records.text import label
 from dynhp.records.units import one_of, unit_of
-from dynhp.report.luck import Luck, luck_of
+from dynhp.report.luck import MISSED, Luck, Verdict, luck_of
 
 __all__ = ["Signal", "signal_of"]
 
+FEWEST = 4
+"""With fewer rounds a page does not speak of luck: ``benchmarks/luck.py`` counts none so short."""
 _SETTLED = 4  # rounds without a change at the end, and half of all, before a value has settled
 
 
@@ -43,6 +45,11 @@ class Signal:
     headline: str
     advice: str
     saving: int
+
+    @property
+    def verdict(self) -> Verdict:
+        """That of ``luck``, but "unknown" where so few rounds could hardly have shown an effect."""
+        return _verdict(self.luck)
 
     @property
     def ratio(self) -> float | None:
@@ -82,6 +89,11 @@ def signal_of(history: Sequence[Round]) -> Signal:
     )
 
 
+def _verdict(luck: Luck) -> Verdict:
+    few = luck.rounds < FEWEST or luck.missed > MISSED
+    return "unknown" if luck.verdict == "luck" and few and not luck.equal else luck.verdict
+
+
 def _returns(tried: Sequence[Round]) -> int:
     """How many changes went back to a value that had been in force and was left."""
     left: set[Candidate] = set()
@@ -116,13 +128,13 @@ def _judged(tried: Sequence[Round], luck: Luck) -> str:
     """What the tries say, whatever they were made for."""
     if _is_placebo(tried):
         return f"Only one value was tried: {_values(tried[0].candidate)}."
-    if luck.verdict == "luck":
+    verdict, taken = _verdict(luck), tried[-1].corrected
+    if verdict == "luck":
         return "The tries do not tell the values apart: what was chosen may be luck."
-    taken = tried[-1].corrected
-    if luck.verdict == "unknown" and taken is not None:
+    if verdict == "unknown" and taken is not None:
         best = _values(tried[-1].winner.candidate)
         return f"The best try was {best}; {_values(taken)} was taken."
-    if luck.verdict == "unknown":
+    if verdict == "unknown":
         return "Too little was tried to tell luck from an effect."
     if not luck.changes:
         return f"The values differ by more than luck: {_values(tried[0].previous)} stayed the best."
@@ -166,23 +178,24 @@ def _advice(history: Sequence[Round], tried: Sequence[Round], luck: Luck) -> tup
         saved = cost.overhead + cost.abandoned
         value = _values(tried[-1].candidate)
         return (
-            f"Begin with {value} the next time: where nothing breaks, that saves {saved} {cost.unit} "
-            f"of {cost.total}.",
+            f"Begin with {value} the next time: where nothing breaks, that saves {saved} "
+            f"{cost.unit} of {cost.total}.",
             saved,
         )
     if _is_placebo(tried):
         return f"Without its tries this run would have saved {of_all}.", cost.overhead
-    if luck.verdict == "luck":
+    verdict = _verdict(luck)
+    if verdict == "luck":
         value = _values(tried[0].previous)
         return f"Leave it at {value}: that would have saved {of_all}.", cost.overhead
     taken = tried[-1].corrected
-    if luck.verdict == "unknown" and taken is not None:
+    if verdict == "unknown" and taken is not None:
         return (
             f"A run that begins with {_values(taken)} can do without the search, which cost "
             f"{of_all}.",
             cost.overhead,
         )
-    if luck.verdict == "unknown":
+    if verdict == "unknown":
         return (
             "Compare with a run that adapts nothing before you pay for tries again: they cost "
             f"{of_all}.",
@@ -221,8 +234,8 @@ def _advice(history: Sequence[Round], tried: Sequence[Round], luck: Luck) -> tup
             saved,
         )
     return (
-        "Every value was chosen at some time, so no try was idle; rounds twice as long would "
-        f"save about {cost.overhead // 2} {cost.unit} beside the {cost.main_line} of the main line.",
+        "Every value was chosen at some time, so no try was idle; rounds twice as long would save "
+        f"about {cost.overhead // 2} {cost.unit} beside the {cost.main_line} of the main line.",
         cost.overhead // 2,
     )
 

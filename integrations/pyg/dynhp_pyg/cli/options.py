@@ -118,7 +118,7 @@ def shows_progress(parsed: argparse.Namespace) -> bool:
 
 
 def command_of(parsed: argparse.Namespace) -> str:
-    """The command that trains the same again: all options that differ from what they are by default.
+    """The command that trains the same again: all options that are not as they are by default.
 
     Where results are written and what is printed decides nothing, so it is left out.
 
