@@ -90,4 +90,4 @@ def searched_text(proposer: Proposer, axis: Axis, value: Value) -> str | None:
     """
     inner = getattr(proposer, "along", proposer)  # of OneAxis, which takes the axes in turn
     words = getattr(inner, "searched", None)
-    return None if words is None else words(axis, value)  # type: ignore[no-any-return]
+    return None if words is None else words(axis, value)

@@ -115,6 +115,10 @@ class Course:
                 self.metrics = metrics
                 self._judge(((self.epoch - 1, metrics),))
 
+    def is_long(self, epochs: int) -> bool:
+        """Whether a round of so many epochs is a large part of the run."""
+        return epochs > self.planned / 5
+
     def seconds(self) -> float:
         """How long it has been shown."""
         return time.monotonic() - self._began

@@ -83,7 +83,7 @@ class LiveDisplay:
         self._waiting.append(moment)
         eager = False
         if isinstance(moment, RoundStarted):
-            self._long_round = self._shown[1].has_lines(moment.epochs)
+            self._long_round = self._shown[0].is_long(moment.epochs)
             self._soon_over = self._pace * moment.epochs < SILENCE
         elif isinstance(moment, TriesBegin | StretchBegins):
             eager = self._pace * moment.epochs > SILENCE

@@ -48,21 +48,16 @@ class RunPicture:
 
     def __init__(self, title: str, course: Course) -> None:
         self._title, self._course = harmless(title), course
-        # The most lines of tries so far: a picture that shrinks and grows is restless.
-        self._rows = 0
+        self._rows = 0  # of tries at most so far: a picture that shrinks and grows is restless
         self.ended = ""  # how the run ended, once it has
 
     def step(self) -> int | None:
         """The tenth of the work that is done; the last line comes when the run has ended."""
         course = self._course
-        inside = course.doing != "over" and not self.has_lines(course.round_epochs)
+        inside = course.doing != "over" and not course.is_long(course.round_epochs)
         if inside or course.epoch == course.planned:  # a short round is worth no line of its own
             return None
         return 10 * course.trained // course.totals()[0]
-
-    def has_lines(self, epochs: int) -> bool:
-        """Whether a round of so many epochs is worth lines of its own, before it is over."""
-        return epochs > self._course.planned / 5
 
     def text(self) -> str:
         """How far it is, the values in force, what was measured, the best, and the time."""

@@ -427,7 +427,7 @@ function schedule(name, place) {
       span = [Math.min(span[0], x), Math.max(span[1], until)];
     }
     const shade = runs.length > 1 ? runColor(which) : color(`c${place % 8}`), key = `run${which}`;
-    if (runs.length === 1) series.push({ key: "tried", name: "tried", kind: "dots", xs: dots[0], ys: dots[1], color: color("try"), alpha: 0.55, size: run.first[run.count] > 4000 ? 2 : 2.6 });
+    if (runs.length === 1) series.push({ key: "tried", name: "tried", kind: "dots", xs: dots[0], ys: dots[1], color: color("try"), alpha: 0.85, size: run.first[run.count] > 4000 ? 2 : 2.6 });
     series.push({ key, name: runs.length > 1 ? run.name : "in force", kind: "steps", xs, ys, until, color: shade, width: xs.length > 1000 ? 1 : 2.5 });
     if (left.length) series.push({ key: "left", name: "left behind", kind: "paths", paths: left, color: color("alarm"), width: 1.5, dash: [4, 3] });
   }
@@ -540,10 +540,10 @@ function inspect() {
     const line = el("i", { className: "bar" });
     line.style.width = finite(score) && !error ? `${high > low ? 8 + (92 * (score - low)) / (high - low) : 100}%` : "0";
     const remarks = [k === r.chosen[i] ? (other ? "best" : "kept") : "", other && number === r.candidate[i] ? TAKEN : "", number === r.previous[i] ? "in force before" : "", error ? `failed: ${error}` : ""].filter(Boolean).join(", ");
-    return el("tr", { className: k === r.chosen[i] || (other && number === r.candidate[i]) ? "chosen" : "" }, el("td", { textContent: values(run, number) }), el("td", { textContent: error ? "–" : show(score) }), el("td", {}, el("span", { className: "meter" }, line)), el("td", { textContent: String(run.tries.epochs[t]) }), el("td", { textContent: remarks }));
+    return el("tr", { className: k === r.chosen[i] || (other && number === r.candidate[i]) ? "chosen" : "" }, el("td", { textContent: values(run, number) }), el("td", { textContent: error ? "–" : show(score) }), el("td", {}, el("span", { className: "meter" }, line)), el("td", { textContent: String(run.tries.epochs[t]) }), el("td", { textContent: remarks, className: remarks ? "words" : "" }));
   });
   const tried = scores.slice(0, 60).some((_, k) => run.tries.candidate[run.first[i] + k] === r.candidate[i]);
-  const made = other && !tried ? [el("tr", { className: "chosen" }, ...[values(run, r.candidate[i]), "–", "", "–", `${TAKEN}, not tried`].map((text) => el("td", { textContent: text })))] : [];
+  const made = other && !tried ? [el("tr", { className: "chosen" }, ...[values(run, r.candidate[i]), "–", "", "–", `${TAKEN}, not tried`].map((text, k) => el("td", { textContent: text, className: k === 4 ? "words" : "" })))] : [];
   const step = (by, text) => { const button = el("button", { type: "button", textContent: text, disabled: !(place + by in run.tried) }); button.onclick = () => choose(run.tried[place + by]); return button; };
   const back = r.abandoned[i] ? ` It went back by ${r.abandoned[i]} ${run.unit}${r.rescue[i] ? ", a rescue" : ""}.` : "";
   round.replaceChildren(
