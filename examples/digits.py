@@ -9,8 +9,8 @@ from pathlib import Path
 from sklearn.datasets import load_digits
 
 from dynhp import DynamicGridAdapter, Float, Neighbors, lowest, plan_for, schedule_of
+from dynhp.records.provenance import command_here, versions_here
 from dynhp.report import LiveDisplay, html_report, schedule_picture, summary, write_html
-from dynhp.storage.provenance import command_here, versions_here
 from softmax import SoftmaxRegression
 
 

@@ -8,7 +8,7 @@ from typing import Literal, Protocol, TypeAlias
 __all__ = ["EPOCHS", "HasUnit", "Unit", "one_of", "read_unit", "unit_of"]
 
 Unit: TypeAlias = Literal["epochs", "steps"]
-"""The two words there are, which records carry, so that whoever shows a run says the right one."""
+"""What the passes of a run are called, "epochs" or "steps": whoever shows a run says that word."""
 EPOCHS: Unit = "epochs"
 
 

@@ -11,13 +11,13 @@ from typing import Any, Literal
 from dynhp._checks import require_word
 from dynhp.errors import CheckpointError
 from dynhp.records import Event, Round, RoundStarted, Try
+from dynhp.records.provenance import command_here, versions_here
 from dynhp.records.units import EPOCHS
 from dynhp.rounds.plain import round_to_plain, try_to_plain
 from dynhp.storage.appended import AppendedFile, LinesLost
 from dynhp.storage.codecs.json_text import json_line
 from dynhp.storage.files import require_path
 from dynhp.storage.journal_reader import HEADER, JournalContent, history_from_journal, read_journal
-from dynhp.storage.provenance import command_here, versions_here
 
 __all__ = ["Journal", "JournalContent", "comparison", "history_from_journal", "read_journal"]
 

@@ -315,14 +315,14 @@ def test_a_partial_is_a_display_only_with_all_methods() -> None:
         an_adapter().run(5, progress=partial(print))  # type: ignore[arg-type]
 
 
-class Quiet(Keeps):
+class QuietDisplay(Keeps):
     """A display that wants to hear little of rounds that are over in a moment."""
 
     quiet_until = float("inf")
 
 
 def test_a_display_that_wants_to_be_quiet_sees_the_ends_of_quick_rounds() -> None:
-    quiet, every = Quiet(), Keeps()
+    quiet, every = QuietDisplay(), Keeps()
     history = an_adapter(check="off").run(20, progress=quiet)
     assert an_adapter(check="off").run(20, progress=every) == history
     ends = [moment for moment in every.moments if isinstance(moment, RoundStarted | Round)]
@@ -334,14 +334,14 @@ def test_a_display_that_wants_to_be_quiet_sees_the_ends_of_quick_rounds() -> Non
 
 def test_it_is_not_left_out_of_a_round_that_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dynhp.display.lead.QUICK", 0.0)
-    quiet, every = Quiet(), Keeps()
+    quiet, every = QuietDisplay(), Keeps()
     an_adapter(check="off").run(20, progress=quiet)
     an_adapter(check="off").run(20, progress=every)
     assert (quiet.moments, quiet.beats) == (every.moments, every.beats)
 
 
 def test_when_it_wants_to_see_it_again_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    quiet = Quiet()
+    quiet = QuietDisplay()
     adapter = an_adapter(check="off")
     rounds = adapter.rounds(25, progress=quiet)
     next(rounds), next(rounds)

@@ -57,7 +57,7 @@ def html_report(
         facts: names and values for the table at the end.
         hints: sentences to show under the title.
         settings: those of the adapter, as ``adapter.described`` has them.
-        versions: of Python and packages, by name, as ``dynhp.storage.provenance.versions_here()``.
+        versions: of Python and packages, by name, as ``dynhp.records.provenance.versions_here()``.
         command: how the run can be repeated.
 
     >>> "<h1>Demo</h1>" in html_report([], title="Demo")

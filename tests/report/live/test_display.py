@@ -19,7 +19,7 @@ from tests.support.terminal import Terminal, screen_of
 pytest.importorskip("rich")
 
 
-class Counts(LiveDisplay):
+class CountsMoments(LiveDisplay):
     """A live view that counts what it is called with."""
 
     def __init__(self, **given: Any) -> None:
@@ -47,7 +47,7 @@ def a_run(progress: Any, epochs: int = 400, **settings: Any) -> None:
 
 
 def test_between_two_pictures_it_hears_of_rounds_alone(terminal: Terminal) -> None:
-    shown = Counts(stream=terminal)
+    shown = CountsMoments(stream=terminal)
     a_run(shown)
     assert shown.kinds.count(Round) == 80
     assert shown.kinds.count(StretchBegins) < 40
@@ -68,7 +68,7 @@ def test_of_a_round_that_is_soon_over_all_tries_are_shown_with_their_scores(
 
 
 def test_lines_come_of_rounds_and_inside_of_long_ones() -> None:
-    few, many = Counts(stream=io.StringIO()), Counts(stream=io.StringIO())
+    few, many = CountsMoments(stream=io.StringIO()), CountsMoments(stream=io.StringIO())
     a_run(few)
     a_run(many, adapt_every=200, try_for=50)
     assert few.kinds.count(TryScored) <= 3 * 40

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dynhp.records.provenance import versions_here
 from dynhp.report import LiveDisplay, html_report, luck_of, schedule_picture
-from dynhp.storage.provenance import versions_here
 from dynhp_pyg.cli.files import check_writable, write_files
 from dynhp_pyg.cli.options import command_of, graph_of, settings_of, shows_progress
 from dynhp_pyg.graphs.graph import Graph
