@@ -166,7 +166,10 @@ def test_without_rich_there_is_no_screen(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "rich.cells", None)
-    assert screen.screen_on(terminal) is None
+    monkeypatch.setattr(screen, "_missing", ["pip install it"])
+    for _ in range(2):
+        assert screen.screen_on(terminal) is None
+        assert terminal.getvalue() == "pip install it\n"  # once
 
 
 @pytest.mark.parametrize(
