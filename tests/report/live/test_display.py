@@ -60,6 +60,7 @@ def test_of_a_round_that_is_soon_over_all_tries_are_shown_with_their_scores(
 ) -> None:
     monkeypatch.setattr("dynhp.report.live.pause.SHARE", 0)
     monkeypatch.setattr("dynhp.report.live.screen.Pause.is_over", lambda *_, **__: True)
+    monkeypatch.setattr("dynhp.report.live.display.SILENCE", 3600.0)  # however slow the machine is
     monkeypatch.setattr("dynhp.display.lead.QUICK", 0.0)
     a_run(LiveDisplay(stream=terminal), epochs=20)
     text = terminal.getvalue()

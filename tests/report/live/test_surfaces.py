@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 import types
 from pathlib import Path
 from typing import Any
@@ -268,6 +269,14 @@ def test_a_notebook_has_one_output_that_is_updated(notebook: list[Any]) -> None:
     assert last["text/plain"].startswith("<b>fit</b>  epoch 20/20  ━━━")
     assert "&lt;b&gt;fit&lt;/b&gt;</span>  epoch 20/20" in last["text/html"]
     assert "<b>" not in last["text/html"]
+
+
+def test_a_notebook_is_quiet_between_two_outputs(notebook: list[Any]) -> None:
+    output = surfaces.surface_on()
+    assert output.quiet_until == 0.0
+    output.show(StillPicture([("one", "")]))
+    assert output.quiet_until > time.monotonic()
+    assert len(notebook) == 1
 
 
 def test_a_stream_that_is_named_goes_before_a_notebook(notebook: list[Any]) -> None:
