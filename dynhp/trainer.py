@@ -8,8 +8,10 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from dynhp._checks import require_callable
 from dynhp._checks import require_trainer as require_trainer  # the check of the contract below
 from dynhp.records import Metrics, Value
+from dynhp.records.units import EPOCHS, Unit
 
-__all__ = ["ReadsBack", "Reseeds", "State", "Trainer", "TriesBatches", "trainer_from"]
+__all__ = ["ReadsBack", "Reseeds", "State", "Trainer", "TriesBatches", "trained_unit"]
+__all__ += ["trainer_from"]
 
 State: TypeAlias = Any
 """All that decides the future of a training run; opaque to everyone but its trainer."""
@@ -118,6 +120,21 @@ class TriesBatches(Protocol):
     ) -> Sequence[tuple[Sequence[Metrics], State]]:
         """Train each candidate for ``k`` epochs from ``origin``: metrics per epoch, end state."""
         ...
+
+
+def trained_unit(trainer: object) -> Unit:
+    """What a trainer counts: epochs, unless it has an attribute ``unit`` that is "steps".
+
+    Records, plans, reports and the live view then speak of steps; nothing else changes.
+
+    >>> from dynhp.testing import Quadratic
+    >>> class Stepwise(Quadratic):
+    ...     unit = "steps"
+    >>> trained_unit(Quadratic()), trained_unit(Stepwise())
+    ('epochs', 'steps')
+    """
+    unit = getattr(trainer, "unit", None)  # which may be something else of the trainer's own
+    return "steps" if isinstance(unit, str) and unit == "steps" else EPOCHS
 
 
 class _FunctionTrainer:

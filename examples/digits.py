@@ -9,6 +9,7 @@ from pathlib import Path
 from sklearn.datasets import load_digits
 
 from dynhp import DynamicGridAdapter, Float, Neighbors, lowest, plan_for, schedule_of
+from dynhp.records.provenance import command_here, versions_here
 from dynhp.report import LiveDisplay, html_report, schedule_picture, summary, write_html
 from softmax import SoftmaxRegression
 
@@ -46,7 +47,13 @@ def main() -> None:
         print(schedule_picture(history, name) + "\n")
     print(summary(history))
     page = html_report(
-        history, title="Digits", plan=plan, hints=adapter.hints, settings=adapter.described
+        history,
+        title="Digits",
+        plan=plan,
+        hints=adapter.hints,
+        settings=adapter.described,
+        versions=versions_here(),
+        command=command_here(),
     )
     write_html(arguments.out / "digits.html", page)
     (arguments.out / "digits-schedule.json").write_text(schedule_of(history).to_json())

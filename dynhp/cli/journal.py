@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from dynhp.records import Round
-from dynhp.records.text import round_cells, text_table, values_text
+from dynhp.records.text import headings_of, round_cells, text_table, values_text
 from dynhp.rounds.plain import history_to_plain
 from dynhp.storage.journal import JournalContent, read_journal
 
@@ -46,7 +46,8 @@ def table(content: JournalContent) -> str:
     round  epochs  values  score  gain  tries  spent  seconds  reason
     The last line is torn.
     """
-    lines = [text_table([HEADINGS, *map(_row, content.history)])]
+    titles = headings_of(HEADINGS, content.history.unit)
+    lines = [text_table([titles, *map(_row, content.history)])]
     if content.unfinished:
         tried = ", ".join(values_text(try_.candidate) for try_ in content.unfinished)
         lines.append(f"A round is not finished; tried so far: {tried}.")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from dynhp.records import Candidate, Event, Metrics, Try
+from dynhp.records import Candidate, Event, Metrics, Try, Unit
 
 __all__ = ["Display", "Moment", "StretchBegins", "TriesBegin", "TryScored", "default_display"]
 __all__ += ["set_default_display"]
@@ -66,7 +66,9 @@ Moment: TypeAlias = Event | TriesBegin | TryScored | StretchBegins
 class Display(Protocol):
     """Shows a run while it goes on: give it as ``progress=`` in place of True.
 
-    It looks and changes nothing. Where it raises, it is switched off and the run goes on.
+    It looks and changes nothing. Where it raises, it is switched off and the run goes on. With an
+    attribute ``quiet_until``, a time of ``time.monotonic()``, it asks not to be called until then
+    with what happens inside of rounds that are over in a moment, only with their begin and end.
 
     >>> from dynhp import DynamicGridAdapter, lowest
     >>> from dynhp.testing import Quadratic
@@ -80,7 +82,7 @@ class Display(Protocol):
     5 epochs ...!.!.... done
     """
 
-    def open(self, adapter: Any, *, unit: str) -> None:
+    def open(self, adapter: Any, *, unit: Unit) -> None:
         """The first round is about to begin; ``unit`` is "epochs" or "steps"."""
         ...
 

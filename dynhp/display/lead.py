@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
+import math
 import random
-import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import replace
+from time import monotonic
 from typing import Any, Concatenate, ParamSpec, TypeAlias
 
 from dynhp.display.contract import (
@@ -19,19 +19,20 @@ from dynhp.display.contract import (
     default_display,
 )
 from dynhp.errors import Hint, SettingsError, advise, shown
-from dynhp.records import Metrics
+from dynhp.records import Metrics, Round, RoundStarted, Try, Unit
 from dynhp.rounds.jobs import Job, Outcome
 from dynhp.rounds.steps import CarryOutTries, JobStage, Step
+from dynhp.trainer import trained_unit
 
 __all__ = ["shown_on", "shows_steps"]
 
 BEATS = 0.05
 """Seconds from one beat to the next at least: nobody sees more, and a run must not wait for it."""
+QUICK = 0.05
+"""Seconds: of a round that will be over sooner, a display that wants to be quiet sees the ends."""
 
 
-def shown_on(
-    adapter: Any, progress: bool | Display, *, unit: str = "epochs"
-) -> AbstractContextManager[None]:
+def shown_on(adapter: Any, progress: bool | Display) -> AbstractContextManager[None]:
     """Show the rounds of an adapter on a display, from the first of them to the end of the block.
 
     >>> with shown_on(None, "yes"): pass
@@ -46,11 +47,12 @@ close, got 'yes'
             "progress must be True, False or a display with open, beat and close, got "
             f"{shown(progress)}"
         )
-    return _shown(adapter, default_display() if progress is True else progress, unit)
+    display = default_display() if progress is True else progress
+    return _shown(adapter, display, trained_unit(adapter.trainer))
 
 
 @contextmanager
-def _shown(adapter: Any, display: Display, unit: str) -> Iterator[None]:
+def _shown(adapter: Any, display: Display, unit: Unit) -> Iterator[None]:
     before, lead = adapter.callbacks, Lead(adapter, display, unit)
     adapter.callbacks = (*before, lead)
     try:
@@ -66,22 +68,33 @@ def _shown(adapter: Any, display: Display, unit: str) -> Iterator[None]:
 class Lead:
     """Leads what a run does to its display, which is opened by the first of it."""
 
-    def __init__(self, adapter: Any, display: Display, unit: str) -> None:
+    def __init__(self, adapter: Any, display: Display, unit: Unit) -> None:
         self._open: Callable[[], None] | None = functools.partial(display.open, adapter, unit=unit)
         self._display: Display | None = display
-        self._next = 0.0  # when the next beat may be
+        self.next_beat = 0.0  # not before
+        self._pace, self._overhead = math.inf, 0  # seconds of an epoch, the most epochs in tries
+        self._skips = False  # whether the round under way is seen at its ends only
 
     def __call__(self, moment: Moment) -> None:
         """Hand on what happened."""
-        if self._display is not None:
-            self._safely(self._display, moment)
+        display = self._display
+        if display is None or (self._skips and type(moment) is Try):
+            return
+        self._safely(display, moment)
+        if type(moment) is RoundStarted:
+            seconds = self._pace * (moment.epochs + self._overhead)
+            quiet = getattr(display, "quiet_until", 0.0)
+            self._skips = seconds < QUICK and monotonic() < quiet
+        elif type(moment) is Round:
+            self._skips = False
+            self._pace = moment.seconds / max(1, moment.epochs + moment.overhead)
+            self._overhead = max(self._overhead, moment.overhead)
 
-    def beat(self, place: int | None, epochs: int, metrics: Metrics | None) -> None:
-        """Hand on a beat, unless there was one just before."""
-        now = time.monotonic()
-        if now >= self._next and self._display is not None:
+    def beat(self, now: float, place: int | None, epochs: int, metrics: Metrics | None) -> None:
+        """Hand on a beat, and none for a while."""
+        if self._display is not None:
             self._safely(self._display.beat, place, epochs, metrics)
-            self._next = now + BEATS
+        self.next_beat = now + BEATS
 
     def close(self, failure: BaseException | None) -> None:
         """The run has ended; a display that was never opened is not closed."""
@@ -91,6 +104,8 @@ class Lead:
 
     def lead(self, step: Step) -> None:
         """Hand on that a step begins, and let it beat."""
+        if self._skips:
+            return
         if isinstance(step, CarryOutTries):
             step.stage = ShownStage(step.stage, self)
             return
@@ -108,9 +123,12 @@ class Lead:
                     open_()
             tell(*what)
         except Exception as failure:
-            self.close(failure)
-            with suppress(Hint):  # where warnings are errors, a display still ends no run
-                advise(f"the display of this run is off, because it raised {shown(failure)}")
+            self._switch_off(failure)
+
+    def _switch_off(self, failure: Exception) -> None:
+        self.close(failure)
+        with suppress(Hint):  # where warnings are errors, a display still ends no run
+            advise(f"the display of this run is off, because it raised {shown(failure)}")
 
 
 @contextmanager
@@ -132,8 +150,10 @@ class Beating:
         self._lead, self._place = lead, place
 
     def __call__(self, epochs: int, metrics: Metrics | None) -> None:
-        """So many epochs are done."""
-        self._lead.beat(self._place, epochs, metrics)
+        """So many epochs are done; mostly nothing more than a look at the clock comes of it."""
+        now = monotonic()
+        if now >= self._lead.next_beat:
+            self._lead.beat(now, self._place, epochs, metrics)
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()
@@ -150,8 +170,10 @@ class ShownStage:
         jobs, places = self._stage.jobs(), self._stage.places()
         candidates = tuple(job.candidate for job in jobs)
         self._lead(TriesBegin(places=tuple(places), candidates=candidates, epochs=jobs[0].epochs))
-        beats = (Beating(self._lead, place) for place in places)
-        return [replace(job, beat=beat) for job, beat in zip(jobs, beats, strict=True)]
+        for job, place in zip(jobs, places, strict=True):
+            # A job of our own, made anew by the stage; a copy would cost more than all the rest.
+            object.__setattr__(job, "beat", Beating(self._lead, place))
+        return jobs
 
     def begun(self) -> list[int]:
         """As inside."""

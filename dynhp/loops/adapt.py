@@ -147,7 +147,7 @@ def adapt(
         hyperparameters=lambda: bindings.read(bound),
         reseed=parts.reseed,
     )
-    vars(trainer)["kinds"] = bindings.kinds_of(bound)
+    vars(trainer)["kinds"], vars(trainer)["unit"] = bindings.kinds_of(bound), unit
     adapter = DynamicGridAdapter(
         watched(trainer, parts, inside=things, read=read),
         space,
@@ -182,7 +182,7 @@ def adapt(
     # Seeds are drawn for tries and their winners go on with them; who called gets his own back.
     seeded = (adapter.randomness == "independent" or max_rescues) and not adapter.dry_run
     generators = [part for part in parts.parts if part.shared and seeded]
-    display = shown_on(adapter, progress, unit=unit)
+    display = shown_on(adapter, progress)
     return Loop(
         adapter, bound, parts, unit=unit, keeper=keeper, generators=generators, shown=display
     )

@@ -14,6 +14,7 @@ from dynhp.records import Round
 from dynhp.rounds.plain import round_from_plain, round_to_plain
 from dynhp.rounds.saved import parse_state
 from dynhp.rounds.steps import Step, TrainStretch
+from dynhp.trainer import trained_unit
 
 __all__ = ["load_loop", "saved_loop"]
 
@@ -86,7 +87,8 @@ def _parsed_round(adapter: DynamicGridAdapter, saved: Any, plain: Any) -> Round 
     done = parse_state(adapter, whole).history.epochs
     if adapter.epochs is not None and done > adapter.epochs:
         raise SettingsError(
-            f"the saved loop has {done} epochs already, more than the {adapter.epochs} of this "
+            f"the saved loop has {done} {trained_unit(adapter.trainer)} already, more than the "
+            f"{adapter.epochs} of this "
             "one; ask for at least as many"
         )
     return begun

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import shown
+from dynhp.proposers.contract import searched_text
 from dynhp.records.text import text_table
 from dynhp.tails.lengths import tail_epochs, try_epochs
 
@@ -34,11 +35,11 @@ def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
     planned = adapter.epochs or 0
     in_force = ", ".join(f"{name}={value}" for name, value in adapter.current.items())
     rows = [
-        *((name, _shown(axis.grid())) for name, axis in adapter.space.items()),
+        *((name, _searched(adapter, name)) for name in adapter.space),
         ("now" if adapter.history else "start", in_force),
         _when(adapter, unit),
         ("by", str(adapter.criterion)[:200]),
-        ("plan", str(plan_for(adapter, planned)).replace("epochs", unit)),
+        ("plan", str(plan_for(adapter, planned))),
         ("done", f"{adapter.epoch} of {planned} {unit}"),
     ]
     return text_table(rows)
@@ -50,6 +51,13 @@ def _when(adapter: DynamicGridAdapter, unit: str) -> tuple[str, str]:
     if adapter.adapt_every is not None:
         return "every", f"{adapter.adapt_every} {unit}, {tries}"
     return "when", f"{str(adapter.when)[:200]}, {tries} from {adapter.start_from}"
+
+
+def _searched(adapter: DynamicGridAdapter, name: str) -> str:
+    """What is tried of a hyperparameter: in the proposer's words, or the values of the grid."""
+    axis = adapter.space[name]
+    words = searched_text(adapter.proposer, axis, adapter.current[name])
+    return _shown(axis.grid()) if words is None else words
 
 
 def _shown(values: tuple[object, ...]) -> str:

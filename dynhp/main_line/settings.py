@@ -18,6 +18,8 @@ from dynhp.criteria.contract import metrics_of
 from dynhp.criteria.metric import direction_of
 from dynhp.errors import SettingsError, shown
 from dynhp.main_line.snapshots import Snapshots
+from dynhp.proposers import FullGrid
+from dynhp.proposers.contract import searched_text
 from dynhp.rounds.jobs import SendsJobs
 from dynhp.tails.lengths import require_try_for, restarts
 from dynhp.triggers import Every, Trigger, any_of
@@ -152,5 +154,22 @@ def adapter_text(adapter: AdapterView) -> str:
     return (
         f"DynamicGridAdapter({adapter.space!r}, {adapter.criterion!r}, "
         + (f"when={adapter.when!r}, " if every is None else f"adapt_every={every}, ")
-        + f"try_for={adapter.try_for}, epoch={adapter.epoch})"
+        + f"try_for={adapter.try_for}, {_search_text(adapter)}epoch={adapter.epoch})"
     )
+
+
+def _search_text(adapter: AdapterView) -> str:
+    """What decides the tries beside the grid, where something does: what is really searched."""
+    grid = isinstance(adapter.proposer, FullGrid)
+    parts = {
+        "proposer": None if grid else adapter.proposer,
+        "tail": adapter.tail,
+        "then": adapter.then,
+    }
+    named = [f"{name}={part!r}" for name, part in parts.items() if part is not None]
+    words = {
+        name: searched_text(adapter.proposer, axis, adapter.current[name])
+        for name, axis in adapter.space.items()
+    }
+    named += [f"{name} {text}" for name, text in words.items() if text is not None]
+    return "".join(f"{each}, " for each in named)

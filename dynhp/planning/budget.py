@@ -14,9 +14,11 @@ from dynhp.planning.rounds import TryCost, every, rounds_of
 from dynhp.proposers import Waves
 from dynhp.records import History, Round
 from dynhp.records.kept import kept_epochs
+from dynhp.records.units import EPOCHS, Unit, unit_of
 from dynhp.selection import Best, Selection
 from dynhp.spaces import Around
 from dynhp.tails.lengths import require_one_stage, restarts, tail_epochs, try_epochs
+from dynhp.trainer import trained_unit
 
 __all__ = ["Cost", "HasAdapter", "HasHistory", "Plan", "adapter_of", "history_of", "plan"]
 __all__ += ["plan_for", "spent"]
@@ -38,6 +40,7 @@ class Cost:
     overhead: int
     abandoned: int = 0
     candidates: int | None = field(default=None, compare=False)  # of a complete search
+    unit: Unit = field(default=EPOCHS, repr=False, compare=False)  # or steps
 
     @property
     def total(self) -> int:
@@ -57,7 +60,7 @@ class Cost:
     def __str__(self) -> str:
         left = f" + {self.abandoned} abandoned" if self.abandoned else ""
         text = (
-            f"{self.main_line} epochs on the main line + {self.overhead} overhead{left} = "
+            f"{self.main_line} {self.unit} on the main line + {self.overhead} overhead{left} = "
             f"{self.total}: {self.runs:.2f} runs"
         )
         share = self.of_complete_search
@@ -205,7 +208,7 @@ def plan_for(adapter: DynamicGridAdapter | HasAdapter, epochs: int | None = None
     least, most = rounds_of(adapter, epochs)
     done, left = spent(history), max(0, epochs - adapter.epoch)
     axes = adapter.space.values()
-    endless = any(isinstance(axis, Around) for axis in axes)
+    endless, unit = any(isinstance(axis, Around) for axis in axes), trained_unit(adapter.trainer)
     grid = None if endless else math.prod(len(axis.grid()) for axis in axes)
     return Plan(
         least=Cost(
@@ -213,12 +216,14 @@ def plan_for(adapter: DynamicGridAdapter | HasAdapter, epochs: int | None = None
             overhead=done.overhead + rounds.least(least.rounds, waves),
             abandoned=done.abandoned,
             candidates=grid,
+            unit=unit,
         ),
         most=Cost(
             main_line=done.main_line + left,
             overhead=done.overhead + rounds.most(most.rounds, waves),
             abandoned=done.abandoned + most.abandoned,
             candidates=grid,
+            unit=unit,
         ),
     )
 
@@ -241,4 +246,5 @@ def spent(history: Sequence[Round] | HasHistory, *, candidates: int | None = Non
         overhead=sum(round_.overhead for round_ in rounds),
         abandoned=sum(round_.epochs for round_ in rounds) - main_line + failed,
         candidates=candidates,
+        unit=unit_of(rounds),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from dynhp._checks import require_count
@@ -15,6 +15,7 @@ from dynhp.planning.budget import HasHistory, history_of
 from dynhp.planning.presets import recommended
 from dynhp.records import Candidate, Round
 from dynhp.records.text import text_table
+from dynhp.records.units import EPOCHS, Unit
 from dynhp.rounds.attempt import put_in_force
 from dynhp.rounds.jobs import close
 from dynhp.rounds.steps import TrainStretch, carry_out
@@ -39,6 +40,7 @@ class RateSearch:
         best: the rate that scored best.
         rate: the one to take: the best, corrected.
         epochs: the epochs that were trained to find it.
+        unit: whether these are "epochs", or the "steps" of a loop over steps.
 
     >>> search = RateSearch(name="lr", rates=(0.1, 1.0), scores=(-0.5, math.nan), start=0.1,
     ...                     best=0.1, rate=0.0316, epochs=6)
@@ -56,10 +58,12 @@ class RateSearch:
     best: float
     rate: float
     epochs: int
+    unit: Unit = field(default=EPOCHS, repr=False)
 
     def __str__(self) -> str:
         title = (
-            f"{self.name} = {self.rate!r}, after {self.epochs} epochs in {len(self.rates)} tries"
+            f"{self.name} = {self.rate!r}, after {self.epochs} {self.unit} in {len(self.rates)} "
+            "tries"
         )
         rows = [
             (f"{rate!r}", "failed" if math.isnan(score) else f"{score:.5g}", self._remark(rate))
@@ -106,6 +110,7 @@ def _of_round(round_: Round) -> RateSearch:
         best=float(round_.winner.candidate[name]),  # type: ignore[arg-type]
         rate=float(round_.candidate[name]),  # type: ignore[arg-type]
         epochs=round_.overhead,
+        unit=round_.unit,
     )
 
 

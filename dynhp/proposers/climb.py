@@ -11,8 +11,8 @@ from dynhp._checks import require_count
 from dynhp.errors import advise
 from dynhp.proposers.contract import Known, Waves
 from dynhp.proposers.ladder import require_numbers, sides_of_value
-from dynhp.records import Candidate
-from dynhp.spaces import Space
+from dynhp.records import Candidate, Value
+from dynhp.spaces import Around, Axis, Space
 
 __all__ = ["Climb"]
 
@@ -75,3 +75,13 @@ class Climb:
         first = [1 + len(down[:1]) + len(up[:1]) for down, up in sides]
         further = max(len(side) for both in sides for side in both) - 1
         return Waves((min(first),), (max(first), *[1] * max(0, further)))
+
+    def searched(self, axis: Axis, value: Value) -> str | None:
+        """The start, the factor and the rungs on an axis without ends; elsewhere it is the grid."""
+        if not isinstance(axis, Around):
+            return None
+        rungs = "1 rung" if self.rungs == 1 else f"{self.rungs} rungs"
+        return (
+            f"from {value} up or down by a factor of {axis.factor:.4g} at a time, at most {rungs} "
+            "each way"
+        )

@@ -8,10 +8,10 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from dynhp.records import Candidate, Round, Try
-from dynhp.spaces import Space
+from dynhp.records import Candidate, Round, Try, Value
+from dynhp.spaces import Axis, Space
 
-__all__ = ["Known", "Proposer", "Waves"]
+__all__ = ["Known", "Proposer", "Waves", "searched_text"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,8 @@ class Proposer(Protocol):
     """Says which candidates to try. The value in force comes first, so that ties never move it.
 
     It may have an attribute ``randomness`` ("common" or "independent") where it only makes sense
-    with one of them.
+    with one of them, and a method ``searched(axis, value)`` that says in words what it searches
+    along an axis where that is not the grid of it, else None: ``print`` shows it.
 
     >>> from dynhp import DynamicGridAdapter, lowest
     >>> from dynhp.testing import Quadratic
@@ -74,3 +75,19 @@ class Proposer(Protocol):
     def waves(self, space: Space, current: Candidate) -> Waves:
         """How many candidates a round has; raises where the space does not suit."""
         ...
+
+
+def searched_text(proposer: Proposer, axis: Axis, value: Value) -> str | None:
+    """What a proposer searches along an axis from a value on, in words; None: the axis' grid.
+
+    >>> from dynhp import FullGrid
+    >>> from dynhp.proposers import Climb
+    >>> from dynhp.spaces import Around
+    >>> searched_text(Climb(rungs=4), Around(0.1, 2), 0.1)
+    'from 0.1 up or down by a factor of 2 at a time, at most 4 rungs each way'
+    >>> searched_text(FullGrid(), Around(0.1, 2), 0.1) is None
+    True
+    """
+    inner = getattr(proposer, "along", proposer)  # of OneAxis, which takes the axes in turn
+    words = getattr(inner, "searched", None)
+    return None if words is None else words(axis, value)

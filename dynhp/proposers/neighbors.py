@@ -9,7 +9,7 @@ import numpy as np
 from dynhp._checks import require_count
 from dynhp.proposers.contract import Known, Waves
 from dynhp.records import Candidate, Value
-from dynhp.spaces import Axis, Space
+from dynhp.spaces import Around, Axis, Space
 
 __all__ = ["Neighbors"]
 
@@ -47,3 +47,10 @@ class Neighbors:
             # up to ``radius`` lie on either side, and no more than the grid has in all.
             sizes.append(min(2 * self.radius, len(grid)))
         return sizes
+
+    def searched(self, axis: Axis, value: Value) -> str | None:
+        """How far it looks around the value in force on an axis without ends; else the grid."""
+        if not isinstance(axis, Around):
+            return None
+        steps = "1 step" if self.radius == 1 else f"{self.radius} steps"
+        return f"from {value}, {steps} of a factor of {axis.factor:.4g} either way in each round"

@@ -5,6 +5,7 @@ from dynhp.records.events import Callback, Event, RoundStarted
 from dynhp.records.history import History, Round, Try
 from dynhp.records.metrics import Measured, Metrics
 from dynhp.records.progress import Progress
+from dynhp.records.units import Unit
 
 __all__ = ["Candidate", "Event", "History", "Metrics", "Progress", "Round", "RoundStarted", "Try"]
-__all__ += ["Callback", "Measured", "Value"]
+__all__ += ["Callback", "Measured", "Unit", "Value"]

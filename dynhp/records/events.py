@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from dynhp.records.history import Round, Try
+from dynhp.records.units import EPOCHS, Unit
 
 __all__ = ["Callback", "Event", "RoundStarted"]
 
@@ -22,6 +23,7 @@ class RoundStarted:
         abandoned: the epochs of the main line before it that it leaves behind.
         planned: the epochs of the whole run, None where that is not known; not compared.
         settings: what decides the run's answer, by name and as text; not compared.
+        unit: whether all these are "epochs", or the "steps" of a loop over steps; not compared.
 
     >>> from dynhp import DynamicGridAdapter, lowest
     >>> from dynhp.testing import Quadratic
@@ -40,6 +42,7 @@ class RoundStarted:
     abandoned: int = field(default=0, repr=False)
     planned: int | None = field(default=None, repr=False, compare=False)
     settings: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    unit: Unit = field(default=EPOCHS, repr=False, compare=False)
 
 
 Event: TypeAlias = RoundStarted | Try | Round

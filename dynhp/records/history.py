@@ -10,7 +10,8 @@ from typing import Any
 from dynhp.records.candidate import Candidate
 from dynhp.records.kept import measured_on, without_tail
 from dynhp.records.metrics import Measured, Metrics, equal_records, fixed_metrics
-from dynhp.records.text import history_text, round_text, try_text
+from dynhp.records.tables import history_text, round_text, try_text
+from dynhp.records.units import EPOCHS, Unit, unit_of
 
 __all__ = ["History", "Round", "Try"]
 
@@ -31,6 +32,7 @@ class Try:
         reported: the epochs of the try, from 1, that ``series`` belongs to; empty where they are
             the first ones, without a gap.
         tail: how many of its last epochs were a tail, which is thrown away.
+        unit: whether all these are "epochs", or the "steps" of a loop over steps; not compared.
 
     >>> from dynhp import complete_search, lowest
     >>> from dynhp.testing import Quadratic
@@ -50,6 +52,7 @@ class Try:
     seconds: float = field(default=0.0, compare=False)
     reported: tuple[int, ...] = ()
     tail: int = 0
+    unit: Unit = field(default=EPOCHS, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.series != ():  # as it is for every try that begins
@@ -101,6 +104,7 @@ class Round:
         abandoned: the epochs of the main line before it that it left behind.
         failure: the exception that ended the main line after its last epoch, where it was rescued.
         corrected: the values it went on with, where ``then`` made others of those of the winner.
+        unit: whether all these are "epochs", or the "steps" of a loop over steps; not compared.
 
     >>> from dynhp import complete_search, lowest
     >>> from dynhp.testing import Quadratic
@@ -128,6 +132,7 @@ class Round:
     abandoned: int = 0
     failure: str | None = None
     corrected: Candidate | None = None
+    unit: Unit = field(default=EPOCHS, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metrics", fixed_metrics(self.metrics))
@@ -215,6 +220,11 @@ class History(Sequence[Round]):
     def measured(self) -> Measured:
         """All that was measured on the main line, what was abandoned not; with epochs' numbers."""
         return measured_on(self.rounds)
+
+    @property
+    def unit(self) -> Unit:
+        """Whether it is of "epochs", or of the "steps" of a loop over steps."""
+        return unit_of(self.rounds)
 
     @property
     def epochs(self) -> int:

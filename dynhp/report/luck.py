@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from dynhp.records import Round
 from dynhp.records.noise import comparable_scores, paired_noise
@@ -14,6 +14,8 @@ from dynhp.report.evidence import EFFECT, LEVEL, evidence_of
 
 __all__ = ["Luck", "luck_of"]
 
+Verdict: TypeAlias = Literal["effect", "luck", "unknown"]
+"""Whether the values of a run differ, do not differ that one could see it, or nobody can tell."""
 MISSED = 0.05
 """Where such a record would miss a large effect more often than this, it is not called luck."""
 
@@ -44,7 +46,7 @@ class Luck:
     equal: bool = False
 
     @property
-    def verdict(self) -> Literal["effect", "luck", "unknown"]:
+    def verdict(self) -> Verdict:
         """Whether the values differ, do not differ that one could see it, or nobody can tell.
 
         >>> Luck(rounds=3, changes=1, clear=0, noise=0.1, chance=0.3, missed=0.4).verdict

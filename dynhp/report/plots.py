@@ -10,6 +10,7 @@ from dynhp.errors import SettingsError, nearest, shown
 from dynhp.planning.budget import HasHistory, Plan, history_of, spent
 from dynhp.records import Round, Value
 from dynhp.records.kept import kept_epochs
+from dynhp.records.units import unit_of
 from dynhp.report.page.data import looks_log
 from dynhp.report.text import values_seen
 
@@ -60,7 +61,7 @@ def plot_schedule(
     for each in rounds:
         if each.abandoned:
             ax.axvspan(each.start, each.start + each.abandoned, color=_ALARM, alpha=0.12, lw=0)
-    ax.set_xlabel("epochs")
+    ax.set_xlabel(unit_of(rounds))
     ax.set_ylabel(name)
     return ax
 
@@ -95,7 +96,7 @@ def plot_tries(
     ax.plot([x for x, _ in points], [y for _, y in points], ".", color=_TRIED, label="tried")
     ring: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": _LINE}
     ax.plot([x for x, _ in kept], [y for _, y in kept], "o", label="kept", **ring)
-    ax.set_xlabel("epochs")
+    ax.set_xlabel(unit_of(rounds))
     ax.set_ylabel("score above the value in force" if gains else "score")
     return ax
 
@@ -128,7 +129,7 @@ def plot_cost(
     if plan is not None:
         ax.axvline(plan.most.total, color="black", linestyle="--", label="plan")
     ax.set_yticks([])
-    ax.set_xlabel("epochs")
+    ax.set_xlabel(unit_of(rounds))
     return ax
 
 
@@ -136,6 +137,8 @@ def plot_ladder(
     round_: Round, name: str | None = None, *, ax: Axes | None = None, log: bool | None = None
 ) -> Axes:
     """Draw one round: its values against their scores, the kept one as a ring.
+
+    A value that ``then=`` made of the kept one is drawn as a dashed line: it may not be tried.
 
     Args:
         round_: a round with tries.
@@ -168,6 +171,8 @@ def plot_ladder(
     ax.plot([x for x, _ in points], [y for _, y in points], ".-", color=_TRIED, label="tried")
     ring: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": _LINE, "markersize": 9}
     ax.plot([place(kept.candidate[name])], [kept.score], "o", label="kept", **ring)
+    if round_.corrected is not None:
+        ax.axvline(place(round_.corrected[name]), color=_LINE, linestyle="--", label="taken")
     ax.set_xlabel(name)
     ax.set_ylabel("score")
     return ax

@@ -78,7 +78,7 @@ def summary(history: Sequence[Round], *, plan: Plan | None = None) -> str:
         lines.append(f"The main line was rescued {rescues} times.")
     failed = sum(try_.error is not None for round_ in history for try_ in round_.tries)
     if failed:
-        lines.append(f"{failed} tries failed; they trained fewer epochs than planned.")
+        lines.append(f"{failed} tries failed; they trained fewer {cost.unit} than planned.")
     lines.append(str(luck_of(tried)) if tried or not history else "No round was due.")
     return "\n".join(lines)
 

@@ -8,6 +8,7 @@ from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 from dynhp.records import Candidate, History, Metrics, Round, Try
+from dynhp.records.units import EPOCHS, read_unit
 
 __all__ = ["history_from_plain", "history_to_plain", "round_from_plain", "round_to_plain"]
 __all__ += ["try_from_plain", "try_to_plain"]
@@ -58,6 +59,8 @@ def _to_plain(record: Round | Try) -> dict[str, Any]:
     for name in _LATER:
         if not plain.get(name, True):
             del plain[name]
+    if record.unit == EPOCHS:
+        del plain["unit"]
     return {name: _WRITE[name](value) if name in _WRITE else value for name, value in plain.items()}
 
 
@@ -132,4 +135,5 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "tries": lambda tries: tuple(try_from_plain(plain) for plain in tries),
     "reported": lambda numbers: tuple(map(int, numbers)),
     "stretch": lambda pairs: tuple((int(n), _metrics_from_plain(each)) for n, each in pairs),
+    "unit": read_unit,
 }

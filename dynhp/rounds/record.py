@@ -53,6 +53,7 @@ def round_record(
         abandoned=tries.started.abandoned,
         failure=stretch.failure,
         corrected=corrected,
+        unit=tries.started.unit,
     )
 
 

@@ -10,12 +10,17 @@ from typing import Any, Protocol, cast
 
 from dynhp.errors import ContractError
 from dynhp.main_line.inner import InnerRule, InnerState, KeptAndInner
-from dynhp.records import Candidate, Metrics, Try
+from dynhp.records import Candidate, Metrics, Try, Unit
 from dynhp.rounds.jobs import UNKNOWN_STATE, Outcome
 from dynhp.selection import Ranking, RanksByKey
 from dynhp.trainer import State
 
-__all__ = ["RunningTry", "Standings", "standings"]
+__all__ = ["RunningTry", "Standings", "begun_try", "standings"]
+
+
+def begun_try(candidate: Candidate, seed: int | None, unit: Unit) -> Try:
+    """The record of a try before its first epoch."""
+    return Try(candidate=candidate, series=(), epochs=0, score=math.nan, seed=seed, unit=unit)
 
 
 @dataclass(slots=True, eq=False)
@@ -50,6 +55,7 @@ class RunningTry:
             seconds=self.record.seconds + outcome.seconds,
             reported=reported,
             tail=tail,
+            unit=self.record.unit,
         )
 
     def take_state(self) -> None:

@@ -23,7 +23,7 @@ from dynhp.selection import epochs_of_tries
 from dynhp.tails.contract import require_correction, require_tail
 from dynhp.tails.lengths import require_one_stage, restarts, try_epochs
 from dynhp.tails.rules import NO_TAIL, tail_rules
-from dynhp.trainer import Reseeds, State
+from dynhp.trainer import Reseeds, State, trained_unit
 from dynhp.triggers import Due
 
 __all__ = ["draw_seed", "go_on", "next_wave", "require_waves", "round_started", "round_tries"]
@@ -47,7 +47,8 @@ def require_waves(adapter: AdapterView) -> None:
         epochs = epochs_of_tries(adapter.selection, waves, try_for)
         every = adapter.adapt_every
         advise(
-            f"a round tries up to {sum(waves):,} candidates: {epochs:,} epochs in tries"
+            f"a round tries up to {sum(waves):,} candidates: {epochs:,} "
+            f"{trained_unit(adapter.trainer)} in tries"
             + ("" if every is None else f" for {every:,} of the main line")
             + "; thin out the axes of the space, or use OneAxis, Neighbors or Interpolation. "
             "plan_for(...) has the cost of the whole run"
@@ -64,6 +65,7 @@ def round_started(adapter: AdapterView, index: int, origin: Origin, epochs: int)
         abandoned=origin.abandoned,
         planned=adapter.epochs,
         settings=adapter.described,
+        unit=trained_unit(adapter.trainer),
     )
 
 

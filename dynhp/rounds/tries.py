@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,7 +13,7 @@ from dynhp.records.text import failures_text
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome, kept_and_end
 from dynhp.rounds.record import round_record
 from dynhp.rounds.repeat import REPEATS, RepeatRun, SelfCheck
-from dynhp.rounds.running_try import RunningTry, Standings, standings
+from dynhp.rounds.running_try import RunningTry, Standings, begun_try, standings
 from dynhp.rounds.steps import TrainStretch
 from dynhp.selection import Ranking, Stage
 from dynhp.tails.rules import NO_TAIL, TailRules
@@ -148,8 +147,7 @@ class RoundTries:
         return [running for running in tries if id(running) in on]
 
     def _running(self, candidate: Candidate, seed: int | None, place: int) -> RunningTry:
-        record = Try(candidate=candidate, series=(), epochs=0, score=math.nan, seed=seed)
-        return RunningTry(record, self.origin, place)
+        return RunningTry(begun_try(candidate, seed, self.started.unit), self.origin, place)
 
     def _stage_run(
         self, tries: list[RunningTry], stage: Stage, leaders: list[RunningTry], *, last: bool

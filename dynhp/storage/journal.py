@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import math
 import os
-import shlex
-import sys
 import warnings
-from pathlib import Path
 from typing import Any, Literal
 
 from dynhp._checks import require_word
 from dynhp.errors import CheckpointError
 from dynhp.records import Event, Round, RoundStarted, Try
+from dynhp.records.provenance import command_here, versions_here
+from dynhp.records.units import EPOCHS
 from dynhp.rounds.plain import round_to_plain, try_to_plain
 from dynhp.storage.appended import AppendedFile, LinesLost
 from dynhp.storage.codecs.json_text import json_line
@@ -172,12 +171,14 @@ class Journal:
     def _add_run(self, event: RoundStarted) -> None:
         """Say what the run is, unless that has been said: also after a resume, only what is new."""
         about: dict[str, Any] = {"epochs": event.planned, "settings": dict(event.settings)}
+        if event.unit != EPOCHS:
+            about["unit"] = event.unit
         if self._about is None or not event.settings:  # of a driver that knows no settings
             return
         if all(name in self._about and self._about[name] == about[name] for name in about):
             return
-        command = _command() if self._seconds else None
-        self._about = {**about, "versions": _versions(), "command": command}
+        command = command_here() if self._seconds else None
+        self._about = {**about, "versions": versions_here(), "command": command}
         self._add("run", dict(self._about))
 
     def _add_try(self, try_: Try) -> None:
@@ -205,27 +206,6 @@ class Journal:
 
 
 _RUN = b'{"event":"run",'
-_FRAMEWORKS = ["torch", "jax", "keras", "lightning", "transformers", "sklearn", "xgboost"]
-_FRAMEWORKS += ["lightgbm", "gymnasium", "torch_geometric"]
-
-
-def _versions() -> dict[str, str]:
-    """The versions of Python, dynhp, numpy, and of the frameworks that this process has loaded."""
-    from importlib import metadata  # slow to import, and needed once a run
-
-    versions = {"python": ".".join(map(str, sys.version_info[:3]))}
-    for name in ("dynhp", "numpy", *(each for each in _FRAMEWORKS if each in sys.modules)):
-        try:
-            versions[name] = metadata.version({"sklearn": "scikit-learn"}.get(name, name))
-        except metadata.PackageNotFoundError:
-            versions[name] = "unknown"
-    return versions
-
-
-def _command() -> str:
-    """How this process was started, the folder of the interpreter left out."""
-    first, *rest = sys.orig_argv or [""]
-    return shlex.join([Path(first).name, *rest])[:2000]
 
 
 def comparison(round_: Round) -> dict[str, float | None]:

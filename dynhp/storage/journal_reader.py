@@ -9,6 +9,7 @@ from typing import Any
 
 from dynhp.errors import CheckpointError, DamagedFile
 from dynhp.records import History, Round, Try
+from dynhp.records.units import EPOCHS, read_unit
 from dynhp.rounds.plain import round_from_plain, try_from_plain
 from dynhp.storage.codecs.json_text import json_line, strict_json
 from dynhp.storage.files import require_path
@@ -26,8 +27,8 @@ class JournalContent:
         history: the rounds.
         unfinished: the tries of a round that has not ended.
         torn: whether the last line is incomplete, and is left out.
-        about: ``epochs`` (planned), ``settings``, ``versions`` and ``command`` of the run, as far
-            as the journal has them; those of earlier versions of dynhp have none.
+        about: ``epochs`` (planned), ``settings``, ``versions``, ``command`` and ``unit`` of the
+            run, as far as the journal has them; those of earlier versions of dynhp have none.
     """
 
     history: History
@@ -102,6 +103,7 @@ class _JournalParser:
 
     def _run(self, line: Mapping[str, Any]) -> None:
         about = {name: line[name] for name in ("epochs", "settings", "versions", "command")}
+        about["unit"] = read_unit(line.get("unit", EPOCHS))
         texts = (about["settings"], about["versions"])
         if not all(type(each) is dict and set(map(type, each.values())) <= {str} for each in texts):
             raise ValueError("settings and versions are texts by name")

@@ -57,7 +57,7 @@ class KeepBest:
             self.hyperparameters = trainer.hyperparameters
         if isinstance(trainer, Reseeds):
             self.reseed = trainer.reseed
-        for name in ("kinds", "tolerance"):  # what it says about itself
+        for name in ("kinds", "tolerance", "unit"):  # what it says about itself
             if hasattr(trainer, name):
                 setattr(self, name, getattr(trainer, name))
 

@@ -313,3 +313,40 @@ def test_an_error_of_the_run_itself_is_raised_as_ever() -> None:
 def test_a_partial_is_a_display_only_with_all_methods() -> None:
     with pytest.raises(SettingsError, match="open, beat and close"):
         an_adapter().run(5, progress=partial(print))  # type: ignore[arg-type]
+
+
+class QuietDisplay(Keeps):
+    """A display that wants to hear little of rounds that are over in a moment."""
+
+    quiet_until = float("inf")
+
+
+def test_a_display_that_wants_to_be_quiet_sees_the_ends_of_quick_rounds() -> None:
+    quiet, every = QuietDisplay(), Keeps()
+    history = an_adapter(check="off").run(20, progress=quiet)
+    assert an_adapter(check="off").run(20, progress=every) == history
+    ends = [moment for moment in every.moments if isinstance(moment, RoundStarted | Round)]
+    first = every.moments[: len(every.moments) // 4]  # how quick rounds are is not known yet
+    assert quiet.moments == first + ends[2:]
+    assert [round_ for round_ in quiet.moments if isinstance(round_, Round)] == list(history)
+    assert quiet.beats == every.beats[:6]
+
+
+def test_it_is_not_left_out_of_a_round_that_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dynhp.display.lead.QUICK", 0.0)
+    quiet, every = QuietDisplay(), Keeps()
+    an_adapter(check="off").run(20, progress=quiet)
+    an_adapter(check="off").run(20, progress=every)
+    assert (quiet.moments, quiet.beats) == (every.moments, every.beats)
+
+
+def test_when_it_wants_to_see_it_again_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet = QuietDisplay()
+    adapter = an_adapter(check="off")
+    rounds = adapter.rounds(25, progress=quiet)
+    next(rounds), next(rounds)
+    quiet.quiet_until = 0.0
+    before = len(quiet.moments)
+    next(rounds)
+    assert [type(moment) for moment in quiet.moments[before:]].count(TryScored) == 3
+    rounds.close()  # type: ignore[attr-defined]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from dynhp import DynamicGridAdapter, History, lowest
-from dynhp.records import Candidate, Try
+from dynhp.records import Candidate, Round, Try
 from dynhp.testing import Quadratic
 
 
@@ -90,3 +91,33 @@ def test_a_try_over_steps_shows_which_were_reported() -> None:
     series = ({"loss": 0.5}, {"loss": 0.25})
     tried = Try(candidate=Candidate({}), series=series, epochs=250, score=-0.25, reported=(99, 250))
     assert [line.split()[0] for line in str(tried).splitlines()[1:]] == ["epoch", "99", "250"]
+
+
+def corrected(value: float) -> Round:
+    """A round whose best try was 0.5, and that went on with another value."""
+    return replace(a_run()[0], corrected=Candidate({"lr": value}), restarted=True)
+
+
+def test_a_corrected_value_is_marked_in_the_table_of_tries() -> None:
+    lines = str(corrected(0.25)).splitlines()
+    assert lines[0] == (
+        "round 0, epochs 0-2: lr=0.25 (the value in force scored best; made of lr=0.5)"
+    )
+    assert lines[2].endswith("-0.125  best, in force before")
+    assert lines[-1] == "lr=0.25  -       -       taken: the best, corrected by then=, not tried"
+
+
+def test_a_corrected_value_that_was_tried_is_marked_in_its_own_row() -> None:
+    lines = str(corrected(0.1)).splitlines()
+    assert lines[3].endswith("-0.405  taken: the best, corrected by then=")
+    assert len(lines) == 5
+    failed = str(corrected(0.9)).splitlines()[4]
+    assert "failed: RuntimeError: too fast" in failed
+    assert failed.endswith(", taken: the best, corrected by then=")
+
+
+def test_a_corrected_value_is_shown_however_many_tries_there_are() -> None:
+    (many,) = a_run(epochs=2, values=30)
+    text = str(replace(many, corrected=min(many.tries, key=lambda t: t.rank_key).candidate))
+    assert text.count("taken: the best, corrected by then=") == 1
+    assert "not tried" not in text

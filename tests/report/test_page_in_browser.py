@@ -12,9 +12,20 @@ from typing import Any
 
 import pytest
 
-from dynhp import DynamicGridAdapter, Float, History, lowest, plan_for, rescue, trainer_from
+from dynhp import (
+    DynamicGridAdapter,
+    Float,
+    History,
+    adapt,
+    lowest,
+    plan_for,
+    recommended,
+    rescue,
+    trainer_from,
+)
 from dynhp.campaign.results import Finished
 from dynhp.report import ReportedCampaign, ReportedRun, html_report, report_page, write_html
+from dynhp.tails import scale
 from dynhp.testing import NoisyQuadratic
 from tests.support.browser import Browser, browser
 from tests.support.reference import Toy
@@ -245,4 +256,49 @@ def test_it_can_be_printed(window: Browser, tmp_path: Path) -> None:
     window.open(one_run(tmp_path / "page.html"), dark=True)
     pdf = window.call("Page.printToPDF")["data"]
     assert len(pdf) > 20_000
+    assert is_clean(window)
+
+
+def rate_search_page(path: Path, **more: Any) -> Path:
+    arguments: Any = recommended("learning_rate", name="lr", default=0.03, loss="loss")
+    adapter = DynamicGridAdapter(NoisyQuadratic(noise=0.1, seed=3), **{**arguments, **more})
+    adapter.run(60)
+    write_html(path, html_report(adapter.history, title="Rate", settings=adapter.described))
+    return path
+
+
+@pytest.mark.parametrize(("more", "tried"), [({}, True), ({"then": scale(0.7, "lr")}, False)])
+def test_a_corrected_value_is_marked_among_the_tries(
+    more: dict[str, Any], tried: bool, window: Browser, tmp_path: Path
+) -> None:
+    window.open(rate_search_page(tmp_path / "page.html", **more))
+    rows = window.js("[...document.querySelectorAll('#round tbody tr')].map(r => r.textContent)")
+    marked = [row for row in rows if "taken: the best, corrected by then=" in row]
+    assert len(marked) == 1
+    assert ("not tried" in marked[0]) is not tried
+    assert sum("best" in row and "taken" not in row for row in rows) == 1
+    assert not any("kept" in row for row in rows)
+    window.js("document.querySelector('#tries canvas.over').focus()")
+    window.key("ArrowRight")
+    assert ", made of lr=" in tip(window)
+    assert is_clean(window)
+
+
+def test_steps_are_called_steps(window: Browser, tmp_path: Path) -> None:
+    model = NoisyQuadratic(seed=3)
+    loop = adapt(steps=60, state=[model], space={"lr": [0.01, 0.1, 0.3]}, minimize="loss",
+                 adapt_every=10, try_for=2, check="off")  # fmt: skip
+    for step in loop:
+        model.train_k(1, step.values)
+        step.report(loss=model.metrics()["loss"])
+    write_html(tmp_path / "page.html", html_report(loop.history, title="Steps"))
+    window.open(tmp_path / "page.html")
+    for part in ("schedule", "tries", "metrics"):
+        x, y, width, height = window.box(f"#{part} canvas.over")
+        window.mouse("mouseMoved", x + width / 2, y + height / 2)
+        assert "step" in tip(window)
+        assert "epoch" not in tip(window)
+    text = window.js("document.querySelector('main').innerText")
+    assert "by step" in text
+    assert "epoch" not in text.lower()
     assert is_clean(window)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dynhp import Categorical, DynamicGridAdapter, plan_for, rescue, trainer_from
+from dynhp import Categorical, DynamicGridAdapter, plan_for, recommended, rescue, trainer_from
 from dynhp.errors import SettingsError
 from dynhp.planning.budget import spent
 from dynhp.records.kept import kept_epochs
@@ -158,3 +158,14 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'dynhp\[plots\]'"):
         plot_tries(history)
+
+
+def test_a_corrected_value_is_a_dashed_line_in_the_ladder() -> None:
+    arguments = recommended("learning_rate", name="lr", default=0.03, loss="loss")
+    adapter = DynamicGridAdapter(NoisyQuadratic(seed=1), **arguments)
+    round_ = adapter.run(40)[0]
+    assert round_.corrected is not None
+    _, kept, taken = plot_ladder(round_).get_lines()
+    assert xy(kept) == [(round_.winner.candidate["lr"], round_.winner.score)]
+    assert list(taken.get_xdata()) == [round_.corrected["lr"]] * 2
+    assert (taken.get_label(), taken.get_linestyle()) == ("taken", "--")

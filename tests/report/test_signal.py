@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from dynhp import DynamicGridAdapter, Placebo, fixed
 from dynhp.planning.budget import spent
 from dynhp.records import Candidate, Round, Try
 from dynhp.report import signal_of
+from dynhp.report.page import ReportedRun, report_page
 from dynhp.testing import NoisyQuadratic, Quadratic
 
 
@@ -198,3 +200,43 @@ def test_the_ratio_grows_with_the_effect(effect: float) -> None:
     ratio = signal_of(rounds_of([2.0] * 40, scores)).ratio
     assert ratio is not None
     assert ratio == pytest.approx(effect / math.sqrt(2) / 0.07, rel=0.5)
+
+
+def noise(n: int) -> dict[float, float]:
+    """Scores of nine values that differ by noise alone."""
+    rng = random.Random(200 + n)
+    return {float(v): rng.gauss(0.0, 1.0) for v in range(1, 10)}
+
+
+@pytest.mark.parametrize("rounds", [2, 3, 4, 12])
+def test_a_short_run_is_not_accused_of_luck(rounds: int) -> None:
+    history = rounds_of([2.0] * rounds, [noise(n) for n in range(rounds)])
+    signal = signal_of(history)
+    assert signal.luck.verdict == "luck"
+    assert signal.luck.missed < 0.05
+    short = rounds < 4
+    assert signal.verdict == ("unknown" if short else "luck")
+    assert signal.headline.startswith("Too little was tried" if short else "The tries do not tell")
+    assert signal.advice.startswith("Compare with a run" if short else "Leave it at lr=1:")
+    page = report_page([ReportedRun(name="run", history=history)], title="Run")
+    assert ("<dd>cannot tell<" in page) is short
+    assert ("<dd>noise<" in page) is not short
+
+
+def test_nor_where_the_luck_report_would_miss_a_large_effect() -> None:
+    scores = [{1.0: 0.0, 2.0: 1.0, 3.0: -1.0}, {1.0: 0.0, 2.0: -1.0, 3.0: 1.0}] * 2
+    unsure = signal_of(rounds_of([2.0, 3.0] * 2, scores))
+    unsure = replace(unsure, luck=replace(unsure.luck, chance=1.0, missed=0.3))
+    assert (unsure.luck.verdict, unsure.verdict) == ("luck", "unknown")
+
+
+def test_equal_scores_are_luck_however_few() -> None:
+    signal = signal_of(rounds_of([2.0] * 2, [{1.0: 0.5, 2.0: 0.5, 3.0: 0.5}] * 2))
+    assert signal.luck.equal
+    assert signal.verdict == signal.luck.verdict == "luck"
+    assert signal.advice.startswith("Leave it at lr=1")
+
+
+def test_an_effect_is_told_however_few_rounds_show_it() -> None:
+    signal = signal_of(rounds_of([3.0] * 3, [level(n, 3.0) for n in range(3)]))
+    assert signal.verdict == signal.luck.verdict == "effect"

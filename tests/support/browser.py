@@ -15,7 +15,8 @@ from typing import Any
 
 ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe")
 ARGUMENTS += ("--no-first-run", "--disable-extensions", "--hide-scrollbars")
-ARGUMENTS += ("--disable-dev-shm-usage",)
+ARGUMENTS += ("--disable-dev-shm-usage", "--disable-background-networking", "--disable-sync")
+ARGUMENTS += ("--disable-component-update",)
 
 
 class Browser:

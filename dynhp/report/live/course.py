@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,8 +14,9 @@ from dynhp.criteria.metric import direction_of
 from dynhp.display import StretchBegins, TriesBegin, TryScored
 from dynhp.display.contract import Moment
 from dynhp.planning.budget import Plan, plan_for, spent
-from dynhp.records import Candidate, Measured, Metrics, Round, RoundStarted, Try
+from dynhp.records import Candidate, Measured, Metrics, Round, RoundStarted, Try, Unit
 from dynhp.records.kept import measured_on
+from dynhp.records.units import EPOCHS
 from dynhp.report.live.pause import Pause
 
 __all__ = ["BestSoFar", "Course", "ShownTry"]
@@ -56,7 +58,7 @@ class Course:
     (14, 0, None)
     """
 
-    def __init__(self, adapter: Any, *, unit: str = "epochs") -> None:
+    def __init__(self, adapter: Any, *, unit: Unit = EPOCHS) -> None:
         self._adapter, self.unit = adapter, unit
         self._began, self._before = time.monotonic(), spent(adapter.history)
         self.planned: int = adapter.epochs
@@ -87,20 +89,19 @@ class Course:
         return self._total + under_way + self._checked + self._stretched
 
     def take(self, moment: Moment) -> None:
-        """Take in what happened."""
-        if isinstance(moment, TryScored):
-            shown = self.tries[moment.place]
-            shown.record, shown.done = moment.try_, moment.try_.epochs
-            shown.begun = shown.waits = False
-        elif isinstance(moment, TriesBegin):
-            self._tries_begin(moment)
-        elif isinstance(moment, StretchBegins):
-            self.doing, self.stretch = "trains", moment
-            self.values, self.epoch = moment.candidate, moment.start
-        elif isinstance(moment, RoundStarted):
-            self._round_started(moment)
-        elif isinstance(moment, Round):
-            self._round_over(moment)
+        """Take in what happened; that a try has ended is told by its score."""
+        handler = _HANDLERS.get(type(moment))
+        if handler is not None:
+            handler(self, moment)
+
+    def _try_scored(self, moment: TryScored) -> None:
+        shown = self.tries[moment.place]
+        shown.record, shown.done = moment.try_, moment.try_.epochs
+        shown.begun = shown.waits = False
+
+    def _stretch_begins(self, moment: StretchBegins) -> None:
+        self.doing, self.stretch = "trains", moment
+        self.values, self.epoch = moment.candidate, moment.start
 
     def beat(self, place: int | None, epochs: int, metrics: Metrics | None) -> None:
         """Take in that so many epochs of what is under way are done."""
@@ -113,6 +114,10 @@ class Course:
             if metrics is not None:
                 self.metrics = metrics
                 self._judge(((self.epoch - 1, metrics),))
+
+    def is_long(self, epochs: int) -> bool:
+        """Whether a round of so many epochs is a large part of the run."""
+        return epochs > self.planned / 5
 
     def seconds(self) -> float:
         """How long it has been shown."""
@@ -206,3 +211,12 @@ class Course:
             better = self.best is None or self.direction * (value - self.best.value) > 0
             if math.isfinite(value) and better:
                 self.best = BestSoFar(value, number + 1)
+
+
+_HANDLERS: dict[type, Callable[[Course, Any], None]] = {
+    RoundStarted: Course._round_started,
+    TriesBegin: Course._tries_begin,
+    TryScored: Course._try_scored,
+    StretchBegins: Course._stretch_begins,
+    Round: Course._round_over,
+}

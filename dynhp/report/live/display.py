@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from dynhp.display import StretchBegins, TriesBegin
 from dynhp.display.contract import Moment
-from dynhp.records import Metrics
+from dynhp.records import Metrics, Round, RoundStarted, Try, Unit
 from dynhp.report.live.course import Course
 from dynhp.report.live.picture import RunPicture
 from dynhp.report.live.surfaces import Surface, surface_on
@@ -16,6 +17,14 @@ __all__ = ["LiveDisplay"]
 
 SILENCE = 0.25
 """Seconds: before a longer silence the picture is brought up to date."""
+
+
+class _Beat(NamedTuple):
+    """How far a try or the main line was, and what was measured."""
+
+    place: int | None
+    epochs: int
+    metrics: Metrics | None
 
 
 class LiveDisplay:
@@ -45,40 +54,79 @@ class LiveDisplay:
     def __init__(self, title: str = "training", *, stream: TextIO | None = None) -> None:
         self._title, self._stream = title, stream
         self._shown: tuple[Course, RunPicture, Surface] | None = None
+        # What happened since the last picture. Between two epochs of a model all of this code has
+        # left the processor's caches, so it is looked at in one go, when a picture is drawn.
+        self._waiting: list[Moment | _Beat] = []
+        self._pace = math.inf  # seconds of an epoch, as they were at the last picture
+        self._long_round = False  # one that is worth lines of its own
+        self._soon_over = False  # of a round that is, the picture shows all tries with their scores
 
-    def open(self, adapter: Any, *, unit: str) -> None:
+    def open(self, adapter: Any, *, unit: Unit) -> None:
         """Begin to show a run."""
         if "WORLD_SIZE" in os.environ and os.environ.get("RANK", "0") != "0":
             return
         course = Course(adapter, unit=unit)
         self._shown = course, RunPicture(self._title, course), surface_on(self._stream)
 
+    @property
+    def quiet_until(self) -> float:
+        """When there will be another picture, or never a line but for whole rounds."""
+        if self._shown is None:
+            return math.inf
+        return 0.0 if self._long_round else self._shown[2].quiet_until
+
     def __call__(self, moment: Moment) -> None:
         """Take in what happened, and show it where it is time."""
-        if self._shown is not None:
-            course, picture, surface = self._shown
-            course.take(moment)
-            eager = False
-            if isinstance(moment, TriesBegin | StretchBegins):
-                eager = course.seconds_for(moment.epochs) > SILENCE
-            if surface.is_due(beat=False, eager=eager):
-                surface.show(picture)
+        kind = type(moment)
+        if self._shown is None or kind is Try:  # whose score comes next
+            return
+        self._waiting.append(moment)
+        eager = False
+        if isinstance(moment, RoundStarted):
+            self._long_round = self._shown[0].is_long(moment.epochs)
+            self._soon_over = self._pace * moment.epochs < SILENCE
+        elif isinstance(moment, TriesBegin | StretchBegins):
+            eager = self._pace * moment.epochs > SILENCE
+        if self._soon_over and kind not in (StretchBegins, Round):
+            return
+        worth_a_line = self._long_round or kind is Round
+        if self._shown[2].is_due(beat=not worth_a_line, eager=eager):
+            self._show()
 
     def beat(self, place: int | None, epochs: int, metrics: Metrics | None) -> None:
         """Take in how far it is, and show it where it is time."""
         if self._shown is not None:
-            course, picture, surface = self._shown
-            course.beat(place, epochs, metrics)
-            if surface.is_due(beat=True):
-                surface.show(picture)
+            self._waiting.append(_Beat(place, epochs, metrics))
+            if self._shown[2].is_due(beat=True):
+                self._show()
 
     def close(self, failure: BaseException | None) -> None:
         """Show how it ended."""
         if self._shown is not None:
             _, picture, surface = self._shown
-            self._shown = None
-            picture.ended = _ending(failure)
-            surface.close(picture)
+            try:
+                self._catch_up()
+            finally:
+                self._shown = None
+                picture.ended = _ending(failure)
+                surface.close(picture)
+
+    def _show(self) -> None:
+        assert self._shown is not None
+        course, picture, surface = self._shown
+        self._catch_up()
+        self._pace = course.seconds_for(1)
+        surface.show(picture)
+
+    def _catch_up(self) -> None:
+        """Look at all that happened since."""
+        assert self._shown is not None
+        course, waiting, self._waiting = self._shown[0], self._waiting, []
+        for each in waiting:
+            if isinstance(each, _Beat):
+                course.beat(*each)
+            else:
+                course.take(each)
 
 
 def _ending(failure: BaseException | None) -> str:

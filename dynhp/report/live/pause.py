@@ -6,12 +6,12 @@ import time
 
 __all__ = ["Pause"]
 
-SHARE = 200
+SHARE = 400
 FREE = 0.002  # seconds that are not counted
 
 
 class Pause:
-    """Says when something may be done again: so seldom that it takes a 200th of the time.
+    """Says when something may be done again: so seldom that it takes a 400th of the time.
 
     Args:
         least: the seconds that a pause lasts at least.
@@ -25,15 +25,15 @@ class Pause:
     """
 
     def __init__(self, *, least: float) -> None:
-        self._least, self._next = least, 0.0
+        self._least, self.until = least, 0.0
         self._began, self._spent = time.monotonic(), 0.0
 
     def is_over(self, *, eager: bool = False) -> bool:
         """Whether it is time; ``eager``: before a long silence, where all of it is still little."""
         now = time.monotonic()
-        return now >= self._next or (eager and self._spent < FREE + (now - self._began) / SHARE)
+        return now >= self.until or (eager and self._spent < FREE + (now - self._began) / SHARE)
 
     def begin(self, cost: float) -> None:
         """Begin the next one, after what took so many seconds."""
         self._spent += cost
-        self._next = time.monotonic() + max(self._least, SHARE * cost)
+        self.until = time.monotonic() + max(self._least, SHARE * cost)

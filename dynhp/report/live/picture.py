@@ -7,6 +7,7 @@ from itertools import islice
 
 from dynhp.records import Candidate
 from dynhp.records.text import duration, harmless, label
+from dynhp.records.units import one_of
 from dynhp.report.live.course import Course, ShownTry
 from dynhp.report.live.marks import Line, Marks, Style, bar, sparkline
 
@@ -47,14 +48,13 @@ class RunPicture:
 
     def __init__(self, title: str, course: Course) -> None:
         self._title, self._course = harmless(title), course
-        # The most lines of tries so far: a picture that shrinks and grows is restless.
-        self._rows = 0
+        self._rows = 0  # of tries at most so far: a picture that shrinks and grows is restless
         self.ended = ""  # how the run ended, once it has
 
     def step(self) -> int | None:
         """The tenth of the work that is done; the last line comes when the run has ended."""
         course = self._course
-        inside = course.doing != "over" and course.round_epochs <= course.planned / 5
+        inside = course.doing != "over" and not course.is_long(course.round_epochs)
         if inside or course.epoch == course.planned:  # a short round is worth no line of its own
             return None
         return 10 * course.trained // course.totals()[0]
@@ -89,7 +89,7 @@ class RunPicture:
 
     def _done(self) -> str:
         course = self._course
-        return f"{course.unit.removesuffix('s')} {course.epoch}/{course.planned}"
+        return f"{one_of(course.unit)} {course.epoch}/{course.planned}"
 
     def _time(self) -> str:
         course = self._course
@@ -168,7 +168,7 @@ class RunPicture:
         }[course.doing]
         if course.doing == "trains" and course.stretch is not None:
             end = course.stretch.start + course.stretch.epochs
-            says = f"trains on to {course.unit.removesuffix('s')} {end}"
+            says = f"trains on to {one_of(course.unit)} {end}"
         return [*_labelled("round"), (f"{course.round + 1}  {says}", "")]
 
     def _tries(self, width: int, room: int, marks: Marks) -> list[Line]:

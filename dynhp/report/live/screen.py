@@ -16,6 +16,7 @@ from dynhp.report.live.streams import CaughtStream
 __all__ = ["Screen", "screen_on"]
 
 _LOOKS: dict[Style, str] = {"title": "bold", "dim": "dim", "good": "green", "bad": "red"}
+_missing = ["progress comes as lines; a picture needs rich: pip install 'dynhp[rich]'"]
 _one_at_a_time = threading.Lock()  # held by the screen that has the terminal
 
 
@@ -55,6 +56,11 @@ class Screen:
         )
         self._caught = [CaughtStream(each, self._take) for each in streams]
         self._write = self._caught[0].direct
+
+    @property
+    def quiet_until(self) -> float:
+        """When the next picture may come."""
+        return self._pause.until
 
     def is_due(self, *, beat: bool, eager: bool = False) -> bool:
         """Whether it is time for another picture."""
@@ -128,6 +134,7 @@ def screen_on(stream: TextIO) -> Screen | None:
         from rich.cells import cell_len, set_cell_size
         from rich.console import Console
     except ImportError:
+        _say_what_is_missing(stream)
         return None
     console = Console(file=stream)
     if console.legacy_windows or not _one_at_a_time.acquire(blocking=False):
@@ -137,6 +144,12 @@ def screen_on(stream: TextIO) -> Screen | None:
     except BaseException:
         _one_at_a_time.release()
         raise
+
+
+def _say_what_is_missing(stream: TextIO) -> None:
+    """Say once what a terminal needs to show more than lines."""
+    if _missing:
+        print(_missing.pop(), file=stream, flush=True)
 
 
 def _is_terminal(stream: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from html import escape
 from typing import Any, Protocol, TextIO
@@ -23,8 +24,16 @@ _LOOKS: dict[Style, str] = {
 class Surface(Protocol):
     """What shows pictures."""
 
+    @property
+    def quiet_until(self) -> float:
+        """Before this time nothing but the end of a round will be shown."""
+        ...
+
     def is_due(self, *, beat: bool, eager: bool = False) -> bool:
-        """Whether it is time for another picture; ``eager``: perhaps none can follow for long."""
+        """Whether it is time for another picture.
+
+        ``beat``: nothing happened that is worth a line. ``eager``: none can follow for long.
+        """
         ...
 
     def show(self, picture: Picture) -> None:
@@ -45,6 +54,7 @@ class LineOutput:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream, self._last = stream, 0
+        self.quiet_until = math.inf  # a line is of a round that is over
 
     def is_due(self, *, beat: bool, eager: bool = False) -> bool:
         """Where something happened that is worth a line."""
@@ -72,6 +82,11 @@ class NotebookOutput:
     def __init__(self, display: Any) -> None:
         self._display, self._handle = display, None
         self._pause = Pause(least=0.25)
+
+    @property
+    def quiet_until(self) -> float:
+        """When the next picture may come."""
+        return self._pause.until
 
     def is_due(self, *, beat: bool, eager: bool = False) -> bool:
         """Whether it is time for another picture."""

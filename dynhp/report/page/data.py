@@ -41,10 +41,11 @@ def run_data(run: ReportedRun, *, share: int = 1) -> dict[str, Any]:
     widest = max((len(round_.tries) for round_ in run.history), default=0)
     if widest > most:
         notes.append(f"of up to {widest} tries of a round about {most} are drawn, evenly by rank")
-    line = dict(_line(run.history, notes))
+    line = dict(_line(run, notes))
     return {
         "name": run.name,
         "epochs": run.epochs,
+        "unit": run.unit,
         "axes": [_axis(run, name) for name in _names(run.history)],
         "candidates": [list(candidate.values()) for candidate in columns.numbers],
         "rounds": columns.rounds,
@@ -127,16 +128,18 @@ def looks_log(numbers: Sequence[float]) -> bool:
     return bool(numbers) and min(numbers) > 0 and max(numbers) / min(numbers) >= 20
 
 
-def _line(history: Sequence[Round], notes: list[str]) -> Iterator[tuple[str, list[list[Any]]]]:
+def _line(run: ReportedRun, notes: list[str]) -> Iterator[tuple[str, list[list[Any]]]]:
     """The main line by metric: epochs, values, and which of them were left behind later."""
-    on_line = {number: metrics for number, metrics in measured_on(history)}
+    on_line = {number: metrics for number, metrics in measured_on(run.history)}
     for name in dict.fromkeys(name for metrics in on_line.values() for name in metrics):
         known = [
             (number + 1, metrics[name]) for number, metrics in on_line.items() if name in metrics
         ]
         places = extremes([value for _, value in known], MOST_ON_LINE)
         if len(places) < len(known):
-            notes.append(f"of {len(known)} epochs of {name} the {len(places)} extremes are drawn")
+            notes.append(
+                f"of {len(known)} {run.unit} of {name} the {len(places)} extremes are drawn"
+            )
         yield (
             name,
             [[known[place][0] for place in places], [_number(known[place][1]) for place in places]],

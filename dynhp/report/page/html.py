@@ -45,6 +45,8 @@ def html_report(
     facts: Mapping[str, str] | None = None,
     hints: Sequence[str] = (),
     settings: Mapping[str, str] | None = None,
+    versions: Mapping[str, str] | None = None,
+    command: str | None = None,
 ) -> str:
     """The page of one run as text.
 
@@ -55,6 +57,8 @@ def html_report(
         facts: names and values for the table at the end.
         hints: sentences to show under the title.
         settings: those of the adapter, as ``adapter.described`` has them.
+        versions: of Python and packages, by name, as ``dynhp.records.provenance.versions_here()``.
+        command: how the run can be repeated.
 
     >>> "<h1>Demo</h1>" in html_report([], title="Demo")
     True
@@ -68,6 +72,8 @@ def html_report(
         facts=facts or {},
         hints=hints,
         settings=settings or {},
+        versions=versions or {},
+        command=command,
         log=log_axes(settings or {}),
     )
     return report_page([run], title=title)

@@ -14,7 +14,8 @@ from dynhp.criteria import highest
 from dynhp.errors import DynhpError
 from dynhp.main_line import Snapshots
 from dynhp.planning.budget import Plan, plan_for
-from dynhp.records import Round
+from dynhp.records import Round, Unit
+from dynhp.records.units import EPOCHS
 from dynhp.tails import annealed, scale
 from dynhp.trainer import trainer_from
 from dynhp.triggers.contract import looks_at
@@ -91,7 +92,11 @@ def _axes(settings: Mapping[str, str], *, log: bool) -> frozenset[str]:
 
 
 def plan_of(
-    settings: Mapping[str, str], history: Sequence[Round], epochs: int | None
+    settings: Mapping[str, str],
+    history: Sequence[Round],
+    epochs: int | None,
+    *,
+    unit: Unit = EPOCHS,
 ) -> Plan | None:
     """The plan that ``plan_for`` made of such an adapter before its first round, or None.
 
@@ -102,12 +107,12 @@ def plan_of(
         texts = {name: rebuilt(text) for name, text in settings.items() if name != "criterion"}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # hints were given when the run began
-            return plan_for(_adapter(texts, history), epochs)
+            return plan_for(_adapter(texts, history, unit), epochs)
     except _NO_ADAPTER:
         return None  # a part that is not dynhp's, or a text that no adapter has written
 
 
-def _adapter(parts: dict[str, Any], history: Sequence[Round]) -> DynamicGridAdapter:
+def _adapter(parts: dict[str, Any], history: Sequence[Round], unit: Unit) -> DynamicGridAdapter:
     """An adapter with these settings, around a trainer that is never called."""
     watched = looks_at(parts["when"]) if parts.get("when") else ()
     trainer = trainer_from(
@@ -119,7 +124,7 @@ def _adapter(parts: dict[str, Any], history: Sequence[Round]) -> DynamicGridAdap
     checked = [round_.checked > 0 for round_ in history if round_.tries]
     often = len(checked) > 1 and all(checked)
     check: Any = "every" if often else "off" if checked and not any(checked) else "first"
-    trainer = _WithReseed(trainer)
+    trainer = _WithReseed(trainer, unit)
     # The file has the space as it was given; the value at the start may have joined it.
     parts |= {"space": parts["space"].including(parts["initial"])}
     return DynamicGridAdapter(trainer, criterion=highest("score"), check=check, **parts)
@@ -128,7 +133,8 @@ def _adapter(parts: dict[str, Any], history: Sequence[Round]) -> DynamicGridAdap
 class _WithReseed:
     """A trainer that could be reseeded, as independent tries need it."""
 
-    def __init__(self, trainer: Any) -> None:
+    def __init__(self, trainer: Any, unit: Unit) -> None:
+        self.unit = unit
         self.get_state, self.set_state = trainer.get_state, trainer.set_state
         self.train_k, self.metrics = trainer.train_k, trainer.metrics
 

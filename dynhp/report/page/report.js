@@ -7,6 +7,9 @@ const saved = (history.state && history.state.dynhp) || {};
 const state = { mode: "epochs", view: null, run: 0, gain: true, log: {}, hidden: {}, round: null, ...saved };
 if (state.run >= runs.length) state.run = 0;
 const charts = [];
+// What is counted: epochs, or the steps of a loop over steps; both, where runs differ in it.
+const unit = [...new Set(runs.map((run) => run.unit))].join(" or ");
+const one = (words) => words.replace(/s\b/g, "");
 
 // Small helpers. Text is only ever set as text, so no name on the page can be markup.
 const el = (tag, props, ...children) => {
@@ -193,7 +196,7 @@ class Chart {
     }
     c.textBaseline = "alphabetic"; c.textAlign = "center";
     const across = ticks(this.x, false, Math.max(3, Math.floor(this.width / 110)));
-    const word = state.mode === "epochs" ? "epochs" : "epochs trained in all";
+    const word = state.mode === "epochs" ? unit : `${unit} trained in all`;
     const room = this.width - this.right - c.measureText(word).width - 14;
     for (const [x, text] of across) if (this.px(x) < room) c.fillText(text, this.px(x), this.height - 6);
     c.textAlign = "right"; c.fillText(word, this.width - this.right, this.height - 6);
@@ -424,14 +427,14 @@ function schedule(name, place) {
       span = [Math.min(span[0], x), Math.max(span[1], until)];
     }
     const shade = runs.length > 1 ? runColor(which) : color(`c${place % 8}`), key = `run${which}`;
-    if (runs.length === 1) series.push({ key: "tried", name: "tried", kind: "dots", xs: dots[0], ys: dots[1], color: color("try"), alpha: 0.55, size: run.first[run.count] > 4000 ? 2 : 2.6 });
+    if (runs.length === 1) series.push({ key: "tried", name: "tried", kind: "dots", xs: dots[0], ys: dots[1], color: color("try"), alpha: 0.85, size: run.first[run.count] > 4000 ? 2 : 2.6 });
     series.push({ key, name: runs.length > 1 ? run.name : "in force", kind: "steps", xs, ys, until, color: shade, width: xs.length > 1000 ? 1 : 2.5 });
     if (left.length) series.push({ key: "left", name: "left behind", kind: "paths", paths: left, color: color("alarm"), width: 1.5, dash: [4, 3] });
   }
   return { title: name, whole: true, series, words, log, canLog, marks, span, stops: [...stops].sort((a, b) => a - b), notes: marked(marks) };
 }
 function marked(marks) {
-  const words = [["rescue", "a dashed line is a rescue"], ["abandoned", "shaded epochs were trained and left behind"]];
+  const words = [["rescue", "a dashed line is a rescue"], ["abandoned", `shaded ${unit} were trained and left behind`]];
   return words.filter(([kind]) => marks.some((mark) => mark.kind === kind)).map(([, text]) => text);
 }
 function schedulePoint(name, x) {
@@ -445,7 +448,7 @@ function schedulePoint(name, x) {
     rows.push([runColor(runs.indexOf(run)), `${runs.length > 1 ? `${run.name}: ` : ""}${show(value)}`]);
     if (runs.length === 1) rows.push([null, run.rounds.reason[i]]);
   }
-  return { title: `${name} from ${state.mode === "epochs" ? "epoch" : "cost"} ${show(x)} on`, rows, y };
+  return { title: `${name} from ${state.mode === "epochs" ? one(unit) : "cost"} ${show(x)} on`, rows, y };
 }
 function roundNear(run, x) {
   if (!run.line_.length) return null;
@@ -455,6 +458,11 @@ function roundNear(run, x) {
   if (xs[i] > x && i) i -= 1;
   return run.line_[i];
 }
+
+// Where then= made another value of the best one, the main line went on with that.
+const TAKEN = "taken: the best, corrected by then=";
+const bestOf = (run, i) => run.tries.candidate[run.first[i] + run.rounds.chosen[i]];
+const corrected = (run, i) => run.rounds.shown[i] > 0 && run.rounds.candidate[i] !== bestOf(run, i);
 
 // The tries: every score of every round, by how far it is above the value in force.
 let turned = 0;
@@ -468,11 +476,11 @@ const triesChart = runs.some((run) => run.tried.length) ? new Chart(document.que
     const rows = [];
     if (best !== null) {
       const t = run.first[i] + best, error = run.errors[t];
-      rows.push([chart.shade(run.tries.candidate[t]), `${values(run, run.tries.candidate[t])}${best === r.chosen[i] ? " (kept)" : ""}`]);
+      rows.push([chart.shade(run.tries.candidate[t]), `${values(run, run.tries.candidate[t])}${best === r.chosen[i] ? (corrected(run, i) ? " (best)" : " (kept)") : ""}`]);
       rows.push([null, error ? `failed: ${error}` : `score ${show(run.tries.score[t])}`]);
     }
-    rows.push([null, `kept ${values(run, r.candidate[i])}`], [null, `margin ${show(r.margin[i] ?? "–")}, spread ${show(r.spread[i] ?? "–")}`]);
-    return { title: `Round ${i}, epochs ${r.start[i]}–${r.start[i] + r.epochs[i]}`, rows, y: best === null ? null : ys[best] };
+    rows.push([null, corrected(run, i) ? `took ${values(run, r.candidate[i])}, made of ${values(run, bestOf(run, i))} by then=` : `kept ${values(run, r.candidate[i])}`], [null, `margin ${show(r.margin[i] ?? "–")}, spread ${show(r.spread[i] ?? "–")}`]);
+    return { title: `Round ${i}, ${run.unit} ${r.start[i]}–${r.start[i] + r.epochs[i]}`, rows, y: best === null ? null : ys[best] };
   },
   turn(by) { turned += by; },
   choose(stop) { choose(runs[state.run].tried[stop]); },
@@ -526,20 +534,22 @@ function inspect() {
   if (!run.tried.length) { round.replaceChildren(); return; }
   const i = state.round !== null && r.shown[state.round] ? state.round : run.tried[run.tried.length - 1];
   const place = run.tried.indexOf(i), scores = run.tries.score.slice(run.first[i], run.first[i + 1]);
-  const known = scores.filter(finite), low = Math.min(...known), high = Math.max(...known);
+  const known = scores.filter(finite), low = Math.min(...known), high = Math.max(...known), other = corrected(run, i);
   const rows = scores.slice(0, 60).map((score, k) => {
     const t = run.first[i] + k, error = run.errors[t], number = run.tries.candidate[t];
     const line = el("i", { className: "bar" });
     line.style.width = finite(score) && !error ? `${high > low ? 8 + (92 * (score - low)) / (high - low) : 100}%` : "0";
-    const remarks = [k === r.chosen[i] ? "kept" : "", number === r.previous[i] ? "in force before" : "", error ? `failed: ${error}` : ""].filter(Boolean).join(", ");
-    return el("tr", { className: k === r.chosen[i] ? "chosen" : "" }, el("td", { textContent: values(run, number) }), el("td", { textContent: error ? "–" : show(score) }), el("td", {}, el("span", { className: "meter" }, line)), el("td", { textContent: String(run.tries.epochs[t]) }), el("td", { textContent: remarks }));
+    const remarks = [k === r.chosen[i] ? (other ? "best" : "kept") : "", other && number === r.candidate[i] ? TAKEN : "", number === r.previous[i] ? "in force before" : "", error ? `failed: ${error}` : ""].filter(Boolean).join(", ");
+    return el("tr", { className: k === r.chosen[i] || (other && number === r.candidate[i]) ? "chosen" : "" }, el("td", { textContent: values(run, number) }), el("td", { textContent: error ? "–" : show(score) }), el("td", {}, el("span", { className: "meter" }, line)), el("td", { textContent: String(run.tries.epochs[t]) }), el("td", { textContent: remarks, className: remarks ? "words" : "" }));
   });
+  const tried = scores.slice(0, 60).some((_, k) => run.tries.candidate[run.first[i] + k] === r.candidate[i]);
+  const made = other && !tried ? [el("tr", { className: "chosen" }, ...[values(run, r.candidate[i]), "–", "", "–", `${TAKEN}, not tried`].map((text, k) => el("td", { textContent: text, className: k === 4 ? "words" : "" })))] : [];
   const step = (by, text) => { const button = el("button", { type: "button", textContent: text, disabled: !(place + by in run.tried) }); button.onclick = () => choose(run.tried[place + by]); return button; };
-  const back = r.abandoned[i] ? ` It went back by ${r.abandoned[i]} epochs${r.rescue[i] ? ", a rescue" : ""}.` : "";
+  const back = r.abandoned[i] ? ` It went back by ${r.abandoned[i]} ${run.unit}${r.rescue[i] ? ", a rescue" : ""}.` : "";
   round.replaceChildren(
-    el("div", { className: "pager" }, step(-1, "← before"), step(1, "next →"), el("b", { textContent: `Round ${i}, epochs ${r.start[i]}–${r.start[i] + r.epochs[i]}` })),
+    el("div", { className: "pager" }, step(-1, "← before"), step(1, "next →"), el("b", { textContent: `Round ${i}, ${run.unit} ${r.start[i]}–${r.start[i] + r.epochs[i]}` })),
     el("p", { textContent: `${r.reason[i]}. Margin ${show(r.margin[i] ?? "–")}, spread ${show(r.spread[i] ?? "–")}.${back}` }),
-    el("div", { className: "wide" }, el("table", {}, el("thead", {}, el("tr", {}, ...["values", "score", "", "epochs", ""].map((text) => el("th", { textContent: text })))), el("tbody", {}, ...rows))),
+    el("div", { className: "wide" }, el("table", {}, el("thead", {}, el("tr", {}, ...["values", "score", "", run.unit, ""].map((text) => el("th", { textContent: text })))), el("tbody", {}, ...rows, ...made))),
     ...(r.tried[i] > rows.length ? [el("p", { className: "note", textContent: `${r.tried[i] - rows.length} tries more.` })] : []));
 }
 
@@ -556,7 +566,7 @@ for (const name of metrics) new Chart(document.querySelector("#metrics .charts")
       rows.push([each.color, `${runs.length > 1 ? `${each.name}: ` : ""}${show(each.ys[i])}${each.xs[i] === x ? "" : ` (at ${show(each.xs[i])})`}`]);
     }
     if (runs.length === 1 && runs[0].count) rows.push([null, values(runs[0], runs[0].rounds.candidate[roundNear(runs[0], state.mode === "epochs" ? x - 0.5 : x)])]);
-    return { title: `${name}, ${state.mode === "epochs" ? "epoch" : "cost"} ${show(x)}`, rows, y };
+    return { title: `${name}, ${state.mode === "epochs" ? one(unit) : "cost"} ${show(x)}`, rows, y };
   },
 });
 function metric(name) {
@@ -584,7 +594,7 @@ function metric(name) {
   });
   const low = Math.min(...robust(all)), high = Math.max(...robust(all)), id = `metric:${name}`;
   const canLog = all.length > 0 && all.every((y) => y > 0), log = canLog && (state.log[id] ?? high / low > 100);
-  const notes = runs.flatMap((run) => run.notes.filter((note) => note.includes(` epochs of ${name} the`) || note.startsWith("behind")));
+  const notes = runs.flatMap((run) => run.notes.filter((note) => note.includes(` ${run.unit} of ${name} the`) || note.startsWith("behind")));
   return { title: name, series, log, canLog, marks, span, stops: [...stops].sort((a, b) => a - b), notes };
 }
 if (!metrics.length) document.querySelector("#metrics .charts").append(el("p", { className: "note", textContent: "Nothing was measured." }));
@@ -596,7 +606,7 @@ function table() {
   const listed = [...Array(run.count).keys()].filter((i) => !changesOnly || r.candidate[i] !== r.previous[i] || r.abandoned[i]);
   const pages = Math.max(1, Math.ceil(listed.length / 20));
   page = Math.max(0, Math.min(pages - 1, page ?? 0));
-  const names = ["round", "epochs", "values", "margin", "spread", "gain", "tries", "why"];
+  const names = ["round", run.unit, "values", "margin", "spread", "gain", "tries", "why"];
   const rows = listed.slice(20 * page, 20 * page + 20).map((i) => {
     const end = r.start[i] + r.epochs[i], text = [i, `${r.start[i]}–${end}${r.kept[i] < r.epochs[i] ? `, ${r.epochs[i] - r.kept[i]} left behind` : ""}`, values(run, r.candidate[i]), show(r.margin[i] ?? "–"), show(r.spread[i] ?? "–"), show(r.gain[i] ?? "–"), `${r.tried[i]}${r.failed[i] ? ` (${r.failed[i]} failed)` : ""}`, r.reason[i]];
     const row = el("tr", { tabIndex: 0 }, ...text.map((each, k) => el("td", { textContent: String(each), className: k === 7 ? "words" : "" })));
@@ -617,7 +627,7 @@ function table() {
 function bar() {
   const host = document.getElementById("bar"), parts = [];
   const tried = runs.some((run) => run.tried.length);
-  if (tried) for (const [mode, text] of [["epochs", "by epoch"], ["cost", "by cost"]]) {
+  if (tried) for (const [mode, text] of [["epochs", `by ${one(unit)}`], ["cost", "by cost"]]) {
     const button = el("button", { type: "button", textContent: text, "aria-pressed": String(state.mode === mode) });
     button.onclick = () => { state.mode = mode; state.view = null; rebuild(); };
     parts.push(button);

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dynhp.planning.budget import Plan
-from dynhp.records import Round, Try
+from dynhp.records import Round, Try, Unit
+from dynhp.records.units import EPOCHS, unit_of
 from dynhp.report.page.rebuilt import log_axes, plan_of
 
 __all__ = ["ReportedRun", "run_of"]
@@ -30,6 +31,7 @@ class ReportedRun:
         unfinished: the tries of a round that has not ended.
         log: the hyperparameters whose axis is logarithmic.
         missing: what its file does not hold, in words.
+        unit: "epochs" or "steps"; where there are rounds, as these say.
 
     >>> ReportedRun(name="first", history=()).is_over
     True
@@ -47,6 +49,11 @@ class ReportedRun:
     unfinished: Sequence[Try] = ()
     log: frozenset[str] = frozenset()
     missing: tuple[str, ...] = ()
+    unit: Unit = EPOCHS
+
+    def __post_init__(self) -> None:
+        if self.history:
+            object.__setattr__(self, "unit", unit_of(self.history))
 
     @property
     def done(self) -> int:
@@ -76,10 +83,11 @@ def run_of(
     'the settings'
     """
     settings, epochs = about.get("settings", {}), about.get("epochs")
-    plan = plan_of(settings, history, epochs)
+    unit: Unit = unit_of(history) if history else about.get("unit", EPOCHS)
+    plan = plan_of(settings, history, epochs, unit=unit)
     parts = {
         "the settings": settings,
-        "the epochs that were planned": epochs,
+        f"the {unit} that were planned": epochs,
         "the versions": about.get("versions"),
         "the command": about.get("command"),
         "a plan of the cost": plan,
@@ -95,4 +103,5 @@ def run_of(
         unfinished=unfinished,
         log=log_axes(settings),
         missing=tuple(name for name, part in parts.items() if not part),
+        unit=unit,
     )

@@ -10,6 +10,7 @@ from dynhp.planning.budget import Cost, spent
 from dynhp.planning.schedule import schedule_of
 from dynhp.records.kept import measured_on
 from dynhp.records.text import values_text
+from dynhp.records.units import one_of
 from dynhp.report.page.reported import ReportedRun
 from dynhp.report.page.signal import Signal
 from dynhp.report.text import summary
@@ -30,10 +31,10 @@ def status_of(run: ReportedRun) -> str:
     'epoch 0 of 10: going on, or broken off'
     """
     if run.epochs is None:
-        return f"{run.done} epochs; how many were planned is not known"
+        return f"{run.done} {run.unit}; how many were planned is not known"
     if run.is_over:
-        return f"finished, {run.done} epochs"
-    return f"epoch {run.done} of {run.epochs}: going on, or broken off"
+        return f"finished, {run.done} {run.unit}"
+    return f"{one_of(run.unit)} {run.done} of {run.epochs}: going on, or broken off"
 
 
 def best_of(run: ReportedRun) -> tuple[str, float, int] | None:
@@ -73,16 +74,16 @@ def _tiles(run: ReportedRun, signal: Signal) -> str:
     tried = sum(bool(round_.tries) for round_ in run.history)
     chance = signal.luck.chance
     tiles = [
-        ("cost", _runs(run, cost), f"{cost.total} epochs in all"),
+        ("cost", _runs(run, cost), f"{cost.total} {cost.unit} in all"),
         ("rounds", str(tried), f"the value changed in {signal.luck.changes}"),
         (
             "the tries say",
-            VERDICTS[signal.luck.verdict],
+            VERDICTS[signal.verdict],
             "" if chance is None else f"p = {chance:.2g} if all values were equal",
         ),
     ]
     if best is not None:
-        tiles.insert(0, (f"best {best[0]}", f"{best[1]:.5g}", f"at epoch {best[2]}"))
+        tiles.insert(0, (f"best {best[0]}", f"{best[1]:.5g}", f"at {one_of(run.unit)} {best[2]}"))
     cells = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}<small>{escape(more)}</small></dd></div>"
         for name, value, more in tiles
@@ -107,11 +108,11 @@ def compare_section(runs: Sequence[ReportedRun], signals: Sequence[Signal]) -> s
         last = values_text(run.history[-1].candidate) if run.history else ""
         cells = (
             status_of(run),
-            "" if best is None else f"{best[0]} {best[1]:.5g} at epoch {best[2]}",
+            "" if best is None else f"{best[0]} {best[1]:.5g} at {one_of(run.unit)} {best[2]}",
             last,
-            f"{_runs(run, cost)}, {cost.total} epochs",
+            f"{_runs(run, cost)}, {cost.total} {cost.unit}",
             f"{signal.luck.changes} of {signal.luck.rounds}",
-            VERDICTS[signal.luck.verdict],
+            VERDICTS[signal.verdict],
         )
         first = f'<td><i class="dot" data-run="{place}"></i>{escape(run.name)}</td>'
         rows.append(f"<tr>{first}{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
@@ -161,7 +162,7 @@ def _bar(run: ReportedRun, most: int, *, named: bool) -> str:
         "abandoned": cost.abandoned,
     }
     begun = sum(each.epochs for each in run.unfinished)
-    more = f" The round under way has {begun} epochs of tries besides." if begun else ""
+    more = f" The round under way has {begun} {run.unit} of tries besides." if begun else ""
     shown = {name: epochs for name, epochs in parts.items() if epochs}
     drawn = "".join(
         f'<i class="{name.replace(" ", "-")}" style="width:{100 * epochs / most:.2f}%"></i>'

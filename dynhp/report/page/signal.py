@@ -11,10 +11,13 @@ from dynhp.planning.budget import spent
 from dynhp.records import Candidate, Round
 from dynhp.records.noise import comparable_scores
 from dynhp.records.text import label
-from dynhp.report.luck import Luck, luck_of
+from dynhp.records.units import one_of, unit_of
+from dynhp.report.luck import MISSED, Luck, Verdict, luck_of
 
 __all__ = ["Signal", "signal_of"]
 
+FEWEST = 4
+"""With fewer rounds a page does not speak of luck: ``benchmarks/luck.py`` counts none so short."""
 _SETTLED = 4  # rounds without a change at the end, and half of all, before a value has settled
 
 
@@ -42,6 +45,11 @@ class Signal:
     headline: str
     advice: str
     saving: int
+
+    @property
+    def verdict(self) -> Verdict:
+        """That of ``luck``, but "unknown" where so few rounds could hardly have shown an effect."""
+        return _verdict(self.luck)
 
     @property
     def ratio(self) -> float | None:
@@ -81,6 +89,11 @@ def signal_of(history: Sequence[Round]) -> Signal:
     )
 
 
+def _verdict(luck: Luck) -> Verdict:
+    few = luck.rounds < FEWEST or luck.missed > MISSED
+    return "unknown" if luck.verdict == "luck" and few and not luck.equal else luck.verdict
+
+
 def _returns(tried: Sequence[Round]) -> int:
     """How many changes went back to a value that had been in force and was left."""
     left: set[Candidate] = set()
@@ -96,7 +109,8 @@ def _headline(history: Sequence[Round], tried: Sequence[Round], luck: Luck) -> s
     if not history:
         return "Nothing has been recorded yet."
     if not tried:
-        return f"No round was due: {history[-1].start + history[-1].epochs} epochs, nothing tried."
+        done = history[-1].start + history[-1].epochs
+        return f"No round was due: {done} {unit_of(history)}, nothing tried."
     rescues = sum(round_.rescue for round_ in tried)
     if rescues:
         broke = f"The main line broke {_times(rescues)} and was rescued"
@@ -114,13 +128,13 @@ def _judged(tried: Sequence[Round], luck: Luck) -> str:
     """What the tries say, whatever they were made for."""
     if _is_placebo(tried):
         return f"Only one value was tried: {_values(tried[0].candidate)}."
-    if luck.verdict == "luck":
+    verdict, taken = _verdict(luck), tried[-1].corrected
+    if verdict == "luck":
         return "The tries do not tell the values apart: what was chosen may be luck."
-    taken = tried[-1].corrected
-    if luck.verdict == "unknown" and taken is not None:
+    if verdict == "unknown" and taken is not None:
         best = _values(tried[-1].winner.candidate)
         return f"The best try was {best}; {_values(taken)} was taken."
-    if luck.verdict == "unknown":
+    if verdict == "unknown":
         return "Too little was tried to tell luck from an effect."
     if not luck.changes:
         return f"The values differ by more than luck: {_values(tried[0].previous)} stayed the best."
@@ -159,28 +173,29 @@ def _advice(history: Sequence[Round], tried: Sequence[Round], luck: Luck) -> tup
     cost = spent(history)
     if not tried:
         return "Nothing has been tried yet, so there is nothing to save.", 0
-    of_all = f"{cost.overhead} epochs of {cost.total}"
+    of_all = f"{cost.overhead} {cost.unit} of {cost.total}"
     if all(round_.rescue for round_ in tried):
         saved = cost.overhead + cost.abandoned
         value = _values(tried[-1].candidate)
         return (
-            f"Begin with {value} the next time: where nothing breaks, that saves {saved} epochs "
-            f"of {cost.total}.",
+            f"Begin with {value} the next time: where nothing breaks, that saves {saved} "
+            f"{cost.unit} of {cost.total}.",
             saved,
         )
     if _is_placebo(tried):
         return f"Without its tries this run would have saved {of_all}.", cost.overhead
-    if luck.verdict == "luck":
+    verdict = _verdict(luck)
+    if verdict == "luck":
         value = _values(tried[0].previous)
         return f"Leave it at {value}: that would have saved {of_all}.", cost.overhead
     taken = tried[-1].corrected
-    if luck.verdict == "unknown" and taken is not None:
+    if verdict == "unknown" and taken is not None:
         return (
             f"A run that begins with {_values(taken)} can do without the search, which cost "
             f"{of_all}.",
             cost.overhead,
         )
-    if luck.verdict == "unknown":
+    if verdict == "unknown":
         return (
             "Compare with a run that adapts nothing before you pay for tries again: they cost "
             f"{of_all}.",
@@ -191,11 +206,11 @@ def _advice(history: Sequence[Round], tried: Sequence[Round], luck: Luck) -> tup
     after = tried[last + 1 :]
     if len(after) >= max(_SETTLED, len(tried) // 2):
         saved = sum(round_.overhead for round_ in after)
-        since = f"since epoch {tried[last].start}" if changes else "at all"
+        since = f"since {one_of(cost.unit)} {tried[last].start}" if changes else "at all"
         rounds = "one round" if last < 1 else f"the first {last + 1} rounds"
         return (
-            f"The value has not changed {since}: {rounds} alone would have saved {saved} epochs of "
-            f"{cost.total}.",
+            f"The value has not changed {since}: {rounds} alone would have saved {saved} "
+            f"{cost.unit} of {cost.total}.",
             saved,
         )
     returns = _returns(tried)
@@ -203,7 +218,7 @@ def _advice(history: Sequence[Round], tried: Sequence[Round], luck: Luck) -> tup
         saved = sum(round_.overhead for round_ in tried[1::2])
         return (
             f"{returns} of {luck.changes} changes were taken back: adapting half as often, with "
-            f"BestByMargin(noise=2), would save {saved} epochs of {cost.total}.",
+            f"BestByMargin(noise=2), would save {saved} {cost.unit} of {cost.total}.",
             saved,
         )
     never = _never_near(tried)
@@ -214,13 +229,13 @@ def _advice(history: Sequence[Round], tried: Sequence[Round], luck: Luck) -> tup
         names = "; ".join(map(_values, sorted(never, key=str)[:3]))
         more = f" and {len(never) - 3} more" if len(never) > 3 else ""
         return (
-            f"{names}{more} never came first: leaving them out would have saved {saved} epochs of "
-            f"{cost.total}.",
+            f"{names}{more} never came first: leaving them out would have saved {saved} "
+            f"{cost.unit} of {cost.total}.",
             saved,
         )
     return (
-        "Every value was chosen at some time, so no try was idle; rounds twice as long would "
-        f"save about {cost.overhead // 2} epochs beside the {cost.main_line} of the main line.",
+        "Every value was chosen at some time, so no try was idle; rounds twice as long would save "
+        f"about {cost.overhead // 2} {cost.unit} beside the {cost.main_line} of the main line.",
         cost.overhead // 2,
     )
 

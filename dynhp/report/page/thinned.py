@@ -32,7 +32,9 @@ def _is_finite(value: float | None) -> bool:
 
 
 def places_kept(round_: Round, most: int) -> list[int]:
-    """Which tries of a round to show: all, or the kept one, the value in force, and evenly by rank.
+    """Which tries of a round to show: all, or those that are marked, and evenly by rank.
+
+    Marked are the kept one, the value in force before, and the one that a correction led to.
 
     >>> from dynhp import complete_search, lowest
     >>> from dynhp.testing import Quadratic
@@ -46,7 +48,8 @@ def places_kept(round_: Round, most: int) -> list[int]:
         return list(range(len(tries)))
     order = sorted(range(len(tries)), key=lambda place: -tries[place].rank_key)
     kept = {round_.chosen, order[0], order[-1]}
-    kept |= {place for place in order if tries[place].candidate == round_.previous}
+    marked = (round_.previous, round_.corrected)
+    kept |= {place for place in order if tries[place].candidate in marked}
     rest = [place for place in order if place not in kept]
     left = max(0, min(len(rest), most - len(kept)))
     return sorted(kept | {rest[i * len(rest) // left] for i in range(left)})

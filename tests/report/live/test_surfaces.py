@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 import types
 from pathlib import Path
 from typing import Any
@@ -166,7 +167,10 @@ def test_without_rich_there_is_no_screen(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "rich.cells", None)
-    assert screen.screen_on(terminal) is None
+    monkeypatch.setattr(screen, "_missing", ["pip install it"])
+    for _ in range(2):
+        assert screen.screen_on(terminal) is None
+        assert terminal.getvalue() == "pip install it\n"  # once
 
 
 @pytest.mark.parametrize(
@@ -213,7 +217,7 @@ def test_of_many_ranks_the_first_shows_the_run(
         assert bool(capsys.readouterr().err) is lines
 
 
-def test_pictures_are_so_seldom_that_they_take_a_200th(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_are_so_seldom_that_they_take_a_400th(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr("dynhp.report.live.pause.time.monotonic", lambda: now)
     pause, drawn = Pause(least=0.1), 0
@@ -222,7 +226,7 @@ def test_pictures_are_so_seldom_that_they_take_a_200th(monkeypatch: pytest.Monke
         if pause.is_over(eager=True):
             drawn += 1
             pause.begin(0.002)
-    assert drawn <= 2 + 100 / (200 * 0.002)
+    assert drawn <= 2 + 100 / (400 * 0.002)
     seldom = Pause(least=0.1)
     seldom.begin(0.0001)
     assert not seldom.is_over()
@@ -265,6 +269,14 @@ def test_a_notebook_has_one_output_that_is_updated(notebook: list[Any]) -> None:
     assert last["text/plain"].startswith("<b>fit</b>  epoch 20/20  ━━━")
     assert "&lt;b&gt;fit&lt;/b&gt;</span>  epoch 20/20" in last["text/html"]
     assert "<b>" not in last["text/html"]
+
+
+def test_a_notebook_is_quiet_between_two_outputs(notebook: list[Any]) -> None:
+    output = surfaces.surface_on()
+    assert output.quiet_until == 0.0
+    output.show(StillPicture([("one", "")]))
+    assert output.quiet_until > time.monotonic()
+    assert len(notebook) == 1
 
 
 def test_a_stream_that_is_named_goes_before_a_notebook(notebook: list[Any]) -> None:

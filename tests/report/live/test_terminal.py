@@ -109,6 +109,7 @@ def test_without_rich_there_are_lines() -> None:
     assert status == 0
     assert "\x1b" not in text
     assert "training: epoch 12/12, lr=0.5, loss=" in text
+    assert text.count("a picture needs rich: pip install 'dynhp[rich]'") == 1
 
 
 def test_an_encoding_without_bars_gets_plain_marks() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from typing import Any, NoReturn
 
 from dynhp.errors import SettingsError, nearest
@@ -15,8 +16,8 @@ from dynhp_pyg.runs.published import PROTOCOLS, published_settings
 from dynhp_pyg.runs.spec import ADAPTABLE, LinkRun, space_of
 from dynhp_pyg.splits.ratios import parse_ratios
 
-__all__ = ["OneLineParser", "add_audit", "add_data", "add_training", "graph_of", "one_line"]
-__all__ += ["settings_of", "split_protocol"]
+__all__ = ["OneLineParser", "add_audit", "add_data", "add_training", "command_of", "graph_of"]
+__all__ += ["one_line", "settings_of", "split_protocol"]
 
 
 def one_line(message: str) -> NoReturn:
@@ -114,6 +115,30 @@ def add_progress(parser: argparse.ArgumentParser) -> None:
 def shows_progress(parsed: argparse.Namespace) -> bool:
     """Whether training is shown while it goes on."""
     return bool(not parsed.quiet if parsed.progress is None else parsed.progress)
+
+
+def command_of(parsed: argparse.Namespace) -> str:
+    """The command that trains the same again: all options that are not as they are by default.
+
+    Where results are written and what is printed decides nothing, so it is left out.
+
+    >>> parser = OneLineParser()
+    >>> add_data(parser); add_training(parser)
+    >>> given = ["--dataset", "cora", "--seeds", "2", "--adapt", "dropout", "--out", "results"]
+    >>> command_of(parser.parse_args(given))
+    'dynhp linkpred train --dataset cora --adapt dropout --seeds 2'
+    """
+    parser = OneLineParser()
+    add_data(parser)
+    add_training(parser)
+    words = ["dynhp", "linkpred", "train"]
+    for action in parser._actions:
+        value = getattr(parsed, action.dest, action.default)
+        if value == action.default or action.dest in ("out", "quiet", "progress"):
+            continue
+        for each in value if isinstance(value, list) else [value]:
+            words += [action.option_strings[0], str(each)]
+    return shlex.join(words)
 
 
 def graph_of(parsed: argparse.Namespace) -> Graph:

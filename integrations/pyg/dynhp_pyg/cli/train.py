@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dynhp.records.provenance import versions_here
 from dynhp.report import LiveDisplay, html_report, luck_of, schedule_picture
 from dynhp_pyg.cli.files import check_writable, write_files
-from dynhp_pyg.cli.options import graph_of, settings_of, shows_progress
+from dynhp_pyg.cli.options import command_of, graph_of, settings_of, shows_progress
 from dynhp_pyg.graphs.graph import Graph
 from dynhp_pyg.runs.results import csv_text, json_text, means, planned, seconds_text, table
 from dynhp_pyg.runs.spec import LinkRun
@@ -32,7 +33,8 @@ def train_command(parsed: argparse.Namespace) -> int:
     if not parsed.quiet:
         print(_more(results))
     if parsed.out is not None:
-        write_files(parsed.out, _files(results), replaces=("report-*.html", "schedule-*.json"))
+        files = _files(results, command_of(parsed))
+        write_files(parsed.out, files, replaces=("report-*.html", "schedule-*.json"))
         if not parsed.quiet:
             print(_written(Path(parsed.out), results))
     return 0
@@ -79,7 +81,7 @@ def _written(folder: Path, results: list[LinkResult]) -> str:
     )
 
 
-def _files(results: list[LinkResult]) -> dict[str, str]:
+def _files(results: list[LinkResult], command: str) -> dict[str, str]:
     files = {
         "results.json": json_text(results),
         "results.csv": csv_text(results),
@@ -87,11 +89,12 @@ def _files(results: list[LinkResult]) -> dict[str, str]:
     }
     for each in results:
         files[f"schedule-{each.settings.seed}.json"] = each.schedule.to_json() + "\n"
-        files[f"report-{each.settings.seed}.html"] = _page(each, results)
+        files[f"report-{each.settings.seed}.html"] = _page(each, results, command)
     return files
 
 
-def _page(result: LinkResult, results: list[LinkResult]) -> str:
+def _page(result: LinkResult, results: list[LinkResult], command: str) -> str:
+    of_run = {name: str(value) for name, value in result.settings.to_plain().items()}
     facts = {
         "settings": str(result.settings),
         "test AUC of the best-validation checkpoint": f"{100 * result.test_auc:.2f}",
@@ -110,4 +113,7 @@ def _page(result: LinkResult, results: list[LinkResult]) -> str:
         plan=result.plan,
         facts=facts,
         hints=[*result.hints, *([result.warning] if result.warning else [])],
+        settings={**of_run, **result.described},  # the adapter's own texts, which can be read back
+        versions=versions_here(),
+        command=command,
     )

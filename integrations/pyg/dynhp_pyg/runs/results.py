@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from dynhp.planning import Cost
 from dynhp.report.table import csv_table, text_table
 from dynhp_pyg.runs.intervals import Mean, mean_of
 
@@ -102,13 +103,21 @@ def _leak(results: Sequence[LinkResult]) -> str:
     return f"{results[0].warning} (here {share:.1%} of them)"
 
 
+def _cost_to_plain(cost: Cost) -> dict[str, Any]:
+    """The numbers; that they are epochs goes without saying here."""
+    return {name: value for name, value in asdict(cost).items() if name != "unit"}
+
+
 def _run_to_plain(result: LinkResult) -> dict[str, Any]:
     return {
         "seed": result.settings.seed,
         **{name: _number(getattr(result, name)) for name in MEASURED},
         "epoch": result.epoch,
-        "cost": asdict(result.cost),
-        "plan": {"least": asdict(result.plan.least), "most": asdict(result.plan.most)},
+        "cost": _cost_to_plain(result.cost),
+        "plan": {
+            "least": _cost_to_plain(result.plan.least),
+            "most": _cost_to_plain(result.plan.most),
+        },
         "communities": result.communities,
         "community_ratio": result.community_ratio,
         "audit": asdict(result.audit),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -67,6 +67,7 @@ class LinkResult:
         communities: how communities were detected, None where they were not.
         community_ratio: the share of negatives within a community, None where not used.
         hints: sentences of advice on the settings.
+        described: the settings of the adapter by name, as text; not compared.
         seconds: how long training took; not compared.
 
     >>> from dynhp_pyg.runs.example import tiny_graph
@@ -90,6 +91,7 @@ class LinkResult:
     communities: str | None
     community_ratio: float | None
     hints: tuple[str, ...]
+    described: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     seconds: float = field(compare=False)
 
     @property
@@ -191,6 +193,7 @@ def train(
         communities=None if split.communities is None else split.communities.method,
         community_ratio=split.community_ratio,
         hints=job.hints,
+        described=adapter.described,
         seconds=seconds,
     )
 

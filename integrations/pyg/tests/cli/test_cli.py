@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import re
+import shlex
 import subprocess
 import sys
 import warnings
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -255,3 +258,20 @@ def test_training_is_shown_unless_quiet_and_as_asked(
     for options, shown in asked.items():
         assert train(graph, "--method", "fixed", "--seeds", "1", *options.split()) == 0
         assert ("seed 0: epoch 6/6" in capsys.readouterr().err) is shown, options
+
+
+def test_a_report_says_how_its_run_is_repeated(graph: str, tmp_path: Path) -> None:
+    assert train(graph, "--seeds", "2", "--adapt", "dropout", "--out", str(tmp_path / "out")) == 0
+    pages = [(tmp_path / "out" / f"report-{seed}.html").read_text() for seed in (0, 1)]
+    command = f"dynhp linkpred train --graph {graph} {' '.join(TINY)} --adapt dropout --seeds 2"
+    for seed, page in enumerate(pages):
+        assert "<h2>To repeat it</h2>" in page
+        shown = html.unescape(re.search('<pre class="command">(.*?)</pre>', page)[1])  # type: ignore[index]
+        assert sorted(shown.split()) == sorted(command.split())
+        assert f"<tr><th>seed</th><td>{seed}</td></tr>" in page
+        assert f", torch {metadata.version('torch')}" in page
+        for name in ("criterion", "space", "ratio", "protocol", "layers"):
+            assert f"<tr><th>{name}</th>" in page
+    again = shlex.split(shown)[1:]
+    assert main([*again, "--out", str(tmp_path / "again"), "--quiet"]) == 0
+    assert (tmp_path / "again" / "report-1.html").read_text() == pages[1]
