@@ -17,7 +17,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 TRAINERS = """
 from dynhp.testing import Quadratic
-from dynhp.testing.toys.doubles import BROKEN, SPACE
+from tests.support.doubles import BROKEN, SPACE
 
 space = {"lr": [0.1, 0.5]}
 number = 3

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 
-from dynhp.report.svg import Canvas, circle, line_chart, text
+from dynhp.report.svg import Canvas, circle, text
 from dynhp_pyg.paper.compared import CRITERIA, RATIO, Column, adagrid, placebo
 from dynhp_pyg.paper.document import Figure
+from dynhp_pyg.paper.line_chart import line_chart
 from dynhp_pyg.paper.published import AUC, EPOCHS, Row
 from dynhp_pyg.paper.results import Results
 from dynhp_pyg.paper.tables.ratios import count_changes
