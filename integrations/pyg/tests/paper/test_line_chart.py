@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from dynhp_pyg.paper.line_chart import line_chart
+from dynhp_pyg.paper.figures import line_chart
 
 
 def grid(chart: str) -> list[tuple[str, str]]:
