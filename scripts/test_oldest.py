@@ -21,6 +21,8 @@ PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 # The first numpy that there is for a Python, where the oldest declared is older than that.
 FIRST_NUMPY = {"3.12": "1.26.0", "3.13": "2.1.0"}
 TOOLS = ("hypothesis>=6.100", "pytest>=8", "pytest-timeout>=2.3", "pytest-xdist>=3.5", "sybil>=9")
+# What the core shows pictures with, where it is there; it is not asked to be old.
+SHOWN_WITH = ("matplotlib>=3.8", "rich>=13")
 # As ``make pytest`` does first, and what is saved: that is where versions of numpy differ.
 SLOW = ("executors", "campaign", "repository", "storage/test_bad_disks.py")
 # What tests of an integration need beside its extra: both backends, and what they look at it with.
@@ -140,11 +142,13 @@ def _environment(python: str, version: str, numpy: str) -> str:
     """The Python of a virtual environment with this numpy, made where it is not there yet."""
     place = ROOT / "build" / "oldest" / f"{version}-{numpy}"
     inside = str(place / ("Scripts" if os.name == "nt" else "bin") / "python")
-    code = "import numpy, pytest, hypothesis, sybil, xdist; print(numpy.__version__)"
-    if not Path(inside).exists() or _output(inside, code) != numpy:
+    code = (
+        "import numpy, pytest, hypothesis, sybil, xdist, matplotlib, rich; print(numpy.__version__)"
+    )
+    if not Path(inside).exists() or not f"{_output(inside, code)}.".startswith(f"{numpy}."):
         subprocess.run([python, "-m", "venv", "--clear", place], check=True)
         pip = [inside, "-m", "pip", "install", "--quiet", "--only-binary=numpy"]
-        subprocess.run([*pip, f"numpy=={numpy}", *TOOLS], check=True)
+        subprocess.run([*pip, f"numpy=={numpy}", *TOOLS, *SHOWN_WITH], check=True)
     return inside
 
 

@@ -39,7 +39,7 @@ class Evidence(NamedTuple):
     Attributes:
         chance: how likely differences as large are where all values are equal; None where unknown.
         missed: how often rounds with the same tries would not show one value that is better by five
-            times the noise.
+            times the noise, where that may be any of them.
         equal: whether all tries of each round scored the same; False where the chance is unknown.
     """
 
@@ -54,7 +54,7 @@ class _Averages(NamedTuple):
     chance: float
     values: int  # that may be the one that stands out
     freedom: int
-    reach: float  # by how many standard errors EFFECT moves that value, at least
+    reach: Array  # by how many standard errors EFFECT would move each of them
 
     def missed(self, level: float) -> float:
         return missed_share(self.reach, self.freedom, chance=level / (2 * self.values))
@@ -78,7 +78,9 @@ def evidence_of(history: Sequence[Round]) -> Evidence:
     What was never tried leaves no trace: where the only better value lies out of reach of the walk,
     the record is that of equal values, and no test can tell them apart. A value that was tried in
     one round only is no evidence either. And where few rounds have tried the same values, the noise
-    is known so badly that even a large effect does not stand out: ``missed`` says how often.
+    is known so badly that even a large effect does not stand out: ``missed`` says how often. It is
+    the mean over the values: the least tried one alone would decide in a walk of hundreds of
+    rounds, though the walk would have stayed with it, were it the better one.
 
     >>> evidence_of([])
     Evidence(chance=None, missed=1.0, equal=False)
@@ -135,7 +137,7 @@ def _on_average(rounds: list[Scores]) -> _Averages | None:
     # At least 1, because each value is in two rounds and each round has two values.
     freedom = int(counts.sum()) - len(rounds) - comparisons
     # For noise of 1 in a score; that of a paired difference is larger by the root of 2.
-    reach = EFFECT * math.sqrt(2) * float(np.min(shares / np.sqrt(variances)))
+    reach = EFFECT * math.sqrt(2) * (shares / np.sqrt(variances))
     noise = (squares - float(sums @ effects)) / freedom
     values = len(place) if comparisons > 1 else 1
     if not squares:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 __all__ = ["missed_share", "t_quantile", "t_tail"]
+
+_erfc = np.frompyfunc(math.erfc, 1, 1)  # numpy has none
 
 
 def t_tail(t: float, freedom: int) -> float:
@@ -45,11 +48,12 @@ def t_quantile(chance: float, freedom: int) -> float:
     return low
 
 
-def missed_share(shift: float, freedom: int, *, chance: float) -> float:
+def missed_share(shifts: ArrayLike, freedom: int, *, chance: float) -> float:
     """How often a t-test with this chance of error misses an effect of so many standard errors.
 
-    The estimate is normal; the noise it is divided by is itself estimated, and with few degrees of
-    freedom it may come out far too large.
+    Of several effects, any of which may be the true one, the mean. The estimate is normal; the
+    noise it is divided by is itself estimated, and with few degrees of freedom it may come out far
+    too large.
 
     >>> [round(missed_share(5.0, freedom, chance=0.01), 3) for freedom in (1, 3, 10, 100_000)]
     [0.875, 0.328, 0.025, 0.004]
@@ -60,5 +64,7 @@ def missed_share(shift: float, freedom: int, *, chance: float) -> float:
     ratio = np.linspace(max(1e-9, 1 - 8 * width), 1 + 12 * width, 2001)
     density = np.exp((freedom - 1) * np.log(ratio) - freedom * (ratio**2 - 1) / 2)
     density[[0, -1]] /= 2  # the trapezoidal rule
-    below = [math.erfc((shift - limit * each) / math.sqrt(2)) / 2 for each in ratio]
-    return float(density @ np.array(below) / density.sum())
+    distinct, times = np.unique(np.atleast_1d(shifts), return_counts=True)
+    above = (distinct - limit * ratio[:, np.newaxis]) / math.sqrt(2)
+    below = np.asarray(_erfc(above), dtype=np.float64) / 2
+    return float(np.average(density @ below / density.sum(), weights=times))

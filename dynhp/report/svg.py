@@ -1,18 +1,24 @@
-"""Pictures as SVG text: what charts are drawn with, and a line chart; no plotting package."""
+"""Pictures as SVG text: what charts are drawn with; no plotting package."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
-from typing import TypeAlias
 
-from dynhp.report.style import PICTURE
+__all__ = ["PICTURE", "Canvas", "circle", "standalone", "text"]
 
-__all__ = ["Canvas", "circle", "line_chart", "standalone", "text"]
+PICTURE = """\
+:root { color-scheme: light dark; --ink: #1b1f24; --soft: #d0d7de; --line: #0969da; --bg: #fff;
+  --gap: #bc4c00; --dim: #57606a; --tint: #f6f8fa; --up: #1a7f37; --down: #cf222e }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --soft: #30363d; --line: #58a6ff;
+  --bg: #0d1117; --gap: #f0883e; --dim: #8b949e; --tint: #161b22; --up: #3fb950; --down: #f85149 } }
 
-_Place: TypeAlias = Callable[[float, float], tuple[float, float]]
+svg { width: 100%; max-width: 870px; font: 11px system-ui, sans-serif; background: var(--bg) }
+svg text { fill: var(--ink) } svg line { stroke: var(--soft) }
+svg polyline { fill: none; stroke: var(--line); stroke-width: 2 }
+"""
+"""The style sheet of pictures: the colours, light and dark, of lines and letters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,69 +84,3 @@ def standalone(svg: str, *, style: str = "") -> str:
     start, rest = svg.split(">", 1)
     namespace = 'xmlns="http://www.w3.org/2000/svg"'
     return f"<svg {namespace}{start[4:]}>\n<style>\n{PICTURE}{style}</style>{rest}\n"
-
-
-def line_chart(
-    points: Sequence[tuple[float, float]],
-    *,
-    label: str,
-    stairs: bool = False,
-    dots: Sequence[tuple[float, float]] = (),
-    names: Sequence[str] | None = None,
-    axis: Sequence[float] = (),
-) -> str:
-    """Draw a line through points over epochs, and dots.
-
-    Args:
-        points: epochs and values; values that are not finite are left out.
-        label: what the picture shows.
-        stairs: whether a value holds until the next point.
-        dots: more epochs and values, drawn as dots.
-        names: the labels of 0, 1, 2, … where the values are positions in a list.
-        axis: the values to label, where several pictures must have the same axis.
-
-    >>> line_chart([(0, 1.0), (10, 2.0)], label="loss").startswith("<svg")
-    True
-    """
-    finite = [(x, y) for x, y in [*points, *dots] if math.isfinite(y)]
-    if not finite:
-        return f"<p>{escape(label)}: nothing to draw.</p>"
-    canvas = Canvas()
-    x_low, x_high = _range([x for x, _ in finite])
-    y_low, y_high = _range(axis or [y for _, y in finite])
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        across, down = (x - x_low) / (x_high - x_low), (y_high - y) / (y_high - y_low)
-        return canvas.across(across), canvas.down(down)
-
-    ticks = (
-        [(float(position), name) for position, name in enumerate(names)]
-        if names is not None
-        else [(y, f"{y:.4g}") for y in axis or (y_low, (y_low + y_high) / 2, y_high)]
-    )
-    end = f"{x_high:g} epochs"
-    parts = [
-        *(canvas.grid_line(place(x_low, y)[1], name) for y, name in ticks if y_low <= y <= y_high),
-        text(canvas.left, canvas.height - 6, f"{x_low:g}"),
-        text(canvas.width - canvas.right, canvas.height - 6, end, anchor="end"),
-        *(circle(*place(x, y), kind="try", radius=2) for x, y in dots if math.isfinite(y)),
-        f'<polyline points="{_path(points, place, stairs=stairs)}"/>',
-    ]
-    return canvas.picture(parts, label=label)
-
-
-def _range(values: Sequence[float]) -> tuple[float, float]:
-    low, high = min(values), max(values)
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
-
-
-def _path(points: Sequence[tuple[float, float]], place: _Place, *, stairs: bool) -> str:
-    path: list[str] = []
-    before: float | None = None
-    for x, y in points:
-        if math.isfinite(y):
-            if stairs and before is not None:
-                path.append("{},{}".format(*place(x, before)))
-            path.append("{},{}".format(*place(x, y)))
-            before = y
-    return " ".join(path)

@@ -17,7 +17,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 TRAINERS = """
 from dynhp.testing import Quadratic
-from dynhp.testing.toys.doubles import BROKEN, SPACE
+from tests.support.doubles import BROKEN, SPACE
 
 space = {"lr": [0.1, 0.5]}
 number = 3
@@ -72,13 +72,23 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return runs
 
 
+def package(folder: Path, name: str, *extras: str) -> metadata.Distribution:
+    """A package as pip leaves it in a folder, so that tests need none to be installed."""
+    info = folder / f"{name}-1.2.dist-info"
+    info.mkdir()
+    lines = ["Metadata-Version: 2.1", f"Name: {name}", "Version: 1.2"]
+    lines += [f"Provides-Extra: {extra}" for extra in extras]
+    (info / "METADATA").write_text("\n".join(lines) + "\n", "utf-8")
+    return metadata.Distribution.at(info)
+
+
 def point(
-    name: str, group: str, value: object, distribution: str | None = None
+    name: str, group: str, value: object, distribution: metadata.Distribution | None = None
 ) -> metadata.EntryPoint:
-    """An entry point that loads to this value, or raises it, of a package that is installed."""
+    """An entry point that loads to this value, or raises it, of this package."""
 
     class Loaded(metadata.EntryPoint):
-        dist = None if distribution is None else metadata.distribution(distribution)
+        dist = distribution
 
         def load(self) -> Any:
             if isinstance(value, Exception):
@@ -89,11 +99,14 @@ def point(
 
 
 @pytest.fixture
-def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Pretend that packages with these entry points are installed."""
+def install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., None]:
+    """Pretend that a package with these entry points is installed; its name, and its extras."""
 
-    def installs(group: str, distribution: str | None = None, **values: object) -> None:
-        points = [point(name, group, value, distribution) for name, value in values.items()]
+    def installs(group: str, *named: str, **values: object) -> None:
+        made = package(tmp_path_factory.mktemp("packages"), *named) if named else None
+        points = [point(name, group, value, made) for name, value in values.items()]
 
         def entry_points(**asked: str) -> list[metadata.EntryPoint]:
             return points if asked == {"group": group} else []

@@ -257,7 +257,7 @@ def test_two_rounds_of_two_values_can_tell_nothing() -> None:
     assert verdict.verdict == "unknown"
 
 
-def test_what_a_walk_may_miss_is_judged_by_the_value_it_has_seen_least_of() -> None:
+def test_what_a_walk_may_miss_is_the_mean_over_the_values_that_may_be_the_better_one() -> None:
     """The same by hand: 3 was tried in two of the six rounds, and only beside 2."""
     rows = [{1: 0.0, 2: 1.0}, {1: 5.0, 2: 6.3}] * 2 + [{2: 3.0, 3: 3.5}, {2: 7.0, 3: 8.1}]
     evidence = evidence_of(a_history(*rows))
@@ -268,9 +268,13 @@ def test_what_a_walk_may_miss_is_judged_by_the_value_it_has_seen_least_of() -> N
         design[row, number] = 1
         design[row, 6:] = contrast[value]
     covariance = np.linalg.inv(design.T @ design)[6:, 6:]
-    error = math.sqrt(np.array([-1.0, -1.0]) @ covariance @ np.array([-1.0, -1.0]))
-    reach = 5 * math.sqrt(2) * (1 - 1 / 3) / error
-    assert evidence.missed == pytest.approx(missed_share(reach, 4, chance=LEVEL / 6), rel=1e-6)
+    errors = [math.sqrt(np.array(each) @ covariance @ np.array(each)) for each in contrast.values()]
+    missed = [
+        missed_share(5 * math.sqrt(2) * (1 - 1 / 3) / error, 4, chance=LEVEL / 6)
+        for error in errors
+    ]
+    assert missed[2] > 1.5 * missed[1]  # the value that was tried least
+    assert evidence.missed == pytest.approx(sum(missed) / 3, rel=1e-6)
 
 
 def test_where_no_value_was_tried_twice_the_noise_is_unknown() -> None:

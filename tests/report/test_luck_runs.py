@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -143,6 +144,14 @@ def test_a_short_walk_that_has_seen_little_of_the_best_value_is_not_accused() ->
     assert counted.counted >= 40
     assert counted.wrong == 0
     assert 0 < counted.unknown < 0.2 * counted.counted
+
+
+@pytest.mark.parametrize("seed", [10_008, 10_014, 10_019, 10_028])
+def test_a_long_walk_gets_an_answer_although_it_left_a_few_values_soon(seed: int) -> None:
+    history = runs.recorded(LuckCase(300, 500, proposer="Neighbors"), seed)
+    tried = Counter(try_.candidate for round_ in history for try_ in round_.tries)
+    assert 10 * min(tried.values()) < max(tried.values())
+    assert bench.verdict(history) == "luck"
 
 
 def test_too_many_answers_that_say_nothing_do_not_keep_the_limit_either() -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
@@ -25,7 +23,6 @@ from dynhp import (
     trainer_from,
 )
 from dynhp.report import html_report, schedule_picture, summary, write_html
-from dynhp.report.svg import line_chart
 from dynhp.testing import NoisyQuadratic, Quadratic
 from tests.support.pages import run_on
 
@@ -119,13 +116,6 @@ def test_a_restarted_round_draws_only_its_end() -> None:
     assert _metric_points(history) == 2
 
 
-def test_a_chart_without_numbers_says_so() -> None:
-    assert line_chart([(0, math.nan)], label="a<b") == "<p>a&lt;b: nothing to draw.</p>"
-    flat = line_chart([(0, 1.0), (1, math.nan), (2, 1.0)], label="flat", stairs=True)
-    assert len(re.findall(r'points="([^"]*)"', flat)[0].split()) == 3
-    ElementTree.fromstring(line_chart([], label="dots", dots=[(0.0, 1.0), (1.0, math.nan)]))
-
-
 def test_the_chart_of_a_metric_has_every_epoch_that_a_loop_reported() -> None:
     model = Quadratic()
     settings: dict[str, Any] = {"minimize": "loss", "adapt_every": 3, "try_for": 1}
@@ -164,12 +154,6 @@ def test_a_whole_search_draws_its_own_epochs_once() -> None:
     assert _metric_points(searched) == 6
     coarse = fixed(Quadratic(), {"lr": 0.1}, epochs=6, measure_every=3)
     assert _metric_points(coarse) == 2  # measured twice, whatever the tries' epochs
-
-
-def test_names_outside_the_picture_are_left_out() -> None:
-    chart = line_chart([(0, 0.0), (1, 0.0)], label="one", names=["seen", "unseen"])
-    assert ">seen<" in chart
-    assert ">unseen<" not in chart
 
 
 def _metric_points(history: History) -> int:

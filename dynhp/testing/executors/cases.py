@@ -16,10 +16,9 @@ from dynhp.rounds.jobs import Job
 from dynhp.selection import BestByMargin, Racing
 from dynhp.spaces import Space
 from dynhp.tails import annealed
-from dynhp.testing.executors.chameleon import Chameleon, RaisesLater
+from dynhp.testing.executors.chameleon import Chameleon, LiesAboutValues, RaisesLater
 from dynhp.testing.laws.probe import Make
 from dynhp.testing.toys import Fragile, NoisyQuadratic, Quadratic
-from dynhp.testing.toys.doubles import LiesAboutValues
 from dynhp.trainer import State, Trainer
 
 RATES: Final = (0.05, 0.02, 0.1, 0.5, 0.3)

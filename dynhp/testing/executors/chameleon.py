@@ -11,7 +11,7 @@ from dynhp.testing.laws.probe import Make
 from dynhp.testing.toys import NoisyQuadratic
 from dynhp.trainer import State
 
-__all__ = ["Chameleon", "RaisesLater"]
+__all__ = ["Chameleon", "LiesAboutValues", "RaisesLater"]
 
 
 class Chameleon:
@@ -73,6 +73,19 @@ class Chameleon:
                 series.append(self.metrics())
             done.append((series, self.get_state()))
         return done
+
+
+class LiesAboutValues(NoisyQuadratic):
+    """Says that its default is in force, always.
+
+    >>> trainer = LiesAboutValues()
+    >>> trainer.train_k(1, {"lr": 0.3}); trainer.hyperparameters()
+    {'lr': 0.1}
+    """
+
+    def hyperparameters(self) -> dict[str, Value]:
+        """Not the values last trained with."""
+        return {"lr": 0.1}
 
 
 class RaisesLater(NoisyQuadratic):

@@ -1,4 +1,4 @@
-"""Trainers to test with: sound small ones, and broken ones with one mistake each."""
+"""Trainers to test with: sound small ones, and one that fails for some values."""
 
 from dynhp.testing.toys.fragile import Fragile
 from dynhp.testing.toys.quadratic import NoisyQuadratic, Quadratic, TwoSurrogates, divided, example

@@ -166,4 +166,5 @@ def test_into_a_file_go_lines_without_escapes(tmp_path: Path) -> None:
     lines = out.read_text().splitlines()
     assert "\x1b" not in "".join(lines)
     assert lines[-1].startswith("training: epoch 12/12, lr=0.5, loss=")
-    assert len(lines) <= 11
+    # Hints are lines too, and from Python 3.13 on a second one shows the code.
+    assert 3 < len([line for line in lines if line.startswith("training: ")]) <= 11

@@ -13,7 +13,7 @@ import pytest
 from dynhp.errors import LawBroken
 from dynhp.records import Value
 from dynhp.testing import LAWS, Fragile, NoisyQuadratic, check_trainer, trainer_checks
-from dynhp.testing.toys.doubles import BROKEN, SPACE
+from tests.support.doubles import BROKEN, SPACE
 
 
 class NoFreshState(NoisyQuadratic):

@@ -22,8 +22,8 @@ from dynhp.testing import (
     verdicts,
 )
 from dynhp.testing.laws.probe import generators_put_back
-from dynhp.testing.toys.doubles import BROKEN, SPACE
 from dynhp.trainer import trainer_from
+from tests.support.doubles import BROKEN, SPACE
 
 SPACES = {"lr": [0.02, 0.05, 0.1]}
 

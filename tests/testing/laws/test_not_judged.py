@@ -15,7 +15,7 @@ from dynhp.records import Value
 from dynhp.testing import NoisyQuadratic, check_trainer, difference, trainer_checks, verdicts
 from dynhp.testing.laws.lines import copy_of
 from dynhp.testing.laws.probe import generators_put_back
-from dynhp.testing.toys.doubles import BROKEN, SPACE
+from tests.support.doubles import BROKEN, SPACE
 
 
 def test_what_restore_breaks_is_not_blamed_on_others() -> None:

@@ -20,9 +20,9 @@ from dynhp.testing import (
 )
 from dynhp.testing.laws.probe import Make
 from dynhp.testing.toys import example
-from dynhp.testing.toys.doubles import BROKEN, SPACE
-from dynhp.testing.toys.forgetful import WritesInPlace
 from examples.softmax import SoftmaxRegression
+from tests.support.doubles import BROKEN, SPACE
+from tests.support.forgetful import WritesInPlace
 
 ALSO = {
     "forgets its random state": {"order"},

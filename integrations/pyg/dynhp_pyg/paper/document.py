@@ -9,10 +9,10 @@ from functools import lru_cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from dynhp.report.style import PAGE, PICTURE
-from dynhp.report.svg import standalone
-from dynhp.report.table import csv_table, text_table
+from dynhp.records.text import text_table
+from dynhp.report.svg import PICTURE, standalone
 from dynhp_pyg.paper.differences import Side
+from dynhp_pyg.runs.csv_table import csv_table
 
 __all__ = ["Cell", "CellValue", "Figure", "Section", "Table", "document_files", "grouped"]
 __all__ += ["paragraphs"]
@@ -124,10 +124,9 @@ def document_files(title: str, sections: Sequence[Section]) -> dict[str, str]:
     <BLANKLINE>
     """
     marks = _rendered("marks.css")
+    style = f"{PICTURE}{marks}\n{_rendered('page.css')}"
     files = {
-        "report.html": _rendered(
-            "report.html.j2", title=title, sections=sections, style=f"{PICTURE}{marks}\n{PAGE}"
-        ),
+        "report.html": _rendered("report.html.j2", title=title, sections=sections, style=style),
         "report.md": _rendered("report.md.j2", title=title, sections=sections),
     }
     for part in (part for section in sections for part in section.parts):

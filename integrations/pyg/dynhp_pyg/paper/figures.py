@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 
-from dynhp.report.svg import Canvas, circle, line_chart, text
+from dynhp.report.svg import Canvas, circle, text
 from dynhp_pyg.paper.compared import CRITERIA, RATIO, Column, adagrid, placebo
 from dynhp_pyg.paper.document import Figure
 from dynhp_pyg.paper.published import AUC, EPOCHS, Row
@@ -16,7 +16,7 @@ from dynhp_pyg.paper.tables.ratios import count_changes
 from dynhp_pyg.paper.tables.rows import adagrid_pairs, methods_in_row
 from dynhp_pyg.runs.spec import RATIOS
 
-__all__ = ["auc_figures", "ratio_figures"]
+__all__ = ["auc_figures", "line_chart", "ratio_figures"]
 
 _NOTE = (
     "Bars: 95 % intervals over seeds, cut off where they leave the picture; most of their length "
@@ -90,6 +90,34 @@ def ratio_figures(results: Results) -> tuple[Figure, ...]:
                 )
             )
     return tuple(drawn)
+
+
+def line_chart(points: Sequence[tuple[float, float]], *, label: str, axis: Sequence[float]) -> str:
+    """Draw a line through points over epochs.
+
+    Args:
+        points: epochs and values, the first one at the left.
+        label: what the picture shows.
+        axis: the values to label, the same for pictures that are compared.
+
+    >>> line_chart([(0, 1.0), (10, 2.0)], label="loss", axis=(1.0, 2.0)).startswith("<svg")
+    True
+    """
+    canvas = Canvas()
+    first, last = points[0][0], points[-1][0]
+    low, high = min(axis), max(axis)
+
+    def down(value: float) -> float:
+        return canvas.down((high - value) / (high - low))
+
+    line = " ".join(f"{canvas.across((x - first) / (last - first))},{down(y)}" for x, y in points)
+    parts = [
+        *(canvas.grid_line(down(value), f"{value:.4g}") for value in axis),
+        text(canvas.left, canvas.height - 6, f"{first:g}"),
+        text(canvas.width - canvas.right, canvas.height - 6, f"{last:g} epochs", anchor="end"),
+        f'<polyline points="{line}"/>',
+    ]
+    return canvas.picture(parts, label=label)
 
 
 def _far_apart(measured: Sequence[Mark], published: Sequence[Mark]) -> bool:

@@ -9,7 +9,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from dynhp.planning import Cost
-from dynhp.report.table import csv_table, text_table
+from dynhp.records.text import text_table
+from dynhp_pyg.runs.csv_table import csv_table
 from dynhp_pyg.runs.intervals import Mean, mean_of
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ import numpy as np
 
 from dynhp.records import Metrics, Value
 from dynhp.spaces import Ordered, Space
-from dynhp.testing.toys import forgetful
-from dynhp.testing.toys.quadratic import NoisyQuadratic
+from dynhp.testing import NoisyQuadratic
+from dynhp.testing.executors.chameleon import LiesAboutValues
 from dynhp.trainer import State, Trainer
+from tests.support import forgetful
 
 __all__ = ["BROKEN", "SPACE", "Broken"]
 
@@ -40,13 +41,6 @@ class AcceptsAnyName(NoisyQuadratic):
 
     def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
         super().train_k(k, {"lr": hyperparameters["lr"]})
-
-
-class LiesAboutValues(NoisyQuadratic):
-    """Says that its default is in force, always."""
-
-    def hyperparameters(self) -> dict[str, Value]:
-        return {"lr": 0.1}
 
 
 class RestoresOldValue(NoisyQuadratic):

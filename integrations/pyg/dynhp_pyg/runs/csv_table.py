@@ -1,4 +1,4 @@
-"""Tables of plain text, for a terminal, and as CSV, for programs."""
+"""Tables as CSV, for programs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import csv
 import io
 from collections.abc import Iterable
 
-from dynhp.records.text import text_table as text_table  # one table for records and reports
-
-__all__ = ["csv_table", "text_table"]
+__all__ = ["csv_table"]
 
 
 def csv_table(rows: Iterable[Iterable[object]]) -> str:

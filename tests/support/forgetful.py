@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dynhp.testing.toys.quadratic import NoisyQuadratic
+from dynhp.testing import NoisyQuadratic
 
 
 class _Forgets(NoisyQuadratic):
