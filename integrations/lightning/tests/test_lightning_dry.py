@@ -78,7 +78,7 @@ class RunningMean:
 
 def remembering(kit: Any) -> Any:
     class Remembering(kit.Net):  # type: ignore[misc]
-        """Logs what it remembers: the best loss, which is also the last one at times, and a mean."""
+        """Logs what it remembers: the best loss, at times also the last one, and a mean."""
 
         def __init__(self) -> None:
             super().__init__()

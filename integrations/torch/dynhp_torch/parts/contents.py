@@ -88,7 +88,8 @@ class Notes:
             return value
         if (known := self._known.get(id(value))) is not None:
             return known
-        note = self._known[id(value)] = _Note(value, None)  # before its items, one of which it may be
+        # Known before its items are, because it may be one of them.
+        note = self._known[id(value)] = _Note(value, None)
         note.content = self._content(value)
         return note
 

@@ -84,8 +84,10 @@ def test_whoever_holds_a_list_or_tensor_sees_it_put_back() -> None:
         owner.losses, owner.mean = [], torch.zeros(3)
 
     put_back(owner, train)
-    assert owner.losses is losses is owner.twice and losses == [1.0]
-    assert owner.mean is mean and mean == torch.tensor([1.0])
+    assert owner.losses is losses is owner.twice
+    assert losses == [1.0]
+    assert owner.mean is mean
+    assert mean == torch.tensor([1.0])
 
 
 def test_what_validation_made_in_inference_mode_is_put_back() -> None:
@@ -98,7 +100,8 @@ def test_what_validation_made_in_inference_mode_is_put_back() -> None:
             owner.seen.add_(1)
 
     put_back(owner, validate)
-    assert owner.last == torch.tensor(0.6) and owner.seen == torch.zeros(1)
+    assert owner.last == torch.tensor(0.6)
+    assert owner.seen == torch.zeros(1)
 
 
 def test_a_tensor_that_cannot_be_written_into_is_put_back() -> None:
@@ -110,7 +113,8 @@ def test_a_tensor_that_cannot_be_written_into_is_put_back() -> None:
         owner.loss = owner.loss + 1
 
     put_back(owner, train)
-    assert torch.equal(owner.wide, torch.zeros(3)) and owner.loss == torch.tensor([2.0])
+    assert torch.equal(owner.wide, torch.zeros(3))
+    assert owner.loss == torch.tensor([2.0])
 
 
 def test_a_tensor_that_is_trained_stays_the_one_of_its_optimiser() -> None:
@@ -124,7 +128,9 @@ def test_a_tensor_that_is_trained_stays_the_one_of_its_optimiser() -> None:
         optimizer.zero_grad()
 
     put_back(owner, train)
-    assert owner.alpha is alpha and alpha.requires_grad and alpha.item() == 0.0
+    assert owner.alpha is alpha
+    assert alpha.requires_grad
+    assert alpha.item() == 0.0
     assert alpha.grad == torch.ones(1)
 
 
@@ -133,7 +139,9 @@ def test_a_list_that_holds_itself_is_put_back() -> None:
     ring.append(ring)
     owner = SimpleNamespace(ring=ring)
     put_back(owner, lambda owner: owner.ring.clear())
-    assert owner.ring is ring and ring[0] == 1 and ring[1] is ring
+    assert owner.ring is ring
+    assert ring[0] == 1
+    assert ring[1] is ring
 
 
 def test_an_array_that_was_replaced_or_locked_is_put_back() -> None:
@@ -146,7 +154,8 @@ def test_an_array_that_was_replaced_or_locked_is_put_back() -> None:
         owner.fixed.setflags(write=False)
 
     put_back(owner, train)
-    assert owner.rows.tolist() == [0, 0] and owner.fixed.tolist() == [1, 1]
+    assert owner.rows.tolist() == [0, 0]
+    assert owner.fixed.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -196,7 +205,8 @@ def test_helpers_that_hold_nothing_but_data_are_put_back() -> None:
     put_back(owner, train)
     assert owner.meter is meter is owner.meters["train"]
     assert (meter.sum, meter.count, list(meter.values)) == (0.0, 0, [0.0])
-    assert not hasattr(meter, "best") and owner.options.seen == []
+    assert not hasattr(meter, "best")
+    assert owner.options.seen == []
     assert torch.equal(owner.shadow.weights[0], wanted)
 
 
@@ -220,5 +230,6 @@ def test_data_sets_and_what_holds_a_file_are_left_alone(tmp_path: Path) -> None:
         owner.sender.waiting.clear()
 
     put_back(owner, train)
-    assert owner.rows.reads == 1 and owner.sender.waiting == []
+    assert owner.rows.reads == 1
+    assert owner.sender.waiting == []
     owner.sender.file.close()
