@@ -65,7 +65,7 @@ class DrawnRows(IterableDataset[Any]):
             yield self.rows[place]
 
 
-class RunningMean:
+class MeanSoFar:
     """As in many scripts."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ def remembering(kit: Any) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.best = self.last = torch.tensor(9.0)
-            self.mean, self.rows = RunningMean(), Counter[str]()
+            self.mean, self.rows = MeanSoFar(), Counter[str]()
 
         def training_step(self, batch: Any, index: int) -> torch.Tensor:
             loss: torch.Tensor = super().training_step(batch, index)

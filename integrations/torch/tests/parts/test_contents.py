@@ -182,7 +182,7 @@ class Meter:
         self.values.append(value)
 
 
-class Shadow:
+class WeightsBeside:
     """As in many scripts: averaged weights beside the model."""
 
     def __init__(self, model: torch.nn.Module) -> None:
@@ -191,7 +191,9 @@ class Shadow:
 
 def test_helpers_that_hold_nothing_but_data_are_put_back() -> None:
     model = torch.nn.Linear(1, 1)
-    owner = SimpleNamespace(meter=Meter(), shadow=Shadow(model), options=SimpleNamespace(seen=[]))
+    owner = SimpleNamespace(
+        meter=Meter(), shadow=WeightsBeside(model), options=SimpleNamespace(seen=[])
+    )
     owner.meters = {"train": owner.meter}
     meter, wanted = owner.meter, owner.shadow.weights[0].clone()
 
@@ -210,7 +212,7 @@ def test_helpers_that_hold_nothing_but_data_are_put_back() -> None:
     assert torch.equal(owner.shadow.weights[0], wanted)
 
 
-class Rows(torch.utils.data.Dataset[int]):
+class CountingRows(torch.utils.data.Dataset[int]):
     def __init__(self) -> None:
         self.rows, self.reads = [1, 2], 0
 
@@ -223,7 +225,7 @@ class Sender:
 
 
 def test_data_sets_and_what_holds_a_file_are_left_alone(tmp_path: Path) -> None:
-    owner = SimpleNamespace(rows=Rows(), sender=Sender(tmp_path / "sent.txt"))
+    owner = SimpleNamespace(rows=CountingRows(), sender=Sender(tmp_path / "sent.txt"))
 
     def train(owner: SimpleNamespace) -> None:
         owner.rows.reads += 1
