@@ -18,11 +18,15 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 
 __all__ = ["is_record"]
 
-_DATA = (Tensor, np.ndarray, nn.Module, torch.Generator, random.Random)
-_DATA += (np.random.Generator, np.random.RandomState)
-_FIXED = (type(None), bool, int, float, complex, str, bytes, range, slice, frozenset, type, Enum)
-_FIXED += (PurePath, FunctionType, BuiltinFunctionType, np.generic, np.dtype)
-_FIXED += (torch.dtype, torch.device, torch.Size)
+_DATA: tuple[type, ...] = (
+    *(Tensor, np.ndarray, nn.Module, torch.Generator, random.Random),
+    *(np.random.Generator, np.random.RandomState),
+)
+_FIXED: tuple[type, ...] = (
+    *(type(None), bool, int, float, complex, str, bytes, range, slice, frozenset, type, Enum),
+    *(PurePath, FunctionType, BuiltinFunctionType, np.generic, np.dtype),
+    *(torch.dtype, torch.device, torch.Size),
+)
 _CONTAINERS = (dict, OrderedDict, defaultdict, Counter, list, tuple, set, deque)
 _OTHERS = (Dataset, DataLoader, Sampler, Optimizer)  # large, or with parts of their own
 _MADE_IN_PYTHON = 1 << 9  # the flag of a class that a class statement has made
