@@ -11,7 +11,7 @@ from lightning.pytorch.callbacks import ProgressBar
 from dynhp.loops import Part
 from dynhp.loops.parts import global_generators
 from dynhp_torch.parts import attributes_part, data_part, is_plain, torch_generators, torch_part
-from dynhp_torch.parts.attributes import GENERATORS
+from dynhp_torch.parts.contents import GENERATORS
 
 __all__ = ["data_parts", "fit_state", "generator_parts", "loader_parts", "loops_of"]
 __all__ += ["progress_part"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,43 @@ class DrawnRows(IterableDataset[Any]):
             yield self.rows[place]
 
 
+class MeanSoFar:
+    """As in many scripts."""
+
+    def __init__(self) -> None:
+        self.sum, self.count = 0.0, 0
+
+    def update(self, value: float) -> float:
+        self.sum, self.count = self.sum + value, self.count + 1
+        return self.sum / self.count
+
+
+def remembering(kit: Any) -> Any:
+    class Remembering(kit.Net):  # type: ignore[misc]
+        """Logs what it remembers: the best loss, at times also the last one, and a mean."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.best = self.last = torch.tensor(9.0)
+            self.mean, self.rows = MeanSoFar(), Counter[str]()
+
+        def training_step(self, batch: Any, index: int) -> torch.Tensor:
+            loss: torch.Tensor = super().training_step(batch, index)
+            self.rows["seen"] += len(batch[0])
+            self.log("rows", float(self.rows["seen"]))
+            self.log("mean", self.mean.update(loss.item()))
+            return loss
+
+        def validation_step(self, batch: Any, index: int, dataloader_idx: int = 0) -> None:
+            super().validation_step(batch, index)
+            self.last = torch.nn.functional.mse_loss(self.net(batch[0]), batch[1])
+            if self.last < self.best:
+                self.best = self.last
+            self.log_dict({"best": self.best, "last": self.last})
+
+    return Remembering()
+
+
 CASES: dict[str, Any] = {
     "plain": lambda kit, folder: ([], {}),
     "cosine": lambda kit, folder: ([], {"net": lambda: kit.Net("cosine")}),
@@ -96,6 +134,7 @@ CASES: dict[str, Any] = {
         [],
         {"limit_train_batches": 0.5, "limit_val_batches": 1, "logger": False},
     ),
+    "a module that remembers": lambda kit, folder: ([], {"net": lambda: remembering(kit)}),
     "datamodule": lambda kit, folder: ([], {"data": Data(kit)}),
     "own generator": lambda kit, folder: (
         [],

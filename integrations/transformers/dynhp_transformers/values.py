@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dynhp.loops import Binding
@@ -31,9 +32,20 @@ def training_bindings(
             return None
         return setting_binding(optimizer, key, [_driver(optimizer, plain_scheduler(trainer))])
 
-    return bindings_of(
-        names, places, trainer, module=trainer.model, optimizers=[optimizer], setting=setting
-    )
+    with _unwrapped_optimizer(trainer):  # a function of the user's takes trainer.optimizer
+        return bindings_of(
+            names, places, trainer, module=trainer.model, optimizers=[optimizer], setting=setting
+        )
+
+
+@contextlib.contextmanager
+def _unwrapped_optimizer(trainer: Any) -> Iterator[None]:
+    wrapped = trainer.optimizer
+    trainer.optimizer = plain_optimizer(trainer)
+    try:
+        yield
+    finally:
+        trainer.optimizer = wrapped
 
 
 def _driver(optimizer: Any, scheduler: Any) -> Any:

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from accelerate.optimizer import AcceleratedOptimizer
 from transformers import EarlyStoppingCallback, PrinterCallback, TrainerCallback
 
+from dynhp_torch import optimizer_param, schedule_scale
 from dynhp_transformers import Adapt
 from dynhp_transformers.state import plain_optimizer
 
@@ -161,3 +163,24 @@ def test_a_second_training_does_not_inherit_the_scale(kit: Any, tmp_path: Path) 
     rates = [logs["learning_rate"] for logs in trainer.state.log_history if "loss" in logs]
     assert max(rates) > 0.03  # adapted again, from the schedule's own rate and with one factor
     assert not plain_optimizer(trainer)._optimizer_step_pre_hooks
+
+
+BINDINGS: dict[str, Any] = {
+    "a factor on the schedule": lambda trainer: schedule_scale(trainer.optimizer),
+    "decay of the first group": lambda trainer: optimizer_param(
+        trainer.optimizer, "weight_decay", groups=[0]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BINDINGS)
+def test_a_function_that_binds_is_given_the_optimiser_itself(
+    name: str, kit: Any, tmp_path: Path
+) -> None:
+    run = Adapt(
+        {"value": [0.0, 0.5, 1.0]}, bind={"value": BINDINGS[name]}, minimize="eval_loss",
+        adapt_every=2, try_for=1,
+    )  # fmt: skip
+    trainer = kit.train(tmp_path, run, num_train_epochs=2, weight_decay=0.5)
+    assert len({each.score for each in run.history[0].tries}) == 3
+    assert isinstance(trainer.optimizer, AcceleratedOptimizer)

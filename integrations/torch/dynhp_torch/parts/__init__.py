@@ -1,6 +1,7 @@
 """The parts of a torch loop's state: how each kind of object is copied out and written back."""
 
-from dynhp_torch.parts.attributes import attributes_part, frozen, is_plain
+from dynhp_torch.parts.attributes import attributes_part
+from dynhp_torch.parts.contents import frozen, is_plain
 from dynhp_torch.parts.generators import data_part, generator_part, torch_generators
 from dynhp_torch.parts.modules import ModuleState, modes_part, module_part
 from dynhp_torch.parts.optimizers import OptimizerState, optimizer_part

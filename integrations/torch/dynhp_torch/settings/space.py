@@ -212,7 +212,9 @@ def _base_rate(optimizer: Optimizer, scheduler: Any) -> tuple[float, str]:
         raise SettingsError(
             f"lr: the groups of {type(optimizer).__name__} have the {word} rates "
             f"{', '.join(map(str, rates))}, so no rate stands for all; adapt a factor on them with "
-            "space={'scale': [...]} and bind={'scale': schedule_scale(optimizer)}"
+            "space={'scale': [...]} and bind={'scale': schedule_scale(optimizer)}, of dynhp_torch "
+            "(in a callback of Lightning bind={'scale': lambda trainer: "
+            "schedule_scale(trainer.optimizers[0])}, of transformers with trainer.optimizer)"
         )
     return float(base), word
 

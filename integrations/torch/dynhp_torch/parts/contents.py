@@ -1,0 +1,217 @@
+"""What a value holds at any depth, taken note of and written back into the very same objects."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from dynhp.loops import Part
+from dynhp_torch.parts.modules import module_part
+from dynhp_torch.parts.records import is_record
+from dynhp_torch.parts.tensors import tensor_part
+from dynhp_torch.parts.torch_part import torch_part
+
+__all__ = ["GENERATORS", "Notes", "frozen", "is_plain"]
+
+_ATOMS = (type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device)
+_MAPPINGS = (dict, OrderedDict, defaultdict, Counter)
+_SERIES = (list, deque)
+GENERATORS = (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value never changes by itself, so that a reference is as good as a copy.
+
+    >>> is_plain(0.5), is_plain([0.5])
+    (True, False)
+    """
+    return isinstance(value, _ATOMS)
+
+
+def frozen(value: Any) -> Any:
+    """A copy of tensors, arrays and containers at any depth; other objects are kept as they are.
+
+    >>> losses = [torch.ones(1)]
+    >>> then = frozen(losses); losses[0].zero_(); then
+    tensor([0.])
+    [tensor([1.])]
+    """
+    if isinstance(value, Tensor):
+        return value.detach().clone()
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if type(value) in _MAPPINGS:
+        made = copy.copy(value)  # with the attributes that a module gives its state_dict
+        for key, item in value.items():
+            made[key] = frozen(item)
+        return made
+    if type(value) is deque:
+        return deque(map(frozen, value), value.maxlen)
+    if type(value) in (list, tuple, set):
+        return type(value)(map(frozen, value))
+    return value
+
+
+class Notes:
+    """What some values hold, each object once: two names of one list are so again afterwards.
+
+    Contents are written back into the objects that held them, and not into those that stand in
+    their place now. A try may have given one tensor two names (the last loss is the best one):
+    written into through both, it would end with the content of the one that came last.
+
+    Args:
+        covered: objects that somebody else takes care of; only which ones they are is noted.
+
+    >>> best, last = torch.tensor(0.5), torch.tensor(0.6)
+    >>> notes = Notes(); noted = [notes.of(best), notes.of(last)]
+    >>> _ = last.fill_(0.1)
+    >>> back = Notes.put_back(); [back(note) for note in noted]
+    [tensor(0.5000), tensor(0.6000)]
+    """
+
+    def __init__(self, covered: Sequence[Any] = ()) -> None:
+        self._covered = covered
+        self._known: dict[int, _Note] = {id(each): _Note(each, _Whose) for each in covered}
+
+    def of(self, value: Any) -> Any:
+        """The value itself where it cannot change, else a note of what it holds."""
+        if type(value) is tuple:
+            return _Tuple(tuple(map(self.of, value)))
+        if isinstance(value, _ATOMS):
+            return value
+        if (known := self._known.get(id(value))) is not None:
+            return known
+        # Known before its items are, because it may be one of them.
+        note = self._known[id(value)] = _Note(value, None)
+        note.content = self._content(value)
+        return note
+
+    def _content(self, value: Any) -> Any:
+        if (part := _part_of(value)) is not None:
+            return _OfPart(part)
+        if isinstance(value, Tensor):
+            return _Whose if isinstance(value, nn.Parameter) else value.detach().clone()
+        if isinstance(value, np.ndarray):
+            return value.copy()
+        if type(value) in _MAPPINGS:
+            return [(key, self.of(item)) for key, item in value.items()]
+        if type(value) in (*_SERIES, set):
+            return [self.of(item) for item in value]
+        if is_record(value, self._covered):
+            return {key: self.of(item) for key, item in vars(value).items()}
+        return _Whose
+
+    @staticmethod
+    def put_back() -> _PutBack:
+        """A function that gives the value of a note, with what it held."""
+        return _PutBack()
+
+
+class _Whose:
+    """Stands for the content of an object that is not ours to copy: only which one it is."""
+
+
+class _Tuple:
+    """The items of a tuple, which is made anew."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: tuple[Any, ...]) -> None:
+        self.items = items
+
+
+class _OfPart:
+    """The state of a thing that has one of its own."""
+
+    __slots__ = ("part", "state")
+
+    def __init__(self, part: Part) -> None:
+        self.part, self.state = part, part.get()
+
+
+class _Note:
+    """An object, and what it held."""
+
+    __slots__ = ("content", "thing")
+
+    def __init__(self, thing: Any, content: Any) -> None:
+        self.thing, self.content = thing, content
+
+
+class _PutBack:
+    """Writes back each object once, however many names it has."""
+
+    def __init__(self) -> None:
+        self._done: dict[int, Any] = {}
+
+    def __call__(self, note: Any) -> Any:
+        if isinstance(note, _Tuple):
+            return tuple(map(self, note.items))
+        if not isinstance(note, _Note):
+            return note
+        if id(note) not in self._done:
+            self._done[id(note)] = note.thing  # where it is among its own items
+            self._done[id(note)] = self._written(note.thing, note.content)
+        return self._done[id(note)]
+
+    def _written(self, thing: Any, content: Any) -> Any:
+        if content is _Whose:
+            return thing
+        if isinstance(content, _OfPart):
+            content.part.set(content.state)
+        elif isinstance(thing, Tensor):
+            return _tensor_with(thing, content)
+        elif isinstance(thing, np.ndarray):
+            return _array_with(thing, content)
+        elif type(thing) in _MAPPINGS:
+            items = [(key, self(note)) for key, note in content]
+            thing.clear()
+            for key, item in items:  # Counter.update would add
+                thing[key] = item
+        elif isinstance(content, dict):
+            values = {key: self(note) for key, note in content.items()}
+            vars(thing).clear()
+            vars(thing).update(values)
+        else:
+            members = [self(note) for note in content]
+            thing.clear()
+            thing.extend(members) if type(thing) in _SERIES else thing.update(members)
+        return thing
+
+
+def _part_of(value: Any) -> Part | None:
+    """The part of a thing that has a state of its own, or a gradient."""
+    if isinstance(value, GENERATORS):
+        return torch_part(value)
+    if isinstance(value, nn.Module):
+        return module_part(value)
+    trained = isinstance(value, Tensor) and value.is_leaf and value.requires_grad
+    if trained and not isinstance(value, nn.Parameter):  # whose module takes care of it
+        return tensor_part(value)
+    return None
+
+
+@torch.no_grad()
+def _tensor_with(tensor: Tensor, content: Tensor) -> Tensor:
+    """The tensor with this content, or another where torch does not let it be written into."""
+    try:
+        if tensor.shape == content.shape:
+            return tensor.copy_(content)
+    except RuntimeError:  # made in inference mode, or several places of it share one memory
+        if torch.equal(tensor, content):
+            return tensor
+    return content.clone()
+
+
+def _array_with(array: Any, content: Any) -> Any:
+    if array.shape != content.shape or not array.flags.writeable:
+        return content.copy()
+    array[...] = content
+    return array
