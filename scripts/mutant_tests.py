@@ -3,11 +3,12 @@
 ``scripts/mutants.py`` copies this file beside mutated code and starts it there, with a list of the
 mutants in a file. The tests are collected once, and traced once, each with the lines that it runs.
 Then every mutant has a process of its own, forked from the one that has collected the tests and has
-run none. It runs the tests that have run the mutated statement until one fails: first those that
-noticed other mutants of the function, then those in a file or folder that is named after the
-module, and the shortest first. A test that does not run the statement cannot notice its mutants.
-Where nobody notices, and the function is called when dynhp is imported (a decorator), all tests are
-run once more in a new interpreter that imports the mutant.
+run none. It runs the tests that have run the mutated statement until one fails: first the one that
+noticed the same mutant in an earlier run, then those that are short and likely to notice, because
+they noticed other mutants of the statement or the function, or are in a file or folder that is
+named after the module. A test that does not run the statement cannot notice its mutants.
+Where nobody notices, and the function is called when dynhp is imported (a decorator), some tests,
+and then all, are run once more in a new interpreter that imports the mutant.
 
 That a test failed is no proof that it noticed the mutant: it may depend on the tests before it. So
 it is run twice more, each time alone in a new process. It must fail with the mutant and pass
@@ -21,13 +22,14 @@ import gc
 import json
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
@@ -35,6 +37,7 @@ from typing import Any, NamedTuple
 import pytest
 
 MEMORY = 2 << 30  # a mutant that fills the memory in an endless loop must not take the machine
+PROCESS_SECONDS = 0.005  # what any test costs, however short
 LEAST_SECONDS = 5.0
 TIMES_LONGER = 20  # than the same test without a mutant, in processor time
 WALL_SECONDS = 120.0  # for a mutant that waits for ever and uses no processor time
@@ -53,6 +56,17 @@ class Place(NamedTuple):
     file: str
     first: int
     last: int
+
+
+class Likely(NamedTuple):
+    """How often the tests have noticed mutants of one statement, and of one function."""
+
+    of_statement: Counter[str]
+    of_function: Counter[str]
+
+    def weight(self, test: str) -> float:
+        """By how much a test is likely to notice the next."""
+        return 3.0 * self.of_statement[test] + self.of_function[test]
 
 
 class Tracer:
@@ -78,18 +92,18 @@ class Tracer:
 class MutantTests:
     """A plugin of pytest that asks the tests about each mutant, instead of running them once."""
 
-    def __init__(self, mutants: dict[str, Place], workers: int) -> None:
+    def __init__(self, mutants: dict[str, Place], before: dict[str, str], workers: int) -> None:
         self.mutants = mutants
+        self.before = before  # the test that noticed the mutant in an earlier run
         self.workers = workers
         self.failed = ""
         self.seconds: dict[str, float] = {}
         self.runners: dict[Place, list[str]] = {}
-        self.kills: dict[str, Counter[str]] = defaultdict(Counter)
+        self.kills: dict[Place | str, Counter[str]] = defaultdict(Counter)
         self.sound: set[str] = set()  # tests that pass alone, without a mutant
         self.at_import: set[str] = set()
-        switch = trampoline()
-        switch.record_trampoline_hit = lambda name, caller=None: self.at_import.add(name)
-        switch.set_mutant_under_test("stats")
+        self.in_tests: set[str] = set()
+        note_calls(self.at_import)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Remember a failure, of the test or of what it is given."""
@@ -105,7 +119,9 @@ class MutantTests:
         answer = in_a_process(self.measured, seconds=3600.0)
         if answer.fate != "survived":
             raise session.Failed(f"{answer.test} fails on the code as it is ({answer.fate})")
-        self.seconds, runners = json.loads(Path("measured.json").read_text("utf-8"))
+        text = Path("measured.json").read_text("utf-8")
+        self.seconds, runners, in_tests = json.loads(text)
+        self.in_tests = set(in_tests)
         names = list(self.items)
         self.runners = {Place(*place): [names[i] for i in tests] for place, tests in runners}
         print()
@@ -117,6 +133,7 @@ class MutantTests:
         """Run all tests on the code as it is, and write which of them run a mutated statement."""
         tracer = Tracer({place.file for place in self.mutants.values()})
         tracer.start()
+        note_calls(self.in_tests)
         places_at: dict[tuple[str, int], list[Place]] = defaultdict(list)
         for place in set(self.mutants.values()):
             for line in range(place.first, place.last + 1):
@@ -135,7 +152,7 @@ class MutantTests:
             seconds[name] = time.process_time() - began
             for place in {each for line in tracer.lines for each in places_at.get(line, ())}:
                 runners[place].append(number)
-        text = json.dumps([seconds, list(runners.items())])
+        text = json.dumps([seconds, list(runners.items()), sorted(self.in_tests)])
         Path("measured.json").write_text(text, "utf-8")
         return True
 
@@ -163,7 +180,8 @@ class MutantTests:
                 mutant, read, began = running.pop(child)
                 with os.fdopen(read, "rb") as pipe:
                     fate, test = json.loads(pipe.read())
-                self.kills[function_of(mutant)][test] += 1
+                for each in (function_of(mutant), self.mutants[mutant]):
+                    self.kills[each][test] += 1
                 self.sound.add(test)
                 seconds = time.monotonic() - began
                 print(f"mutant {mutant} {seconds:.1f} {fate}: {test}", flush=True)
@@ -173,20 +191,24 @@ class MutantTests:
         return self.runners.get(self.mutants[mutant], [])
 
     def runners_of(self, mutant: str) -> list[str]:
-        """The same, the most promising first."""
+        """The same, the most promising first: short, and likely to notice."""
         function = function_of(mutant)
-        kills, module = self.kills[function], function.split(".")[-2]
+        likely = Likely(self.kills[self.mutants[mutant]], self.kills[function])
+        module, before = function.split(".")[-2], self.before.get(mutant)
 
-        def order(test: str) -> tuple[int, bool, float]:
-            return -kills[test], module not in test.partition("::")[0], self.seconds[test]
+        def order(test: str) -> tuple[bool, float]:
+            named = 0.1 if module in test.partition("::")[0] else 0.02
+            seconds = PROCESS_SECONDS + self.seconds[test]
+            return test != before, seconds / (named + likely.weight(test))
 
         return sorted(self.all_runners(mutant), key=order)
 
     def verdict(self, mutant: str) -> MutantVerdict:
         """Ask the tests, until one is sure or all have passed."""
-        tests = self.runners_of(mutant)
+        tests = likely = self.runners_of(mutant)
         unnoticed = MutantVerdict("survived" if tests else "no tests", "")
-        while tests:
+        function = function_of(mutant)
+        while tests and (function in self.in_tests or function not in self.at_import):
             answer = self.ask(mutant, tests)
             if answer.fate == "survived":
                 break
@@ -195,8 +217,8 @@ class MutantTests:
                 alone = answer if first else self.ask(mutant, [answer.test])
                 if alone.fate != "survived":
                     return alone
-            tests.remove(answer.test)
-        if function_of(mutant) in self.at_import and imported_anew(mutant):
+            tests = [test for test in tests if test != answer.test]
+        if function in self.at_import and imported_anew(mutant, likely):
             return MutantVerdict("killed", "")
         return unnoticed
 
@@ -232,11 +254,25 @@ def trampoline() -> ModuleType:
     return mutmut.mutation.trampoline
 
 
-def imported_anew(mutant: str) -> bool:
+def note_calls(names: set[str]) -> None:
+    """From here on every function is the original, and its name is noted when it is called."""
+    switch = trampoline()
+    switch.record_trampoline_hit = lambda name, caller=None: names.add(name)
+    switch.set_mutant_under_test("stats")
+
+
+def imported_anew(mutant: str, likely: list[str]) -> bool:
     """Whether a test fails in an interpreter that has the mutant from the beginning."""
-    variables = {**os.environ, "MUTANT_UNDER_TEST": mutant}
-    tests = subprocess.run([sys.executable, *sys.argv], env=variables, stdout=subprocess.DEVNULL)
-    return tests.returncode != 0
+    script, names, workers, *tests = sys.argv
+
+    def fails(mutant: str, tests: list[str]) -> bool:
+        variables = {**os.environ, "MUTANT_UNDER_TEST": mutant}
+        command = [sys.executable, script, names, workers, *tests]
+        return bool(subprocess.run(command, env=variables, stdout=subprocess.DEVNULL).returncode)
+
+    few = likely[:20]
+    noticed = bool(few) and fails(mutant, few) and not fails("", few)
+    return noticed or fails(mutant, tests)
 
 
 def in_a_process(work: Callable[[Callable[[str], None]], bool], seconds: float) -> MutantVerdict:
@@ -255,15 +291,14 @@ def in_a_process(work: Callable[[Callable[[str], None]], bool], seconds: float) 
             os._exit(status)
     os.close(write)
     said = b""
-    os.set_blocking(read, False)
     status = None
-    for _ in until(time.monotonic() + seconds):
-        said = (said + arrived(read))[-65536:]
+    end = time.monotonic() + seconds
+    while status is None and time.monotonic() < end:
+        said = (said + arrived(read, 0.1))[-65536:]
         ended, code = os.waitpid(child, os.WNOHANG)
         if ended:
             status = os.waitstatus_to_exitcode(code)
-            break
-    said += arrived(read)
+    said += arrived(read, 0.0)
     os.close(read)
     end_group(child)
     if status is None:
@@ -282,21 +317,14 @@ def fate_of(status: int | None) -> str:
     return known.get(status, "killed" if status is not None and status > 0 else "segfault")
 
 
-def arrived(pipe: int) -> bytes:
-    """What can be read now."""
-    try:
-        return os.read(pipe, 1 << 20)
-    except BlockingIOError:
+def arrived(pipe: int, seconds: float) -> bytes:
+    """What comes within so many seconds; nothing where all who could write have ended."""
+    if not select.select([pipe], [], [], seconds)[0]:
         return b""
-
-
-def until(end: float) -> Iterator[None]:
-    """Look again and again, rarely where it takes long."""
-    pause = 0.002
-    while time.monotonic() < end:
-        yield
-        time.sleep(pause)
-        pause = min(0.1, pause * 1.3)
+    text = os.read(pipe, 1 << 20)
+    if not text:
+        time.sleep(min(seconds, 0.001))  # until the one who wrote can be waited for
+    return text
 
 
 def end_group(leader: int) -> None:
@@ -339,8 +367,9 @@ def main() -> int:
     if "MUTANT_UNDER_TEST" in os.environ:
         return int(pytest.main([*options, *tests]))
     places = json.loads(Path(names).read_text("utf-8"))
-    mutants = {name: Place(*place) for name, place in places.items()}
-    plugin = MutantTests(mutants, int(workers))
+    mutants = {name: Place(*place[:3]) for name, place in places.items()}
+    before = {name: place[3] for name, place in places.items()}
+    plugin = MutantTests(mutants, before, int(workers))
     return int(pytest.main([*options, *tests], plugins=[plugin]))
 
 
