@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import json
 import os
 import resource
@@ -38,7 +39,8 @@ import pytest
 
 MEMORY = 2 << 30  # a mutant that fills the memory in an endless loop must not take the machine
 PROCESS_SECONDS = 0.005  # what any test costs, however short
-LEAST_SECONDS = 5.0
+LEAST_SECONDS = 2.0
+HARD_SECONDS = 2.0  # of tests that did not notice a mutant, before one did
 TIMES_LONGER = 20  # than the same test without a mutant, in processor time
 WALL_SECONDS = 120.0  # for a mutant that waits for ever and uses no processor time
 
@@ -59,14 +61,16 @@ class Place(NamedTuple):
 
 
 class Likely(NamedTuple):
-    """How often the tests have noticed mutants of one statement, and of one function."""
+    """How often the tests have noticed mutants: of a statement, a function, and hard ones."""
 
     of_statement: Counter[str]
     of_function: Counter[str]
+    hard: Counter[str]  # that many others did not notice, in any function
 
     def weight(self, test: str) -> float:
         """By how much a test is likely to notice the next."""
-        return 3.0 * self.of_statement[test] + self.of_function[test]
+        near = 3.0 * self.of_statement[test] + self.of_function[test]
+        return near + 20.0 * self.hard[test] / (5 + self.hard.total())
 
 
 class Tracer:
@@ -100,6 +104,7 @@ class MutantTests:
         self.seconds: dict[str, float] = {}
         self.runners: dict[Place, list[str]] = {}
         self.kills: dict[Place | str, Counter[str]] = defaultdict(Counter)
+        self.hard: Counter[str] = Counter()
         self.sound: set[str] = set()  # tests that pass alone, without a mutant
         self.at_import: set[str] = set()
         self.in_tests: set[str] = set()
@@ -180,6 +185,7 @@ class MutantTests:
                 mutant, read, began = running.pop(child)
                 with os.fdopen(read, "rb") as pipe:
                     fate, test = json.loads(pipe.read())
+                self.hard[test] += self.is_hard(mutant, test)
                 for each in (function_of(mutant), self.mutants[mutant]):
                     self.kills[each][test] += 1
                 self.sound.add(test)
@@ -193,7 +199,7 @@ class MutantTests:
     def runners_of(self, mutant: str) -> list[str]:
         """The same, the most promising first: short, and likely to notice."""
         function = function_of(mutant)
-        likely = Likely(self.kills[self.mutants[mutant]], self.kills[function])
+        likely = Likely(self.kills[self.mutants[mutant]], self.kills[function], self.hard)
         module, before = function.split(".")[-2], self.before.get(mutant)
 
         def order(test: str) -> tuple[bool, float]:
@@ -202,6 +208,11 @@ class MutantTests:
             return test != before, seconds / (named + likely.weight(test))
 
         return sorted(self.all_runners(mutant), key=order)
+
+    def is_hard(self, mutant: str, test: str) -> bool:
+        """Whether many tests, though promising, did not notice a mutant and this one did."""
+        before = itertools.takewhile(lambda each: each != test, self.runners_of(mutant))
+        return bool(test) and sum(self.seconds[each] for each in before) > HARD_SECONDS
 
     def verdict(self, mutant: str) -> MutantVerdict:
         """Ask the tests, until one is sure or all have passed."""
