@@ -227,7 +227,7 @@ class DynamicGridAdapter:
         tries = round_tries(self, known, started, origin, due, announce=self._announce)
         if due is not None:
             done, seed = yield from try_candidates(self, tries, known, beta, rng=self._rng)
-            line.tries_ended(origin, tries.winner().own, done)
+            line.tries_ended(origin, tries, done)
         return tries.stretch(alpha, done=done, seed=seed, began=began)
     # fmt: on
 

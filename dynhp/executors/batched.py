@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dynhp.errors import ContractError, SettingsError
+from dynhp.errors import ContractError, SettingsError, advise
 from dynhp.executors.serial import Serial
 from dynhp.records import Metrics
 from dynhp.rounds.attempt import TryLog, attempt
@@ -19,14 +19,22 @@ from dynhp.trainer import State, Trainer, TriesBatches
 
 __all__ = ["Batched"]
 
+_ONE_BY_ONE = (
+    "Batched: with start_from='best' tries of several epochs are carried out one by one, because "
+    "one pass hands out no state of an epoch in between, which may be the best; with try_for=1, or "
+    "with start_from='here' or 'before', they are one pass again"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Batched:
     """Carry out the tries of a stage in one pass: one call of the trainer's ``try_batch``.
 
     Jobs that do not start from one origin, each with a seed or with a tail, are carried out as
-    ``Serial`` does; likewise a stage whose pass raises, so that only the try to blame fails. In the
-    middle of a pass no value can be read back: ``try_batch`` must raise where one is not in force.
+    ``Serial`` does; likewise a stage whose pass raises, so that only the try to blame fails, and
+    with ``start_from="best"`` tries of several epochs, because a pass hands out no state of an
+    epoch in between. In the middle of a pass no value can be read back: ``try_batch`` must raise
+    where one is not in force.
 
     >>> Batched()
     Batched()
@@ -41,6 +49,8 @@ class Batched:
             )
         began = time.perf_counter()
         if not _alike(jobs):
+            if any(job.hold is not None for job in jobs):
+                advise(_ONE_BY_ONE)
             yield from Serial().run(trainer, jobs, at=at)
             return
         results = _in_one_pass(trainer, jobs)
@@ -64,6 +74,7 @@ def _alike(jobs: Sequence[Job]) -> bool:
         and job.epochs == jobs[0].epochs
         and job.seed is None
         and not job.tail
+        and job.hold is None
         for job in jobs
     )
 

@@ -1,4 +1,4 @@
-"""What builds a trainer in another process: it must be picklable, and is pickled once."""
+"""What workers are given, such as what builds their trainer: it must be picklable."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from typing import Any
 
 from dynhp.errors import SettingsError, shown
 
-__all__ = ["pickled_factory"]
+__all__ = ["pickled", "pickled_factory"]
+
+_WAY_OUT = (
+    "use a function or class of a module, or functools.partial of one, instead of a lambda or a "
+    "closure"
+)
 
 
 def pickled_factory(
@@ -16,10 +21,7 @@ def pickled_factory(
     make_trainer: Any,
     *,
     dumps: Callable[[Any], bytes] = pickle.dumps,
-    way_out: str = (
-        "use a function or class of a module, or functools.partial of one, instead of a lambda or "
-        "a closure"
-    ),
+    way_out: str = _WAY_OUT,
 ) -> bytes:
     """Pickle what builds a trainer for the workers of an executor; refuse what cannot be sent.
 
@@ -38,10 +40,25 @@ def pickled_factory(
             f"{executor}: make_trainer must be a function that builds a fresh trainer, got "
             f"{shown(make_trainer)}"
         )
+    return pickled(f"{executor}: make_trainer", make_trainer, dumps=dumps, way_out=way_out)
+
+
+def pickled(
+    what: str,
+    thing: Any,
+    *,
+    dumps: Callable[[Any], bytes] = pickle.dumps,
+    way_out: str = _WAY_OUT,
+) -> bytes:
+    """Pickle something for workers, or refuse it where that fails.
+
+    >>> pickle.loads(pickled("a number", 3))
+    3
+    """
     try:
-        return dumps(make_trainer)
+        return dumps(thing)
     except Exception as error:
         raise SettingsError(
-            f"{executor}: make_trainer must be picklable, because workers are other processes, got "
-            f"{shown(make_trainer)} ({type(error).__name__}: {error}); {way_out}"
+            f"{what} must be picklable, because workers are other processes, got "
+            f"{shown(thing)} ({type(error).__name__}: {error}); {way_out}"
         ) from error

@@ -65,6 +65,10 @@ class HeldStates:
         """The newest state that is held, in the middle of a round."""
         return self.get(self._after[1][-1])
 
+    def best_score(self) -> float:
+        """What a state must be better than to be held as the best, in the middle of a round."""
+        return self._after[1][-1].score
+
     def begin(self, index: int, epoch: int, state: State) -> None:
         """A round begins in this state: none that is held is newer, and one is there."""
         held = tuple(each for each in self._held(index) if each.epoch <= epoch)

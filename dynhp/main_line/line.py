@@ -10,32 +10,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dynhp.criteria.contract import score
 from dynhp.errors import RescuesSpent
 from dynhp.main_line.held import HeldStates
+from dynhp.main_line.origin import Origin
 from dynhp.main_line.seen import SeenLine
 from dynhp.main_line.settings import watched_trigger
 from dynhp.main_line.watch import StretchWatch
-from dynhp.records import Metrics, Progress, Round, Try
+from dynhp.records import Metrics, Progress, Round
 from dynhp.rounds.attempt import move_to
-from dynhp.trainer import State
+from dynhp.rounds.inner import InnerRule
+from dynhp.tails.lengths import restarts
 from dynhp.triggers import Due, Every, LineSoFar
 from dynhp.triggers.contract import ask, goes_by_epochs
 
 if TYPE_CHECKING:
     from dynhp.rounds.settings import AdapterView
     from dynhp.rounds.steps import TrainStretch
+    from dynhp.rounds.tries import RoundTries
 
 __all__ = ["MainLine", "Origin"]
-
-
-class Origin(NamedTuple):
-    """Where a round starts: the state, after how many epochs, and how many were left behind.
-
-    ``over`` says that a round that was begun is not to go on, because the next one is due.
-    """
-
-    state: State
-    epoch: int
-    abandoned: int
-    over: bool = False
 
 
 class _Back(NamedTuple):
@@ -161,7 +152,15 @@ class MainLine:
         self.seen.before(rounds, epoch)
         self.seen.begin()
         self.held.begin(index, epoch, state)
-        return Origin(state, epoch, _end(rounds) - epoch)
+        return Origin(state, epoch, _end(rounds) - epoch, inner=self._inner_rule(epoch))
+
+    def _inner_rule(self, epoch: int) -> InnerRule | None:
+        """Which states inside of a try are wanted, should the main line go on from its end."""
+        adapter = self._adapter
+        if self.held.start_from != "best" or restarts(adapter):
+            return None
+        best = self.held.best_score()
+        return InnerRule(criterion=adapter.criterion, start=epoch, planned=adapter.epochs, bar=best)
 
     def _hold_newest(self, rounds: Sequence[Round], epoch: int) -> None:
         """The epoch after which a round is due, or a loop was left, may itself be the best."""
@@ -188,11 +187,14 @@ class MainLine:
                 self.hold(line.epoch, dict(begun.measured).get(line.epoch - 1))
         return Origin(self._adapter.trainer.get_state(), begun.start, begun.abandoned, over)
 
-    def tries_ended(self, origin: Origin, winner: Try, done: int) -> None:
+    def tries_ended(self, origin: Origin, tries: RoundTries, done: int) -> None:
         """The main line goes on from a kept try, whose state the trainer is in."""
+        winner = tries.winner().own
         self.seen.tries_ended(origin.epoch + origin.abandoned, origin.epoch, winner, done)
         # A state that no trigger has looked at is not called healthy; a score speaks for itself.
         if done and self.held.start_from == "best":
+            if (inner := tries.take_inner()) is not None:
+                self.held.look(inner.epoch, lambda: inner.score, lambda: inner.state)
             self.hold(origin.epoch + done, dict(winner.measured).get(done - 1))
 
     def hold(self, epoch: int, metrics: Metrics | None) -> None:

@@ -18,7 +18,8 @@ from dynhp.criteria.contract import metrics_of
 from dynhp.criteria.metric import direction_of
 from dynhp.errors import SettingsError, shown
 from dynhp.main_line.snapshots import Snapshots
-from dynhp.tails.lengths import require_try_for
+from dynhp.rounds.jobs import SendsJobs
+from dynhp.tails.lengths import require_try_for, restarts
 from dynhp.triggers import Every, Trigger, any_of
 from dynhp.triggers.contract import looks_at, require_trigger
 from dynhp.triggers.spike import NotFinite
@@ -63,6 +64,7 @@ def require_when(adapter: AdapterView) -> None:
     _require_whole_tries(adapter)
     _require_bounded(adapter)
     _require_one_direction(adapter)
+    _require_sendable(adapter)
 
 
 def _require_whole_tries(adapter: AdapterView) -> None:
@@ -108,6 +110,15 @@ def _require_one_direction(adapter: AdapterView) -> None:
                 f"{trigger!r} and the criterion {shown(adapter.criterion)} must agree which is "
                 f"better; give the trigger better={better!r}"
             )
+
+
+def _require_sendable(adapter: AdapterView) -> None:
+    """Refuse a criterion that workers cannot have, where they judge the epochs inside of a try."""
+    inside = adapter.start_from == "best" and adapter.try_for != 1 and not restarts(adapter)
+    if inside and isinstance(adapter.executor, SendsJobs):
+        adapter.executor.require_sendable(
+            "with start_from='best' and tries of several epochs the criterion", adapter.criterion
+        )
 
 
 def _each_of(trigger: object) -> Iterator[Any]:

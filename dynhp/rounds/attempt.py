@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from dynhp.errors import (
-    ContractError,
-    DynhpError,
-    MetricError,
-    SettingsError,
-    StateLost,
-    nearest,
-    shown,
-)
+from dynhp.errors import ContractError, DynhpError, SettingsError, StateLost, shown
 from dynhp.records import Candidate, Metrics
+from dynhp.rounds.inner import InnerBest
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, KeptAndEnd, Outcome
-from dynhp.rounds.read_back import check_in_force, read_metrics, same_value
+from dynhp.rounds.read_back import check_in_force, not_finite, read_metrics, same_value
 from dynhp.selfcheck.fingerprint import fingerprint
 from dynhp.trainer import Reseeds, State, Trainer
 
@@ -110,6 +102,7 @@ class TryLog:
     def __init__(self, job: Job, get_state: Callable[[], State]) -> None:
         self._job, self._get_state = job, get_state
         self._before: State = UNKNOWN_STATE  # the state before the tail, where that may be kept
+        self._inner = None if job.hold is None else InnerBest(job.hold, job.epochs, get_state)
         self.values = job.candidate  # of the epoch under way
         self._began = time.perf_counter()
         self._series: list[Metrics] = []
@@ -126,10 +119,11 @@ class TryLog:
         that is not finite, fails the try: no epoch follows. A broken contract (``DynhpError``) is
         not a failed try: it ends the run.
         """
-        watch, beat, own, tail = self._job.watch, self._job.beat, self._job.epochs, self._job.tail
+        job, inner = self._job, self._inner
+        watch, beat, own, tail = job.watch, job.beat, job.epochs, job.tail
         for number in range(1, own + len(tail) + 1):
             if number > own:
-                if number == own + 1 and self._job.keeps:
+                if number == own + 1 and job.keeps:
                     self._before = self._get_state()
                 self.values = tail[number - own - 1]
             self._begun = number
@@ -147,9 +141,11 @@ class TryLog:
                 continue
             self._series.append(metrics)
             self._reported.append(number)
-            self._error = _not_finite(metrics, watch, number)
+            self._error = not_finite(metrics, watch, number)
             if self._error is not None:
                 return
+            if inner is not None:
+                inner.look(number, metrics)
 
     def _fail(self, failure: Exception) -> None:
         self._error = error_text(failure)
@@ -160,11 +156,10 @@ class TryLog:
 
     def outcome(self) -> Outcome:
         """What came of the job."""
-        before, end = self._before, self._get_state
+        end = self._get_state
         keep = end
-        if before is not UNKNOWN_STATE:
-            compared = self._job.compared
-            keep = (lambda: KeptAndEnd(before, end())) if compared else (lambda: before)
+        if self._before is not UNKNOWN_STATE or self._inner is not None:
+            keep = self._kept()
         gaps = bool(self._reported) and self._reported[-1] > len(self._reported)
         return Outcome(
             series=tuple(self._series),
@@ -175,6 +170,15 @@ class TryLog:
             seconds=time.perf_counter() - self._began,
             reported=tuple(self._reported) if gaps else (),
         )
+
+    def _kept(self) -> Callable[[], State]:
+        """What hands out the state before the tail, or the end, and what else the job wants."""
+        before, end = self._before, self._get_state
+        kept = end if before is UNKNOWN_STATE else (lambda: before)
+        if self._inner is not None and self._error is None:
+            kept = self._inner.beside(kept)
+        compared = before is not UNKNOWN_STATE and self._job.compared
+        return (lambda: KeptAndEnd(kept(), end())) if compared else kept
 
 
 def advance(trainer: Trainer, candidate: Candidate, epochs: int) -> Metrics:
@@ -237,12 +241,3 @@ def error_text(error: BaseException) -> str:
     if len(text) <= MOST_ERROR:
         return text
     return f"{text[: MOST_ERROR - 40]}... ({len(text)} characters)"
-
-
-def _not_finite(metrics: Metrics, watch: tuple[str, ...], epoch: int) -> str | None:
-    for name in watch:
-        if name not in metrics:
-            raise MetricError(f"there is no metric {shown(name)}{nearest(name, metrics)}")
-        if not math.isfinite(metrics[name]):
-            return f"{name} is {metrics[name]} after epoch {epoch}"
-    return None

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from dynhp.records import Candidate, Metrics
+from dynhp.rounds.inner import InnerRule, KeptAndInner
 from dynhp.trainer import State, Trainer
 
 __all__ = ["UNKNOWN_STATE", "Beat", "Closes", "CompletesAnyOrder", "Executor", "Job", "KeptAndEnd"]
-__all__ += ["Outcome", "close", "kept_and_end"]
+__all__ += ["Outcome", "SendsJobs", "close", "kept_and_end"]
 
 Beat: TypeAlias = Callable[[int, Metrics | None], None]
 """Called after an epoch, for displays: with how many are done, and with its metrics if any."""
@@ -24,6 +25,7 @@ class Job:
     that a job is carried out once more, to compare: its outcome is nobody's try. ``tail`` has the
     values of each epoch that follows on those, and is not kept: where the job ``keeps`` a state, it
     is that before the tail, and where it is ``compared``, the one after the tail is wanted too.
+    ``hold`` says that the best state inside of it is wanted beside the one that is kept.
     ``beat`` is called after each epoch, for displays; in a copy for another process it is None.
 
     >>> Job(origin=0, candidate=Candidate({"lr": 0.1}), epochs=2, watch=("loss",)).epochs
@@ -39,6 +41,7 @@ class Job:
     tail: tuple[Candidate, ...] = ()
     keeps: bool = True
     compared: bool = False
+    hold: InnerRule | None = None
     beat: Beat | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -52,8 +55,8 @@ class Outcome:
     """What came of a job: metrics per epoch, the epochs begun, and an error where it failed.
 
     ``reported`` says which epochs, from 1, the metrics belong to, where some were not measured.
-    ``keep()`` hands out the state at the end (of a job with a tail: what ``Job`` says); call it
-    before the next outcome is asked for.
+    ``keep()`` hands out the state at the end (of a job with a tail, or one that has a state to
+    ``hold``: what ``Job`` says); call it before the next outcome is asked for.
     ``in_place`` says that the main line's own trainer is in that state until then, ``replayed``
     that the job was carried out by an earlier process.
 
@@ -85,12 +88,14 @@ class KeptAndEnd:
 
 
 def kept_and_end(state: State) -> tuple[State, State]:
-    """Both states of what ``keep()`` handed out; without a tail they are the same.
+    """What may be kept of what ``keep()`` handed out, and the end; without a tail, the same state.
 
     >>> kept_and_end("end"), kept_and_end(KeptAndEnd("before the tail", "end"))
     (('end', 'end'), ('before the tail', 'end'))
     """
-    return (state.kept, state.end) if isinstance(state, KeptAndEnd) else (state, state)
+    if isinstance(state, KeptAndEnd):
+        return state.kept, state.end
+    return (state, state.state) if isinstance(state, KeptAndInner) else (state, state)
 
 
 class _UnknownState:
@@ -136,6 +141,15 @@ class CompletesAnyOrder(Protocol):
 
     def as_completed(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Outcome]]:
         """Yield the place of each job and its outcome, the first to end first."""
+        ...
+
+
+@runtime_checkable
+class SendsJobs(Protocol):
+    """Optional: an executor whose workers are elsewhere, and to whom not everything can be sent."""
+
+    def require_sendable(self, what: str, thing: object) -> None:
+        """Refuse a part of a job that cannot be sent, in the words ``what`` for it."""
         ...
 
 

@@ -7,11 +7,12 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
-from dynhp.errors import ContractError, MetricError, ValueNotInForce, shown
+from dynhp.errors import ContractError, MetricError, ValueNotInForce, nearest, shown
 from dynhp.records import Candidate, Metrics, Value
 from dynhp.trainer import Trainer
 
-__all__ = ["check_in_force", "check_value", "plain_metrics", "read_metrics", "same_value"]
+__all__ = ["check_in_force", "check_value", "not_finite", "plain_metrics", "read_metrics"]
+__all__ += ["same_value"]
 
 
 def check_in_force(trainer: object, candidate: Candidate) -> None:
@@ -98,6 +99,16 @@ def plain_metrics(metrics: Mapping[str, Any]) -> Metrics:
         )
         for name, value in metrics.items()
     }
+
+
+def not_finite(metrics: Metrics, watch: tuple[str, ...], epoch: int) -> str | None:
+    """Which of these metrics is not finite, in words; None where all are."""
+    for name in watch:
+        if name not in metrics:
+            raise MetricError(f"there is no metric {shown(name)}{nearest(name, metrics)}")
+        if not math.isfinite(metrics[name]):
+            return f"{name} is {metrics[name]} after epoch {epoch}"
+    return None
 
 
 def _name(name: object) -> str:

@@ -187,7 +187,7 @@ class RepeatRun:
     def jobs(self) -> list[Job]:
         """The job of the reference once more, which starts at the round's origin."""
         assert self.check.reference is not None
-        return [replace(self.check.reference.job, repeat=True, keeps=False)]
+        return [replace(self.check.reference.job, repeat=True, keeps=False, hold=None)]
 
     def begun(self) -> list[int]:
         """Nothing: it starts at the origin."""

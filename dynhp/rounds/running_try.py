@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 
 from dynhp.errors import ContractError
 from dynhp.records import Candidate, Metrics, Try
+from dynhp.rounds.inner import InnerRule, InnerState, KeptAndInner
 from dynhp.rounds.jobs import UNKNOWN_STATE, Outcome
 from dynhp.selection import Ranking, RanksByKey
 from dynhp.trainer import State
@@ -25,6 +26,7 @@ class RunningTry:
     state: State
     place: int = 0  # among the tries of its round
     in_trainer: Outcome | None = None  # where its end state is in the trainer, not yet taken out
+    inner: InnerState | None = None  # the best of its epochs before the end, where that is wanted
 
     def add(
         self, outcome: Outcome, score: Callable[[Sequence[Metrics], int], float], *, tail: int = 0
@@ -33,8 +35,10 @@ class RunningTry:
         series = self.record.series + outcome.series
         reported = _reported(self.record, outcome)
         epochs = self.record.epochs + outcome.epochs
-        measured = reported or range(1, len(series) + 1)
-        in_tail = sum(number > epochs - tail for number in measured) if tail else 0
+        in_tail = 0
+        if tail:
+            measured = reported or range(1, len(series) + 1)
+            in_tail = sum(number > epochs - tail for number in measured)
         self.state = UNKNOWN_STATE  # the state it started from is not needed any more
         self.record = Try(
             candidate=self.record.candidate,
@@ -53,9 +57,23 @@ class RunningTry:
         if self.in_trainer is not None:
             self.state, self.in_trainer = self.in_trainer.keep(), None
 
+    def keep(self, kept: State) -> None:
+        """Keep the state that is kept of a job, and a better one inside of it, where it has one."""
+        if isinstance(kept, KeptAndInner):
+            kept, self.inner = kept.state, kept.inner
+        self.state = kept
+
+    def go_on(self, rule: InnerRule) -> None:
+        """Another stage follows: where this one ended is then inside of the try."""
+        epochs = self.record.epochs
+        metrics = dict(self.record.measured).get(epochs - 1)
+        worth = None if metrics is None else rule.worth(epochs, metrics, self.inner)
+        if worth is not None:
+            self.inner = rule.state(epochs, worth, self.state)
+
     def drop_state(self) -> None:
-        """Forget the state, so that its memory is free."""
-        self.state, self.in_trainer = UNKNOWN_STATE, None
+        """Forget the states, so that their memory is free."""
+        self.state, self.in_trainer, self.inner = UNKNOWN_STATE, None, None
 
 
 def _reported(record: Try, outcome: Outcome) -> tuple[int, ...]:

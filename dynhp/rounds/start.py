@@ -96,6 +96,7 @@ def round_tries(
         because="" if due is None else due.because,
         rescue=due is not None and due.alarm and adapter.max_rescues > 0,
         rules=NO_TAIL if due is None else tail_rules(adapter, adapter.space),
+        inner_rule=origin.inner,
     )
 
 

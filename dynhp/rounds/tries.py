@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from dynhp.errors import AllTriesFailed, ContractError
-from dynhp.records import Candidate, Metrics, Round, RoundStarted, Try
+from dynhp.records import Candidate, Metrics, RoundStarted, Try
 from dynhp.records.text import failures_text
+from dynhp.rounds.inner import InnerRule, InnerState
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome, kept_and_end
+from dynhp.rounds.record import round_record
 from dynhp.rounds.repeat import REPEATS, RepeatRun, SelfCheck
 from dynhp.rounds.running_try import RunningTry, Standings, standings
 from dynhp.rounds.steps import TrainStretch
-from dynhp.selection import Ranking, Stage, reason
+from dynhp.selection import Ranking, Stage
 from dynhp.tails.rules import NO_TAIL, TailRules
 from dynhp.trainer import State
 
 __all__ = ["RoundTries", "StageRun"]
-
-NOT_DUE = "no round was due"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -48,15 +47,16 @@ class StageRun:
         return [running.place for running in self.tries]
 
     def _job(self, running: RunningTry) -> Job:
+        tries, record, epochs = self.round_tries, running.record, self.stage.epochs
+        rule = tries.inner_rule
         return Job(
             origin=running.state,
-            candidate=running.record.candidate,
-            epochs=self.stage.epochs,
-            seed=None if running.record.epochs else running.record.seed,
-            watch=self.round_tries.watch,
-            **self.round_tries.rules.of_job(
-                running.record.candidate, checked=self.round_tries.check is not None
-            ),
+            candidate=record.candidate,
+            epochs=epochs,
+            seed=None if record.epochs else record.seed,
+            watch=tries.watch,
+            hold=None if rule is None else rule.of_job(record.epochs, epochs, running.inner),
+            **tries.rules.of_job(record.candidate, checked=tries.check is not None),
         )
 
     def take_outcome(self, outcome: Outcome) -> None:
@@ -65,23 +65,25 @@ class StageRun:
             raise ContractError(
                 f"an executor gave more outcomes than its {self.outcomes_taken} jobs"
             )
-        running = self.tries[self.outcomes_taken]
+        round_tries, running = self.round_tries, self.tries[self.outcomes_taken]
         self.outcomes_taken += 1
-        check = None if running.record.epochs else self.round_tries.check
+        check = None if running.record.epochs else round_tries.check
         look = None if check is None else partial(check.look_at, self._job(running))
         tail = max(0, outcome.epochs - self.stage.epochs)
-        running.add(outcome, self.round_tries.score, tail=tail)
+        running.add(outcome, round_tries.score, tail=tail)
         leads = self.standings.add(running)
         state = UNKNOWN_STATE if look is None else look(outcome)
-        if leads and self.round_tries.rules.keeps:
+        if leads and round_tries.rules.keeps:
             if state is not UNKNOWN_STATE:
-                running.state = state
+                running.keep(state)
             elif outcome.in_place and self.outcomes_taken == len(self.tries):
                 running.in_trainer = outcome  # nothing follows that could overwrite it
             else:
-                running.state, _ = kept_and_end(outcome.keep())
+                running.keep(kept_and_end(outcome.keep())[0])
+        elif running.inner is not None:
+            running.drop_state()  # it may have led up to here
         if self.last:
-            self.round_tries.announce(running.record)
+            round_tries.announce(running.record)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -100,6 +102,8 @@ class RoundTries:
     because: str = ""
     rescue: bool = False
     rules: TailRules = NO_TAIL
+    inner_rule: InnerRule | None = None  # which states inside of tries are wanted
+    inner: InnerState | None = None  # the winner's, until it is handed on
     tries: list[RunningTry] = field(default_factory=list)
     best: RunningTry | None = None
 
@@ -151,6 +155,9 @@ class RoundTries:
         self, tries: list[RunningTry], stage: Stage, leaders: list[RunningTry], *, last: bool
     ) -> StageRun:
         self._take_states()
+        if self.inner_rule is not None:
+            for running in tries:
+                running.go_on(self.inner_rule)
         return StageRun(
             round_tries=self,
             tries=tries,
@@ -189,16 +196,21 @@ class RoundTries:
     def take_winner_state(self) -> State:
         """The winner's state (UNKNOWN_STATE: the trainer is in it already); all are dropped."""
         assert self.best is not None
-        state = self.best.state
+        state, self.inner = self.best.state, self.best.inner
         for running in self.tries:
             running.drop_state()
         return state
+
+    def take_inner(self) -> InnerState | None:
+        """The best state inside of the winner, where there is one; it is held here no longer."""
+        inner, self.inner = self.inner, None
+        return inner
 
     def stretch(self, epochs: int, *, done: int, seed: int | None, began: float) -> TrainStretch:
         """The step that trains the main line on, until the round has so many epochs."""
         winner = None if self.best is None else self.best.record.candidate
         corrected = self.rules.corrected(winner)  # once: nobody says that it is the same again
-        record = partial(self._record_round, corrected, done=done, seed=seed, began=began)
+        record = partial(round_record, self, corrected, done=done, seed=seed, began=began)
         return TrainStretch(
             corrected or winner or self.current,
             epochs - done,
@@ -206,45 +218,3 @@ class RoundTries:
             kept=self.best.place if self.best is not None and done else None,
             start=self.started.start + done,
         )
-
-    def _record_round(
-        self,
-        corrected: Candidate | None,
-        stretch: TrainStretch,
-        *,
-        done: int,
-        seed: int | None,
-        began: float,
-    ) -> Round:
-        """The record of the round, after its stretch; one without tries has no winner."""
-        chosen, why, metrics, records = -1, NOT_DUE, stretch.metrics, self.records
-        if self.best is not None:
-            chosen = self.best.place
-            why = reason(records, chosen, self.current)
-            metrics = stretch.metrics if stretch.epochs else _at_the_end(self.best.record, done)
-        end = self.started.start + done + stretch.epochs
-        return Round(
-            index=self.started.index,
-            start=self.started.start,
-            epochs=done + stretch.epochs,
-            previous=self.current,
-            tries=records,
-            chosen=chosen,
-            reason=why,
-            metrics=metrics,
-            seed=seed,
-            restarted=done == 0 and chosen >= 0,
-            checked=0 if self.check is None else self.check.epochs,
-            tolerance=0.0 if self.check is None else self.check.tolerance,
-            stretch=tuple([each for each in stretch.measured if each[0] < end - 1]),
-            seconds=time.perf_counter() - began,
-            because=self.because,
-            rescue=self.rescue,
-            abandoned=self.started.abandoned,
-            failure=stretch.failure,
-            corrected=corrected,
-        )
-
-
-def _at_the_end(winner: Try, done: int) -> Metrics:
-    return dict(winner.own.measured).get(done - 1, {})

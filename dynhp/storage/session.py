@@ -16,6 +16,7 @@ from dynhp.loops.copying import Elsewhere
 from dynhp.loops.epoch import Epoch
 from dynhp.records import Event, History, RoundStarted
 from dynhp.rounds.attempt import move_to
+from dynhp.rounds.inner import InnerState, KeptAndInner
 from dynhp.storage.appended import Rewinds
 from dynhp.storage.codecs import register_codec, register_dataclass
 from dynhp.storage.codecs.json_text import strict_json
@@ -36,6 +37,7 @@ WhetherToResume: TypeAlias = Literal["allow", "must", "never"]
 
 # The names are on disk: never change them.
 _ON_DISK = {"asked": TryRequest, "done": FinishedTry, "kept": KeptState, "best_epoch": BestEpoch}
+_ON_DISK |= {"inner": InnerState, "kept_and_inner": KeptAndInner}
 for _name, _kind in {**_ON_DISK, "elsewhere": Elsewhere}.items():
     register_dataclass(_kind, name=f"dynhp.{_name}")
 # A sampler with set_epoch(epoch) keeps the loop's epoch; the number is all that matters of it.

@@ -63,6 +63,11 @@ class ForgetsSeed(SerialWithMistake):
         return attempt(trainer, replace(job, seed=None))
 
 
+class ForgetsInside(SerialWithMistake):
+    def attempted(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
+        return attempt(trainer, replace(job, hold=None))
+
+
 class KeepsLive(SerialWithMistake):
     """All states kept are one, written over by the next."""
 
@@ -174,6 +179,7 @@ class SwallowsThere(AnyOrder):
         (CountsAllEpochs, r"raises later: .*error\)\[1\]: 2 and 3"),
         (SharesState, "noisy: .*a try does not start from its own origin"),
         (ForgetsSeed, "seeds: .*a try does not start from its own origin, seed"),
+        (ForgetsInside, r"the best inside: .*outcome 0: keep\(\)"),
         (KeepsLive, "a state kept, after later tries.*hands out something that later tries write"),
         (KeepsOther, r"outcome 0: keep\(\).*the state of another try, or of another moment"),
         (WritesOrigin, "an origin, after the tries.*writes into the state it starts from"),
@@ -200,7 +206,7 @@ def test_a_mistake_in_runs_alone_is_caught() -> None:
         def run(self, trainer: Any, jobs: Any, *, at: Any) -> Iterator[Outcome]:
             yield from super().run(trainer, jobs, at=at)
             self.stages += 1
-            if self.stages > 36:  # all that comes before the runs
+            if self.stages > 45:  # all that comes before the runs
                 trainer.train_k(1, jobs[0].candidate)
 
     with pytest.raises(LawBroken, match=r"^run: [^\n]* reaches the adapter changed") as caught:
@@ -245,7 +251,7 @@ def test_trainer_and_space_belong_together(half: Any) -> None:
 
 def test_processes_give_what_serial_gives() -> None:
     report = check_executor(lambda make: Processes(make, workers=2))
-    assert len(report.verdicts) == 27
+    assert len(report.verdicts) == 31
 
 
 def test_a_chameleon_lacks_no_power() -> None:

@@ -35,7 +35,7 @@ def threads() -> Callable[..., Any]:
 
 def test_the_transport_of_the_docs_gives_what_serial_gives(threads: Callable[..., Any]) -> None:
     report = check_executor(lambda make: PooledExecutor(partial(threads, make), workers=3))
-    assert len(report.verdicts) == 27
+    assert len(report.verdicts) == 31
 
 
 def outcomes(make_transport: Callable[[], Any], **settings: Any) -> list[Any]:

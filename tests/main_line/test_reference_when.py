@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynhp import plan_for, replay, schedule_of, spent
+from dynhp import Best, Racing, Space, lowest, plan_for, replay, schedule_of, spent
+from dynhp.records import Round
+from tests.support.losses import starts_inside
 from tests.support.reference import Toy, bits, without_times
-from tests.support.reference_when import ReferenceWhen, WhenSettings, bad_values, problems
+from tests.support.reference_when import (
+    OFTEN,
+    ReferenceWhen,
+    WhenSettings,
+    bad_values,
+    problems,
+    problems_from_the_best,
+)
 
 
 @pytest.mark.many
@@ -20,6 +30,34 @@ from tests.support.reference_when import ReferenceWhen, WhenSettings, bad_values
 def test_adapter_equals_reference(
     problem: WhenSettings, seed: int, bad: tuple[list[float], list[float]], epochs: int
 ) -> None:
+    require_equal(problem, seed, bad, epochs)
+
+
+@pytest.mark.many
+@settings(max_examples=100, deadline=None)
+@given(problems_from_the_best(), st.integers(0, 99), st.integers(9, 25))
+def test_adapter_equals_reference_from_the_best_state(
+    problem: WhenSettings, seed: int, epochs: int
+) -> None:
+    require_equal(problem, seed, ([], []), epochs)
+
+
+def test_and_the_best_state_is_often_inside_of_a_try() -> None:
+    inside = 0
+    for seed, when in enumerate(OFTEN * 5):
+        problem = WhenSettings(
+            space=Space({"lr": [0.05, 0.2, 0.6]}), criterion=lowest("loss"), when=when, try_for=4,
+            record_every=3, start_from="best", max_rounds=6, seed=seed,
+            selection=[Best(), Racing(), Racing(every=2)][seed % 3],
+        )  # fmt: skip
+        inside += starts_inside(require_equal(problem, seed, ([], []), 20))
+    assert inside >= 20
+
+
+def require_equal(
+    problem: WhenSettings, seed: int, bad: tuple[list[float], list[float]], epochs: int
+) -> Sequence[Round]:
+    """Run both, and compare all that is left of them; the rounds are given back."""
     trainer, plain, third = (Toy(seed, raising=bad[0], blind=bad[1]) for _ in range(3))
     expected = ReferenceWhen(plain, problem, epochs)
     expected.run()
@@ -44,6 +82,7 @@ def test_adapter_equals_reference(
             assert third.trained == epochs
     assert records(adapter.history, problem) == records(expected.rounds, problem)
     assert bits(trainer.get_state()) == bits(plain.get_state())
+    return expected.rounds
 
 
 def records(rounds: Any, problem: WhenSettings) -> list[dict[str, Any]]:

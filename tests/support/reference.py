@@ -38,6 +38,7 @@ class Entry:
     score: float = math.nan
     error: str | None = None
     tail: int = 0
+    states: list[Any] = field(default_factory=list)  # after each epoch of the series
 
     def record(self) -> Try:
         series = tuple(self.series)
@@ -211,6 +212,7 @@ def _train(
             entry.error = f"{type(error).__name__}: {error}"
             break
         entry.series.append(read_metrics(trainer))
+        entry.states.append(copy.deepcopy(trainer.get_state()))
         in_tail += number > epochs
         bad = [
             name

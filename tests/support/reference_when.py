@@ -20,9 +20,9 @@ from dynhp.errors import AllTriesFailed, RescuesSpent
 from dynhp.main_line import Snapshots
 from dynhp.records import Candidate, Metrics, Progress, Round
 from dynhp.rounds.read_back import read_metrics
-from dynhp.triggers import Due, LineSoFar
+from dynhp.triggers import At, Due, Every, LineSoFar, OnPlateau, any_of
 from dynhp.triggers.contract import ask
-from tests.support.kinds import PROPOSERS, SELECTIONS, TRIGGERS, randomness_of
+from tests.support.kinds import PROPOSERS, SELECTIONS, TRIGGERS, randomness_of, worse
 from tests.support.reference import ReferenceSettings, choose, go_on
 
 
@@ -153,7 +153,10 @@ class ReferenceWhen:
             if done:
                 self.measured += [(start + n, each) for n, each in enumerate(best.series)]
                 if given.start_from == "best":  # no trigger has called it healthy yet
-                    self.hold(best.series[-1])
+                    # Each epoch of a kept try is one of the main line, and may be its best.
+                    for number, state in enumerate(best.states):
+                        self.epoch = start + number + 1
+                        self.hold(best.series[number], state)
         at_once = done and self.epoch < start + alpha and self.due(*under_way) is not None
         while self.epoch < start + alpha and not at_once:
             try:
@@ -215,9 +218,9 @@ class ReferenceWhen:
         self.measured = [each for each in self.measured if each[0] < self.epoch]
         self.held = [each for each in self.held if each[0] <= self.epoch]
 
-    def hold(self, metrics: Metrics | None, *, at_start: bool = False) -> None:
+    def hold(self, metrics: Metrics | None, state: Any = None, *, at_start: bool = False) -> None:
         given, snapshots = self.given, self.given.snapshots or Snapshots()
-        state = copy.deepcopy(self.trainer.get_state())
+        state = copy.deepcopy(self.trainer.get_state() if state is None else state)
         if given.start_from == "before":
             known = [each[0] for each in self.held]
             wanted = self.epoch % snapshots.every == 0 and self.epoch not in known
@@ -255,6 +258,20 @@ def problems(draw: st.DrawFn) -> WhenSettings:
         max_rounds=draw(st.integers(0, 4)) if back else draw(st.none() | st.integers(0, 4)),
         max_rescues=draw(st.integers(0, 3)) if back else 0,
     )
+
+
+@st.composite
+def problems_from_the_best(draw: st.DrawFn) -> WhenSettings:
+    """Runs that often go back to an epoch before the end of a kept try."""
+    problem = draw(problems())
+    problem.space = Space({"lr": LR[: draw(st.integers(2, 5))]})
+    problem.start_from, problem.max_rounds = "best", draw(st.integers(3, 6))
+    problem.try_for, problem.keep = draw(st.integers(3, 4)), "winner"
+    problem.when = draw(st.sampled_from(OFTEN))
+    return problem
+
+
+OFTEN: list[Any] = [Every(4), OnPlateau("loss", patience=1), any_of(worse, At([2])), At([3, 8, 9])]
 
 
 some_values = st.lists(st.sampled_from(LR), max_size=2)

@@ -39,6 +39,16 @@ from tests.support.kinds import worse
 EPOCHS, ADAPT_EVERY, TRY_FOR = 13, 4, 2
 RATES = (0.01, 0.03, 0.1, 0.3)
 
+# Rounds start from epochs before the end of a kept try: the first case here, the second in torture.
+_INSIDE: dict[str, Any] = {
+    "when": any_of(worse, At([2])),
+    "start_from": "best",
+    "max_rounds": 6,
+    "record_every": 3,
+    "try_for": 4,
+    "selection": Racing(every=2),
+}
+
 # Proposers of one and of several waves, selections of one and of several stages, all that decides
 # where the main line goes on from, and checkpoints that are rounds apart.
 CASES: dict[str, dict[str, Any]] = {
@@ -67,6 +77,8 @@ CASES: dict[str, dict[str, Any]] = {
         "record_every": 3,
         "proposer": Neighbors(),
     },
+    "inside": {**_INSIDE, "proposer": Neighbors()},
+    "inside, in the noise": {**_INSIDE, "proposer": Placebo(3)},
     "rescue": {
         "when": any_of(At([0.5]), OnSpike("loss", window=4, factor=1.6)),
         "start_from": "before",

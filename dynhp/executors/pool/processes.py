@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dynhp._checks import require_time_limit, require_whole
-from dynhp.executors.factory import pickled_factory
+from dynhp.executors.factory import pickled, pickled_factory
 from dynhp.executors.pool.base import FixedSetting, PooledExecutor, name_of
 from dynhp.rounds.jobs import Job, Outcome
 from dynhp.trainer import State, Trainer
@@ -75,6 +75,10 @@ class Processes:
     def as_completed(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Outcome]]:
         """Yield the place of each job and its outcome, as they end."""
         return self._pooled.as_completed(jobs)
+
+    def require_sendable(self, what: str, thing: object) -> None:
+        """Refuse what cannot be sent to a process."""
+        pickled(f"Processes: {what}", thing)
 
     def close(self) -> None:
         """End the workers, and the run under way; the next run starts new ones."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dynhp.criteria import lowest
+from dynhp.criteria import highest, lowest
 from dynhp.proposers import FullGrid, Interpolation, Neighbors, Placebo
 from dynhp.records import Candidate
+from dynhp.rounds.inner import InnerRule
 from dynhp.rounds.jobs import Job
 from dynhp.selection import BestByMargin, Racing
 from dynhp.spaces import Space
@@ -47,6 +49,7 @@ class TriesCase:
     tail: bool = False  # two epochs more, with half the value
     keeps: bool = True
     compared: bool = False
+    inside: bool = False  # the best state inside of a try is wanted, where any loss is good
 
     def jobs(self, trainer: Trainer) -> list[Job]:
         """The jobs; the first origin is the state that the trainer is in afterwards."""
@@ -61,6 +64,7 @@ class TriesCase:
                 tail=_halves(candidate) if self.tail else (),
                 keeps=self.keeps,
                 compared=self.compared,
+                hold=_LARGEST if self.inside else None,
             )
             for place, candidate in enumerate(self.candidates)
         ]
@@ -86,6 +90,9 @@ class RunCase:
     epochs: int = 10
 
 
+_LARGEST: Final = InnerRule(criterion=highest("loss"), start=7, planned=None, bar=-math.inf)
+
+
 def _halves(candidate: Candidate) -> tuple[Candidate, ...]:
     return (candidate.but({"lr": float(candidate["lr"]) / 2}),) * 2  # type: ignore[arg-type]
 
@@ -107,6 +114,9 @@ def toy_tries_cases() -> Iterator[TriesCase]:
     yield noisy(name="tails", tail=True)
     yield noisy(name="tails that are compared", tail=True, compared=True)
     yield noisy(name="tails alone", tail=True, keeps=False, epochs=0)
+    yield noisy(name="the best inside", inside=True)
+    yield noisy(name="the best inside, of one that fails", inside=True, make=_toy("raises later"))
+    yield noisy(name="the best inside, and a tail", inside=True, tail=True, compared=True)
     raising = functools.partial(TriesCase, make=_toy("raises later"), candidates=rates)
     yield raising(name="a tail raises", tail=True, epochs=1)
 
@@ -124,6 +134,7 @@ def toy_run_cases() -> Iterator[RunCase]:
         ("value", "measures nan", {"proposer": Neighbors(), "keep": "value"}),
         ("placebo", "noisy", {"proposer": Placebo(3)}),
         ("nothing works", "always raises", {}),
+        ("from the best state", "noisy", {"start_from": "best", "max_rounds": 4}),
         ("tails", "noisy", {"tail": annealed("lr", epochs=3)}),
         ("tails alone", "large", {"tail": annealed("lr", epochs=2), "keep": "value"}),
     ):

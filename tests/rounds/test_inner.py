@@ -1,0 +1,223 @@
+"""The best state inside of a try: when it is taken, what is handed out, and what is let go."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from typing import Any
+
+import pytest
+
+from dynhp import DynamicGridAdapter, lowest
+from dynhp.records import Candidate, Try
+from dynhp.rounds.attempt import attempt
+from dynhp.rounds.inner import InnerBest, InnerRule, InnerState, KeptAndInner
+from dynhp.rounds.jobs import UNKNOWN_STATE, Job, KeptAndEnd, kept_and_end
+from dynhp.rounds.running_try import RunningTry
+from tests.support.losses import LossTable, settings_of
+
+TWO, THREE = Candidate({"x": 2}), Candidate({"x": 3})
+
+
+def rule(**changes: Any) -> InnerRule:
+    known: dict[str, Any] = {"criterion": lowest("loss"), "start": 5, "planned": 20, "bar": -4.0}
+    return InnerRule(**(known | changes))
+
+
+def inner(epoch: int, loss: float, *state: int) -> InnerState:
+    return InnerState(epoch=epoch, score=-loss, state=state)
+
+
+@pytest.mark.parametrize(
+    ("losses", "kept", "gets"),
+    [
+        ((1.0, 2.0, 3.0), KeptAndInner((2, 2, 2), inner(6, 1.0, 2)), 2),
+        ((2.0, 1.0, 3.0), KeptAndInner((2, 2, 2), inner(7, 1.0, 2, 2)), 3),
+        ((1.0, 1.0, 1.0), KeptAndInner((2, 2, 2), inner(6, 1.0, 2)), 2),
+        ((3.0, 2.0, 1.0), (2, 2, 2), 3),  # two were taken, and are no longer wanted
+        ((2.0, 3.0, 1.0), (2, 2, 2), 2),
+        ((4.0, 5.0, 3.0), (2, 2, 2), 1),
+        ((5.0, 4.5, 6.0), (2, 2, 2), 1),
+    ],
+)
+def test_a_job_hands_out_the_best_state_inside_of_it(losses: Any, kept: Any, gets: int) -> None:
+    trainer = LossTable(dict(zip(("2", "22", "222"), losses, strict=True)))
+    outcome = attempt(trainer, Job(origin=(), candidate=TWO, epochs=3, hold=rule()), at=())
+    assert outcome.in_place == (kept == (2, 2, 2))
+    assert outcome.keep() == kept
+    assert trainer.calls.count("get") == gets
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kept"),
+    [
+        ({"compared": True}, KeptAndEnd(KeptAndInner((2, 2), inner(6, 1.0, 2)), (2, 2, 3, 3))),
+        ({}, KeptAndInner((2, 2), inner(6, 1.0, 2))),
+    ],
+)
+def test_and_the_one_before_its_tail_and_the_end(wanted: dict[str, Any], kept: Any) -> None:
+    trainer = LossTable({"2": 1.0, "22": 2.0, "223": 0.5, "2233": 0.1})
+    job = Job(origin=(), candidate=TWO, epochs=2, tail=(THREE,) * 2, hold=rule(), **wanted)
+    outcome = attempt(trainer, job, at=())
+    assert outcome.keep() == kept
+    assert not outcome.in_place
+
+
+@pytest.mark.parametrize("loss", [math.nan, ValueError("no")])
+def test_of_a_try_that_failed_none_is_handed_out(loss: Any) -> None:
+    trainer = LossTable({"2": 1.0, "22": math.nan})
+    if isinstance(loss, Exception):
+        trainer.train_k = raising_after(trainer, loss)  # type: ignore[method-assign]
+    job = Job(origin=(), candidate=TWO, epochs=3, hold=rule(), watch=("loss",))
+    outcome = attempt(trainer, job, at=())
+    assert outcome.error
+    assert outcome.in_place
+    assert outcome.keep() == trainer.diary
+
+
+def raising_after(trainer: Any, failure: Exception) -> Any:
+    train_k = trainer.train_k
+
+    def train(k: int, values: Any) -> None:
+        if trainer.diary:
+            raise failure
+        train_k(k, values)
+
+    return train
+
+
+def test_what_is_kept_and_what_is_compared() -> None:
+    both = KeptAndInner("end", inner(1, 1.0))
+    assert kept_and_end(both) == (both, "end")
+    assert kept_and_end(KeptAndEnd(both, "after the tail")) == (both, "after the tail")
+
+
+def test_a_rule_for_the_epochs_of_a_job() -> None:
+    assert rule().of_job(0, 1, None) is None
+    assert rule().of_job(3, 1, inner(7, 2.0)) is None
+    assert rule().of_job(0, 2, None) == rule()
+    assert rule().of_job(3, 2, None) == rule(start=8)
+    assert rule().of_job(3, 2, inner(7, 2.0)) == rule(start=8, bar=-2.0)
+
+
+def test_what_an_epoch_is_worth() -> None:
+    assert rule().worth(1, {"loss": 3.0}) == -3.0
+    assert rule().worth(1, {"loss": 4.0}) is None
+    assert rule().worth(1, {"loss": 3.0}, inner(6, 3.5)) == -3.0
+    assert rule().worth(1, {"loss": 3.0}, inner(6, 3.0)) is None
+    for loss in (math.nan, math.inf, -math.inf):
+        assert rule(bar=-math.inf).worth(1, {"loss": loss}) is None
+    now = rule(criterion=lambda series, progress: progress.epoch + progress.planned / 100)
+    assert now.worth(3, {}) == 8.2
+
+
+class Box:
+    """A state that can be watched."""
+
+    diary: tuple[Any, ...] = ()
+
+
+def test_the_old_best_is_dropped_before_the_new_one_is_taken() -> None:
+    alive: weakref.WeakSet[Box] = weakref.WeakSet()
+
+    def get_state() -> Box:
+        assert not alive
+        box = Box()
+        alive.add(box)
+        return box
+
+    best = InnerBest(rule(), 4, get_state)
+    for epoch, loss in enumerate((3.0, 2.0, 1.0), start=1):
+        best.look(epoch, {"loss": loss})
+        assert best.best is not None
+        assert (best.best.epoch, best.best.score, len(alive)) == (5 + epoch, -loss, 1)
+    best.look(4, {"loss": 0.5})
+    assert best.best is None
+    assert not alive
+
+
+def begun(*losses: float, **more: Any) -> RunningTry:
+    series = tuple({"loss": loss} for loss in losses)
+    known: dict[str, Any] = {"candidate": TWO, "series": series, "epochs": len(losses), **more}
+    return RunningTry(Try(score=0.0, **known), "end")
+
+
+@pytest.mark.parametrize(
+    ("running", "before", "after"),
+    [
+        (begun(), None, None),
+        (begun(3.0), None, (6, -3.0, "end")),
+        (begun(4.0), None, None),
+        (begun(5.0, 3.0), (6, -3.5, "inside"), (7, -3.0, "end")),
+        (begun(5.0, 3.0), (6, -3.0, "inside"), (6, -3.0, "inside")),
+        (begun(3.0, epochs=2), None, None),  # its last epoch was not measured
+        (begun(3.0, epochs=2, reported=(2,)), None, (7, -3.0, "end")),
+    ],
+)
+def test_where_another_stage_follows_the_end_of_this_one_is_inside(
+    running: RunningTry, before: Any, after: Any
+) -> None:
+    running.inner = None if before is None else state_of(*before)
+    running.go_on(rule())
+    assert running.inner == (None if after is None else state_of(*after))
+
+
+def state_of(epoch: int, score: float, state: Any) -> InnerState:
+    return InnerState(epoch=epoch, score=score, state=state)
+
+
+def test_a_try_keeps_both_and_drops_both() -> None:
+    running, before = begun(3.0), state_of(6, -3.0, "inside")
+    running.inner = before
+    running.keep("another end")  # of a stage with nothing better inside
+    assert (running.state, running.inner) == ("another end", before)
+    running.keep(KeptAndInner("end", state_of(7, -2.0, "inside")))
+    assert (running.state, running.inner) == ("end", state_of(7, -2.0, "inside"))
+    running.drop_state()
+    assert running.state is UNKNOWN_STATE
+    assert running.inner is None
+
+
+class Boxes(LossTable):
+    """Its states can be counted."""
+
+    def __init__(self, table: Any) -> None:
+        super().__init__(table)
+        self.alive: weakref.WeakSet[Box] = weakref.WeakSet()
+        self.most = 0
+
+    def get_state(self) -> Any:
+        box = Box()
+        box.diary = super().get_state()
+        self.alive.add(box)
+        self.most = max(self.most, len(self.alive))
+        return box
+
+    def set_state(self, state: Any) -> None:
+        super().set_state(state.diary)
+
+
+BEFORE = {"1": 5.0, "11": 4.0}
+FIRST, SECOND = {"111": 3.0, "11111": 8.0}, {"112": 2.0, "11222": 7.0}
+
+
+@pytest.mark.parametrize(
+    ("table", "most", "held"),
+    [
+        # The best so far, the origin and the leader.
+        ({"11111": 8.0, "11222": 7.0}, 3, {(1, 1)}),
+        (SECOND, 4, {(1, 1), (1, 1, 2)}),
+        (FIRST, 4, {(1, 1), (1, 1, 1)}),
+        # One of the leader, and one of the try under way.
+        ({**FIRST, **SECOND}, 5, {(1, 1), (1, 1, 2)}),
+    ],
+)
+def test_one_state_more_for_a_try_that_leads_or_is_under_way(
+    table: dict[str, float], most: int, held: set[Any]
+) -> None:
+    trainer = Boxes(BEFORE | table)
+    adapter = DynamicGridAdapter(trainer, **settings_of(max_rounds=1))
+    adapter.run(8)
+    assert trainer.most == most
+    assert {box.diary for box in trainer.alive} == held  # the best, and that before the round
+    assert len(trainer.alive) == len(held)

@@ -1,0 +1,73 @@
+"""Resumed in the middle of a round from the best state: what is inside of a try is not lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynhp.executors import Serial
+from dynhp.rounds.inner import InnerState, KeptAndInner
+from dynhp.storage.checkpoint import run_with_checkpoints
+from dynhp.storage.codecs import decode, encode
+from dynhp.storage.recording import FinishedTry, RecordingExecutor, TryPlace
+from tests.support.killing import Killed
+from tests.support.losses import starts, starts_inside, table_adapter, trainer_of
+from tests.support.reference import without_times
+from tests.support.resuming import CASES, adapter_of, mortal
+
+pytestmark = pytest.mark.usefixtures("_fast_disk")
+
+
+def test_the_case_of_the_tests_that_kill_is_one() -> None:
+    assert starts_inside(adapter_of(mortal({}), CASES["inside"]).run(13)) > 0
+
+
+class Stored(dict[TryPlace, FinishedTry]):
+    """Tries in memory."""
+
+    def find(self, place: TryPlace) -> FinishedTry | None:
+        return self.get(place)
+
+    def note(self, place: TryPlace, done: FinishedTry) -> None:
+        self[place] = decode(encode(done))
+
+
+def test_a_try_is_stored_with_the_best_state_inside_of_it() -> None:
+    store = Stored()
+    adapter = table_adapter(max_rounds=1, executor=RecordingExecutor(Serial(), store))
+    adapter.run(8)
+    kept = KeptAndInner((1, 1, 2, 2, 2), InnerState(epoch=3, score=-1.0, state=(1, 1, 2)))
+    assert [each.state for each in store.values()] == [(1, 1, 1, 1, 1), kept]
+    again = table_adapter(executor=RecordingExecutor(Serial(), store))
+    again.run(8)
+    assert starts(again.history) == [(2, 0), (3, 3)]
+    assert trainer_of(again).trained == 2 + 1 + 6 + 2  # the tries of the first round are not
+
+
+class Dies:
+    """Serial, which is killed before it gives so many outcomes."""
+
+    def __init__(self, outcomes: int) -> None:
+        self.left = outcomes
+
+    def run(self, trainer: Any, jobs: Any, *, at: Any) -> Any:
+        for outcome in Serial().run(trainer, jobs, at=at):
+            if not self.left:
+                raise Killed
+            self.left -= 1
+            yield outcome
+
+
+@pytest.mark.parametrize("outcomes", range(4))
+def test_killed_after_any_try(outcomes: int, tmp_path: Path) -> None:
+    whole = table_adapter()
+    expected = whole.run(8)
+    with pytest.raises(Killed):
+        run_with_checkpoints(table_adapter(executor=Dies(outcomes)), 8, checkpoint=tmp_path)
+    again = table_adapter()
+    history = run_with_checkpoints(again, 8, checkpoint=tmp_path)
+    assert without_times(history) == without_times(expected)
+    assert starts(history) == [(2, 0), (3, 3)]
+    assert trainer_of(again).diary == trainer_of(whole).diary
