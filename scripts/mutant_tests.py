@@ -18,6 +18,7 @@ without it. Otherwise the others are asked without it.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import itertools
 import json
@@ -30,7 +31,7 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
@@ -121,21 +122,36 @@ class MutantTests:
             raise session.Interrupted("the tests could not be collected")
         trampoline().set_mutant_under_test("")  # from here on every function is the original
         self.items = {item.nodeid: item for item in session.items}
-        answer = in_a_process(self.measured, seconds=3600.0)
-        if answer.fate != "survived":
-            raise session.Failed(f"{answer.test} fails on the code as it is ({answer.fate})")
-        text = Path("measured.json").read_text("utf-8")
-        self.seconds, runners, in_tests = json.loads(text)
-        self.in_tests = set(in_tests)
-        names = list(self.items)
-        self.runners = {Place(*place): [names[i] for i in tests] for place, tests in runners}
+        for answer in self.measure_all():
+            if answer.fate != "survived":
+                raise session.Failed(f"{answer.test} fails on the code as it is ({answer.fate})")
         print()
         gc.freeze()
         self.ask_about_all()
         return True
 
-    def measured(self, say: Callable[[str], None]) -> bool:
-        """Run all tests on the code as it is, and write which of them run a mutated statement."""
+    def measure_all(self) -> Iterator[MutantVerdict]:
+        """Measure each test, a part of them in each process; what became of each part."""
+        names = list(self.items)
+        files = list(dict.fromkeys(name.partition("::")[0] for name in names))
+        parts = []
+        for part in range(self.workers):
+            mine = set(files[part :: self.workers])
+            tests = [name for name in names if name.partition("::")[0] in mine]
+            path = Path(f"measured_{part}.json")
+            measure = functools.partial(self.measure, tests, path)
+            parts.append((path, *answer_of(functools.partial(in_a_process, measure, 3600.0))))
+        for path, child, pipe in parts:
+            os.waitpid(child, 0)
+            yield answered(pipe)
+            seconds, runners, in_tests = json.loads(path.read_text("utf-8"))
+            self.seconds |= seconds
+            self.in_tests |= set(in_tests)
+            for place, tests in runners:
+                self.runners.setdefault(Place(*place), []).extend(tests)
+
+    def measure(self, tests: list[str], path: Path, say: Callable[[str], None]) -> bool:
+        """Run tests on the code as it is, and write which of them run a mutated statement."""
         tracer = Tracer({place.file for place in self.mutants.values()})
         tracer.start()
         note_calls(self.in_tests)
@@ -143,10 +159,9 @@ class MutantTests:
         for place in set(self.mutants.values()):
             for line in range(place.first, place.last + 1):
                 places_at[place.file, line].append(place)
-        runners: dict[Place, list[int]] = defaultdict(list)
+        runners: dict[Place, list[str]] = defaultdict(list)
         seconds = {}
-        items = list(self.items)
-        for number, (name, after) in enumerate(zip(items, [*items[1:], None], strict=True)):
+        for name, after in zip(tests, [*tests[1:], None], strict=True):
             say(name)
             tracer.lines.clear()
             began = time.process_time()
@@ -156,9 +171,9 @@ class MutantTests:
                 return False
             seconds[name] = time.process_time() - began
             for place in {each for line in tracer.lines for each in places_at.get(line, ())}:
-                runners[place].append(number)
+                runners[place].append(name)
         text = json.dumps([seconds, list(runners.items()), sorted(self.in_tests)])
-        Path("measured.json").write_text(text, "utf-8")
+        path.write_text(text, "utf-8")
         return True
 
     def ask_about_all(self) -> None:
@@ -172,19 +187,12 @@ class MutantTests:
         while waiting or running:
             if waiting and len(running) < self.workers:
                 mutant = waiting.pop(0)
-                read, write = os.pipe()
-                sys.stdout.flush()
-                child = os.fork()
-                if not child:
-                    os.write(write, json.dumps(self.verdict(mutant)).encode())
-                    os._exit(0)
-                os.close(write)
+                child, read = answer_of(functools.partial(self.verdict, mutant))
                 running[child] = mutant, read, time.monotonic()
             else:
                 child, _ = os.waitpid(-1, 0)
                 mutant, read, began = running.pop(child)
-                with os.fdopen(read, "rb") as pipe:
-                    fate, test = json.loads(pipe.read())
+                fate, test = answered(read)
                 self.hard[test] += self.is_hard(mutant, test)
                 for each in (function_of(mutant), self.mutants[mutant]):
                     self.kills[each][test] += 1
@@ -263,6 +271,26 @@ def trampoline() -> ModuleType:
     import mutmut.mutation.trampoline  # there for ``make mutants`` only
 
     return mutmut.mutation.trampoline
+
+
+def answer_of(ask: Callable[[], MutantVerdict]) -> tuple[int, int]:
+    """Ask in a process of its own: the process, and a pipe that ``answered`` reads at its end."""
+    read, write = os.pipe()
+    sys.stdout.flush()
+    child = os.fork()
+    if not child:
+        try:
+            os.write(write, json.dumps(ask()).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    return child, read
+
+
+def answered(read: int) -> MutantVerdict:
+    """What came of it."""
+    with os.fdopen(read, "rb") as pipe:
+        return MutantVerdict(*json.loads(pipe.read()))
 
 
 def note_calls(names: set[str]) -> None:
