@@ -128,6 +128,18 @@ def test_an_adapter_has_one_guard_and_no_other_adapter_has_it() -> None:
     first, second = adapter_of(NoisyQuadratic()), adapter_of(NoisyQuadratic())
     assert guard_of(first) is guard_of(first)
     assert guard_of(first) is not guard_of(second)
+    assert all(isinstance(name, str) for name in vars(first))  # it has a name like all others
+
+
+def test_an_adapter_whose_state_was_lost_goes_on_from_a_saved_one() -> None:
+    adapter = adapter_of(NoisyQuadratic())
+    saved = adapter.state_dict()
+    guard_of(adapter).lost = True
+    with pytest.raises(StateLost):
+        adapter.step()
+    adapter.load_state_dict(saved)
+    assert guard_of(adapter).lost is False
+    assert adapter.run(4) == adapter_of(NoisyQuadratic()).run(4)
 
 
 def test_what_is_guarded_gets_all_arguments_and_has_the_turn_until_it_ends() -> None:
@@ -147,7 +159,7 @@ def test_what_is_guarded_gets_all_arguments_and_has_the_turn_until_it_ends() -> 
     with pytest.raises(LoopError):
         next(guarded.steps(5, second=6))
     running.close()
-    assert not guard_of(guarded).lost
+    assert guard_of(guarded).lost is False
     with pytest.raises(StateLost, match="nobody knows"):
         list(guarded.steps(7, second=None))
     assert guard_of(guarded).lost
