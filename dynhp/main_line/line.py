@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dynhp.criteria.contract import score
 from dynhp.errors import RescuesSpent
 from dynhp.main_line.held import HeldStates
+from dynhp.main_line.inner import InnerRule
 from dynhp.main_line.origin import Origin
 from dynhp.main_line.seen import SeenLine
 from dynhp.main_line.settings import watched_trigger
 from dynhp.main_line.watch import StretchWatch
 from dynhp.records import Metrics, Progress, Round
 from dynhp.rounds.attempt import move_to
-from dynhp.rounds.inner import InnerRule
 from dynhp.tails.lengths import restarts
 from dynhp.triggers import Due, Every, LineSoFar
 from dynhp.triggers.contract import ask, goes_by_epochs

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from dynhp.main_line.inner import InnerRule
 from dynhp.trainer import State
-
-if TYPE_CHECKING:
-    from dynhp.rounds.inner import InnerRule
 
 __all__ = ["Origin"]
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from dynhp.errors import ContractError, DynhpError, SettingsError, StateLost, shown
+from dynhp.main_line.inner import InnerBest
 from dynhp.records import Candidate, Metrics
-from dynhp.rounds.inner import InnerBest
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, KeptAndEnd, Outcome
 from dynhp.rounds.read_back import check_in_force, not_finite, read_metrics, same_value
 from dynhp.selfcheck.fingerprint import fingerprint

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
+from dynhp.main_line.inner import InnerRule, KeptAndInner
 from dynhp.records import Candidate, Metrics
-from dynhp.rounds.inner import InnerRule, KeptAndInner
 from dynhp.trainer import State, Trainer
 
 __all__ = ["UNKNOWN_STATE", "Beat", "Closes", "CompletesAnyOrder", "Executor", "Job", "KeptAndEnd"]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from dynhp.errors import ContractError
+from dynhp.main_line.inner import InnerRule, InnerState, KeptAndInner
 from dynhp.records import Candidate, Metrics, Try
-from dynhp.rounds.inner import InnerRule, InnerState, KeptAndInner
 from dynhp.rounds.jobs import UNKNOWN_STATE, Outcome
 from dynhp.selection import Ranking, RanksByKey
 from dynhp.trainer import State

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from dynhp.errors import AllTriesFailed, ContractError
+from dynhp.main_line.inner import InnerRule, InnerState
 from dynhp.records import Candidate, Metrics, RoundStarted, Try
 from dynhp.records.text import failures_text
-from dynhp.rounds.inner import InnerRule, InnerState
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome, kept_and_end
 from dynhp.rounds.record import round_record
 from dynhp.rounds.repeat import REPEATS, RepeatRun, SelfCheck

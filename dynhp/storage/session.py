@@ -14,9 +14,9 @@ from dynhp.errors import CheckpointError, CodecError, DamagedFile, SettingsError
 from dynhp.loops.best import BestEpoch
 from dynhp.loops.copying import Elsewhere
 from dynhp.loops.epoch import Epoch
+from dynhp.main_line.inner import InnerState, KeptAndInner
 from dynhp.records import Event, History, RoundStarted
 from dynhp.rounds.attempt import move_to
-from dynhp.rounds.inner import InnerState, KeptAndInner
 from dynhp.storage.appended import Rewinds
 from dynhp.storage.codecs import register_codec, register_dataclass
 from dynhp.storage.codecs.json_text import strict_json

@@ -76,6 +76,7 @@ class InOnePass(LossTable):
         ({"selection": Racing()}, 2, 1),  # the first stage of each race has one epoch
         ({"try_for": 1}, 2, 0),
         ({"start_from": "here"}, 2, 0),
+        ({"start_from": "here", "tail": Thirds()}, 0, 0),  # for another reason
         ({"dry_run": True}, 2, 0),
     ],
 )

@@ -165,10 +165,15 @@ def test_a_corrected_value_is_in_the_schedule_only_as_far_as_it_was_kept() -> No
     assert again.diary == trainer_of(adapter).diary
 
 
-def test_the_self_check_finds_nothing_to_complain_about() -> None:
-    off, on = table_adapter(), table_adapter(check="every")
+@pytest.mark.parametrize("tail", [None, Thirds()])
+def test_the_self_check_finds_nothing_to_complain_about(tail: Any) -> None:
+    table = {**FIRST_IS_BEST, "111": 3.5}  # also the try that is repeated has a state inside
+    off, on = (table_adapter(table, tail=tail, check=check) for check in ("off", "every"))
     assert without_times(off.run(8)) == without_times(on.run(8))
-    assert [round_.checked for round_ in tried(on.history)] == [6, 6]
+    assert [round_.checked for round_ in tried(on.history)] == (
+        [6, 6] if tail is None else [10, 10]
+    )
+    assert starts_inside(on.history) == 1
 
 
 def test_snapshots_on_disk_are_those_in_memory(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dynhp.executors import Serial
-from dynhp.rounds.inner import InnerState, KeptAndInner
+from dynhp.main_line.inner import InnerState, KeptAndInner
 from dynhp.storage.checkpoint import run_with_checkpoints
 from dynhp.storage.codecs import decode, encode
 from dynhp.storage.recording import FinishedTry, RecordingExecutor, TryPlace
@@ -24,7 +24,7 @@ def test_the_case_of_the_tests_that_kill_is_one() -> None:
     assert starts_inside(adapter_of(mortal({}), CASES["inside"]).run(13)) > 0
 
 
-class Stored(dict[TryPlace, FinishedTry]):
+class TriesOnDisk(dict[TryPlace, FinishedTry]):
     """Tries in memory."""
 
     def find(self, place: TryPlace) -> FinishedTry | None:
@@ -35,7 +35,7 @@ class Stored(dict[TryPlace, FinishedTry]):
 
 
 def test_a_try_is_stored_with_the_best_state_inside_of_it() -> None:
-    store = Stored()
+    store = TriesOnDisk()
     adapter = table_adapter(max_rounds=1, executor=RecordingExecutor(Serial(), store))
     adapter.run(8)
     kept = KeptAndInner((1, 1, 2, 2, 2), InnerState(epoch=3, score=-1.0, state=(1, 1, 2)))

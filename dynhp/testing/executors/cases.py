@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dynhp.criteria import highest, lowest
+from dynhp.main_line.inner import InnerRule
 from dynhp.proposers import FullGrid, Interpolation, Neighbors, Placebo
 from dynhp.records import Candidate
-from dynhp.rounds.inner import InnerRule
 from dynhp.rounds.jobs import Job
 from dynhp.selection import BestByMargin, Racing
 from dynhp.spaces import Space

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from dynhp import DynamicGridAdapter, lowest
+from dynhp import DynamicGridAdapter, Racing, lowest
+from dynhp.main_line.inner import InnerBest, InnerRule, InnerState, KeptAndInner
 from dynhp.records import Candidate, Try
 from dynhp.rounds.attempt import attempt
-from dynhp.rounds.inner import InnerBest, InnerRule, InnerState, KeptAndInner
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, KeptAndEnd, kept_and_end
 from dynhp.rounds.running_try import RunningTry
 from tests.support.losses import LossTable, settings_of
@@ -111,20 +111,20 @@ def test_what_an_epoch_is_worth() -> None:
     assert now.worth(3, {}) == 8.2
 
 
-class Box:
+class CountedState:
     """A state that can be watched."""
 
     diary: tuple[Any, ...] = ()
 
 
 def test_the_old_best_is_dropped_before_the_new_one_is_taken() -> None:
-    alive: weakref.WeakSet[Box] = weakref.WeakSet()
+    alive: weakref.WeakSet[CountedState] = weakref.WeakSet()
 
-    def get_state() -> Box:
+    def get_state() -> CountedState:
         assert not alive
-        box = Box()
-        alive.add(box)
-        return box
+        state = CountedState()
+        alive.add(state)
+        return state
 
     best = InnerBest(rule(), 4, get_state)
     for epoch, loss in enumerate((3.0, 2.0, 1.0), start=1):
@@ -178,20 +178,25 @@ def test_a_try_keeps_both_and_drops_both() -> None:
     assert running.inner is None
 
 
-class Boxes(LossTable):
+class CountedTable(LossTable):
     """Its states can be counted."""
 
     def __init__(self, table: Any) -> None:
         super().__init__(table)
-        self.alive: weakref.WeakSet[Box] = weakref.WeakSet()
+        self.alive: weakref.WeakSet[CountedState] = weakref.WeakSet()
         self.most = 0
+        self.in_epochs: list[int] = []  # how many there are in each epoch that begins
+
+    def train_k(self, k: int, values: Any) -> None:
+        self.in_epochs.append(len(self.alive))
+        super().train_k(k, values)
 
     def get_state(self) -> Any:
-        box = Box()
-        box.diary = super().get_state()
-        self.alive.add(box)
+        state = CountedState()
+        state.diary = super().get_state()
+        self.alive.add(state)
         self.most = max(self.most, len(self.alive))
-        return box
+        return state
 
     def set_state(self, state: Any) -> None:
         super().set_state(state.diary)
@@ -215,9 +220,33 @@ FIRST, SECOND = {"111": 3.0, "11111": 8.0}, {"112": 2.0, "11222": 7.0}
 def test_one_state_more_for_a_try_that_leads_or_is_under_way(
     table: dict[str, float], most: int, held: set[Any]
 ) -> None:
-    trainer = Boxes(BEFORE | table)
+    trainer = CountedTable(BEFORE | table)
     adapter = DynamicGridAdapter(trainer, **settings_of(max_rounds=1))
     adapter.run(8)
     assert trainer.most == most
-    assert {box.diary for box in trainer.alive} == held  # the best, and that before the round
+    assert {state.diary for state in trainer.alive} == held  # the best, and that before the round
     assert len(trainer.alive) == len(held)
+
+
+def in_epochs(table: dict[str, float], **changes: Any) -> list[int]:
+    trainer = CountedTable(BEFORE | table)
+    DynamicGridAdapter(trainer, **settings_of(max_rounds=1, **changes)).run(8)
+    return trainer.in_epochs
+
+
+def test_a_state_inside_of_the_winner_is_let_go_once_a_better_one_is_held() -> None:
+    alive = in_epochs({**SECOND, "112222": 1.0})
+    # From the best before and the origin on; then the leader, and the best inside of the second.
+    assert alive[2:8] == [2, 2, 2, 3, 4, 4]
+    # In the stretch, the best before, the origin and the best now, whichever that is.
+    assert alive[8:] == [3, 3, 3]
+
+
+def test_a_state_inside_of_a_try_that_lost_a_race_is_let_go() -> None:
+    race = {"space": {"x": [1, 2, 3]}, "try_for": 4, "selection": Racing(0.9, every=2)}
+    table = {"111": 3.0, "1111": 3.5, "112": 3.0, "1122": 3.5, "113": 3.0, "1133": 3.5}
+    alive = in_epochs({**table, "111111": 3.8}, **race)
+    # The best before and the origin, and of each of three that go on, its end and the best inside.
+    assert alive[2:8] == [2, 3, 4, 5, 6, 7]
+    assert alive[8:14] == [8, 8, 8, 8, 6, 6]  # the second fell behind the first
+    assert alive[14:] == [3, 3]
