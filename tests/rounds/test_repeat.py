@@ -11,8 +11,8 @@ import pytest
 
 from dynhp import lowest
 from dynhp.errors import Hint, NotRepeatable, ValueNotUsed
+from dynhp.main_line.inner import InnerRule
 from dynhp.records import Candidate
-from dynhp.rounds.inner import InnerRule
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.rounds.repeat import RepeatRun, SelfCheck, shown_values
 from dynhp.selfcheck.watch import Watch

@@ -15,6 +15,7 @@ from dynhp.rounds.jobs import Outcome
 from dynhp.rounds.repeat import self_check
 from dynhp.rounds.steps import carry_out
 from dynhp.testing import NoisyQuadratic, Quadratic
+from dynhp.triggers import At
 
 
 def adapter_of(trainer: Any, **changes: Any) -> Any:
@@ -34,6 +35,20 @@ def test_a_plain_trainer_is_watched_and_gets_no_hints() -> None:
     trainer.forgotten.random()
     assert check.watch.left_behind() == [
         "trainer.forgotten (Random) changed in the tries and was not put back"
+    ]
+
+
+@pytest.mark.parametrize(("check", "checked"), [("first", 1), ("every", 2), ("off", 0)])
+def test_a_round_without_tries_is_not_the_first_that_is_checked(check: Any, checked: int) -> None:
+    adapter = DynamicGridAdapter(
+        NoisyQuadratic(), {"lr": [0.1, 0.2]}, criterion=lowest("loss"), when=At([2, 6]), try_for=1,
+        record_every=2, check=check,
+    )  # fmt: skip
+    rounds = adapter.run(10)
+    assert [round_.start for round_ in rounds if round_.tries] == [2, 6]
+    assert not rounds[0].tries
+    assert [round_.checked > 0 for round_ in rounds if round_.tries] == [
+        number < checked for number in range(2)
     ]
 
 
