@@ -223,4 +223,5 @@ def test_each_round_begins_with_the_settings_of_the_run() -> None:
     started = [event for event in events if isinstance(event, RoundStarted)]
     assert [event.settings for event in started] == [adapter.state_dict()["settings"]] * 3
     assert [event.planned for event in started] == [4, 4, 6]
+    assert [event.epochs for event in started] == [2, 2, 2]
     assert started[0].settings["try_for"] == "1"
