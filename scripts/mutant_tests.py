@@ -295,7 +295,7 @@ def answered(read: int) -> MutantVerdict:
 
 def note_calls(names: set[str]) -> None:
     """From here on every function is the original, and its name is noted when it is called."""
-    switch = trampoline()
+    switch: Any = trampoline()
     switch.record_trampoline_hit = lambda name, caller=None: names.add(name)
     switch.set_mutant_under_test("stats")
 
@@ -323,14 +323,14 @@ def in_a_process(work: Callable[[Callable[[str], None]], bool], seconds: float) 
     child = os.fork()
     if not child:
         os.setpgid(0, 0)
-        status = 1
+        passed = False
         try:
-            status = 0 if work(lambda name: void(os.write(write, f"{name}\n".encode()))) else 1
+            passed = work(lambda name: void(os.write(write, f"{name}\n".encode())))
         finally:
-            os._exit(status)
+            os._exit(0 if passed else 1)
     os.close(write)
     said = b""
-    status = None
+    status: int | None = None
     end = time.monotonic() + seconds
     while status is None and time.monotonic() < end:
         said = (said + arrived(read, 0.1))[-65536:]

@@ -126,8 +126,8 @@ def main() -> int:
             fates.add(name, places[name].change, fate)
         judged = {name: fates.known[name].fate for name in places if name in fates.known}
         survivors: dict[str, str] = {}
-        for name, fate in judged.items():
-            if not noticed(fate):
+        for name, became in judged.items():
+            if not noticed(became):
                 file = places[name].file
                 code = (copy / file).read_text("utf-8")
                 survivors[name] = get_diff_for_mutant(name, source=code, path=file)
