@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from dynhp import DynamicGridAdapter, Racing, Serial, lowest
+from dynhp.errors import ValueNotUsed
 from dynhp.rounds.jobs import Outcome
 from dynhp.rounds.repeat import self_check
 from dynhp.rounds.steps import carry_out
@@ -150,3 +151,20 @@ def test_a_record_says_how_far_its_repeats_might_be_off() -> None:
         tolerance=0.25,
     )
     assert [(each.checked, each.tolerance) for each in adapter.run(4)] == [(2, 0.25), (0, 0.0)]
+
+
+def test_a_value_that_nobody_uses_is_an_error_in_a_race_too() -> None:
+    class Ignores(Quadratic):
+        def train_k(self, k: int, hyperparameters: Any) -> None:
+            super().train_k(k, {"lr": 0.1})
+
+    adapter = DynamicGridAdapter(
+        Ignores(),
+        {"lr": [0.1, 0.2, 0.3, 0.4]},
+        criterion=lowest("loss"),
+        adapt_every=4,
+        try_for=2,
+        selection=Racing(),
+    )
+    with pytest.raises(ValueNotUsed, match="all 4 tries of round 0 came to exactly the same"):
+        adapter.step()
