@@ -101,7 +101,7 @@ class Mutant:
     added: str
 
 
-class Place(NamedTuple):
+class MutantPlace(NamedTuple):
     """Where a mutant is: its file, the lines of the statement in the copy, and what is changed."""
 
     file: str
@@ -157,7 +157,7 @@ def noticed(fate: str) -> bool:
     return fate in ("killed", "timeout", "segfault", "caught by type check")
 
 
-def prepare(copy: Path, mutated: tuple[str, ...]) -> dict[str, Place]:
+def prepare(copy: Path, mutated: tuple[str, ...]) -> dict[str, MutantPlace]:
     """Copy what is needed, with the mutated files; every mutant's name and its place."""
     from mutmut.mutation.file_mutation import mutate_file_contents
 
@@ -166,7 +166,7 @@ def prepare(copy: Path, mutated: tuple[str, ...]) -> dict[str, Place]:
     settings = (ROOT / "pyproject.toml").read_text("utf-8") + CONFIGURATION
     (copy / "pyproject.toml").write_text(settings, "utf-8")
     shutil.copy(Path(__file__).with_name("mutant_tests.py"), copy)
-    places: dict[str, Place] = {}
+    places: dict[str, MutantPlace] = {}
     for file in mutated:
         source = open_decorators((copy / file).read_text("utf-8"))
         with contextlib.chdir(copy):  # where mutmut looks for its settings
@@ -179,7 +179,7 @@ def prepare(copy: Path, mutated: tuple[str, ...]) -> dict[str, Place]:
     return places
 
 
-def place_of(mutant: str, file: str, result: MutatedFile) -> Place:
+def place_of(mutant: str, file: str, result: MutatedFile) -> MutantPlace:
     """The first and last line, in the mutated file, of the statement that a mutant changes.
 
     They are those of the original function, which is there too. A change in the head of a function,
@@ -200,8 +200,8 @@ def place_of(mutant: str, file: str, result: MutatedFile) -> Place:
     first, last, change = changed[0][0], changed[-1][1] - 1, "\n".join(texts)
     for begin, end in statements("\n".join(before)):
         if begin <= first and last <= end:
-            return Place(file, span.start + begin, span.start + end, change)
-    return Place(file, span.start, span.end, change)
+            return MutantPlace(file, span.start + begin, span.start + end, change)
+    return MutantPlace(file, span.start, span.end, change)
 
 
 def statements(source: str) -> list[tuple[int, int]]:
@@ -255,7 +255,7 @@ def open_decorators(source: str) -> str:
 
 
 def asked(
-    copy: Path, mutants: dict[str, Place], noticed_by: dict[str, str], workers: int
+    copy: Path, mutants: dict[str, MutantPlace], noticed_by: dict[str, str], workers: int
 ) -> Iterator[tuple[str, Fate]]:
     """Every mutant's name and what became of it, as soon as it is known."""
     if not mutants:

@@ -36,11 +36,11 @@ def test_the_usual() -> None:
 
 
 def test_a_trainer_says_how_far_its_repeats_may_be_off() -> None:
-    class Rough(Quadratic):
+    class DeclaresTolerance(Quadratic):
         tolerance = 0.25
 
-    assert made(Rough()).tolerance == 0.25
-    assert made(Rough(), tolerance=0.125).tolerance == 0.125
+    assert made(DeclaresTolerance()).tolerance == 0.25
+    assert made(DeclaresTolerance(), tolerance=0.125).tolerance == 0.125
 
 
 def test_one_callback_needs_no_list() -> None:

@@ -154,12 +154,12 @@ def test_a_record_says_how_far_its_repeats_might_be_off() -> None:
 
 
 def test_a_value_that_nobody_uses_is_an_error_in_a_race_too() -> None:
-    class Ignores(Quadratic):
+    class IgnoresInARace(Quadratic):
         def train_k(self, k: int, hyperparameters: Any) -> None:
             super().train_k(k, {"lr": 0.1})
 
     adapter = DynamicGridAdapter(
-        Ignores(),
+        IgnoresInARace(),
         {"lr": [0.1, 0.2, 0.3, 0.4]},
         criterion=lowest("loss"),
         adapt_every=4,

@@ -12,7 +12,7 @@ from dynhp.records import Candidate, Metrics, Round, Try
 from dynhp.rounds.steps import TrainStretch, stretch_left
 
 
-class Watch:
+class RescuingWatch:
     """Looks at nothing, and rescues or does not."""
 
     needs_metrics = False
@@ -45,7 +45,9 @@ def stretch_of(**settings: Any) -> TrainStretch:
 
 def test_each_look_is_passed_on_with_the_epochs_so_far_and_their_metrics() -> None:
     beats: list[Any] = []
-    stretch = stretch_of(start=4, watch=Watch(ends_at=9), beat=lambda *given: beats.append(given))
+    stretch = stretch_of(
+        start=4, watch=RescuingWatch(ends_at=9), beat=lambda *given: beats.append(given)
+    )
     assert not stretch.take(2, {"loss": 2.0})
     assert not stretch.take(1, None)
     assert stretch.take(2, {"loss": 1.0})
@@ -58,14 +60,14 @@ def test_each_look_is_passed_on_with_the_epochs_so_far_and_their_metrics() -> No
     ("watch", "failure", "rescued"),
     [
         (None, ArithmeticError("too large"), False),
-        (Watch(rescues=False), ArithmeticError("too large"), False),
-        (Watch(), ContractError("a law is broken"), False),
-        (Watch(rescues=False), ContractError("a law is broken"), False),
-        (Watch(), ArithmeticError("too large"), True),
+        (RescuingWatch(rescues=False), ArithmeticError("too large"), False),
+        (RescuingWatch(), ContractError("a law is broken"), False),
+        (RescuingWatch(rescues=False), ContractError("a law is broken"), False),
+        (RescuingWatch(), ArithmeticError("too large"), True),
     ],
 )
 def test_a_failure_is_rescued_where_that_is_wanted_and_it_is_not_our_own(
-    watch: Watch | None,
+    watch: RescuingWatch | None,
     failure: Exception,
     rescued: bool,
     caplog: pytest.LogCaptureFixture,
