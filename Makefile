@@ -57,7 +57,7 @@ help:
 	@echo "make arena-advice    whether runs know when their choices were luck"
 	@echo "make torture         kill and resume runs a hundred times"
 	@echo "make torture-campaign  kill and resume campaigns a hundred times"
-	@echo "make mutants         mutation testing of the algorithm"
+	@echo "make mutants         mutation testing of the algorithm; ONLY=\"dynhp/adapter.py\": of these files"
 	@echo "make format          format the code"
 	@echo "TORCH_INDEX=...      with any of them: the address of torch's CPU builds, see README.md"
 
@@ -200,10 +200,12 @@ torture: $(READY)
 torture-campaign: $(READY)
 	$(ONE_THREAD) $(BIN)/python benchmarks/torture_campaign.py
 
+# Goes on where an earlier run was ended. ONLY="dynhp/rounds/jobs.py" takes these files alone.
+FATES ?= build/mutant_fates.jsonl
 mutants: $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group mutants
 	$(BIN)/python -m pytest -q tests/repository/test_mutation_testing.py
-	$(BIN)/python scripts/mutants.py
+	$(BIN)/python scripts/mutants.py --fates $(FATES) $(ONLY)
 
 clean:
 	rm -rf $(VENV) build dist mutants .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis

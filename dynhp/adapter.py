@@ -201,7 +201,7 @@ class DynamicGridAdapter:
         due = line.due(rounds, begun)                           # every alpha epochs, or when it is
         origin = line.begin(rounds, due, begun)                          # theta_{i-1}
         try:
-            alpha, beta = settings.round_lengths(self, epoch=origin.epoch, tries=due is not None)
+            alpha, beta = settings.round_lengths(self, tries=due is not None)
             stretch = stretch_left(begun, begun.epochs if origin.over else alpha) if begun else (
                 yield from self._choice(origin, due, alpha, beta))       # lines 3 to 6
             line.watch_over(stretch, rounds, due)

@@ -5,17 +5,20 @@ temporary copy, one change at a time, and ``mutant_tests.py`` runs the fast test
 run the changed statement. What survives is printed as a diff. The exit code is 1 where one survives
 that ``equivalent_mutants.toml`` does not list with the reason why no test can notice it, and also
 where that list has an entry that is no longer needed. Files named on the command line are mutated
-alone.
+alone. With ``--fates FILE`` a run that was interrupted goes on where it was, and one after a change
+first asks the tests that noticed the mutants before: see ``mutant_fates.py``.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import contextlib
 import difflib
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -25,12 +28,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if sys.version_info < (3, 11):
     sys.exit("scripts/mutants.py needs Python 3.11 or later")
 
 import tomllib
+from mutant_fates import Fate, Fates, code_of
 
 if TYPE_CHECKING:
     from mutmut.mutation.file_mutation import MutatedFile  # there for ``make mutants`` only
@@ -97,29 +101,55 @@ class Mutant:
     added: str
 
 
+class MutantPlace(NamedTuple):
+    """Where a mutant is: its file, the lines of the statement in the copy, and what is changed."""
+
+    file: str
+    first: int
+    last: int
+    change: str
+
+
 def main() -> int:
     """Mutate, test, and compare the survivors with the list."""
     from mutmut.mutation.diff_apply import get_diff_for_mutant
 
-    mutated = tuple(sys.argv[1:]) or MUTATED
+    given = options()
+    mutated = tuple(given.files) or MUTATED
+    fates = Fates(given.fates, code_of(ROOT))
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
-        files = prepare(copy, mutated)
-        fates: dict[str, str] = {}
+        places = prepare(copy, mutated)
+        waiting = {name: place for name, place in places.items() if name not in fates.known}
+        print(f"{len(places) - len(waiting)} of {len(places)} mutants were judged before")
+        for name, fate in asked(copy, waiting, fates.noticed_by, given.workers):
+            fates.add(name, places[name].change, fate)
+        judged = {name: fates.known[name].fate for name in places if name in fates.known}
         survivors: dict[str, str] = {}
-        for name, fate in asked(copy):
-            fates[name] = fate
-            if not noticed(fate):
-                code = (copy / files[name]).read_text("utf-8")
-                survivors[name] = get_diff_for_mutant(name, source=code, path=files[name])
-                print(f"{fate}: {name}\n{survivors[name]}", flush=True)
-    if fates.keys() != files.keys():
-        print(f"{len(fates)} of {len(files)} mutants were judged")
-        return 1
+        for name, became in judged.items():
+            if not noticed(became):
+                file = places[name].file
+                code = (copy / file).read_text("utf-8")
+                survivors[name] = get_diff_for_mutant(name, source=code, path=file)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{used.ru_utime + used.ru_stime:.0f} seconds of processor time in tests")
     for module in mutated:
-        counted = Counter(fate for name, fate in fates.items() if name.startswith(prefix(module)))
+        counted = Counter(fate for name, fate in judged.items() if places[name].file == module)
         print(f"{module}: " + ", ".join(f"{n} {fate}" for fate, n in sorted(counted.items())))
+    if judged.keys() != places.keys():
+        print(f"{len(judged)} of {len(places)} mutants were judged")
+        return 1
     return judge(survivors, mutated)
+
+
+def options() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("files", nargs="*", help="mutate these alone")
+    parser.add_argument("--fates", type=Path, help="a file that keeps what became of each mutant")
+    cores = len(os.sched_getaffinity(0))
+    parser.add_argument("--workers", type=int, default=cores, help="processes at a time")
+    return parser.parse_args()
 
 
 def noticed(fate: str) -> bool:
@@ -127,8 +157,8 @@ def noticed(fate: str) -> bool:
     return fate in ("killed", "timeout", "segfault", "caught by type check")
 
 
-def prepare(copy: Path, mutated: tuple[str, ...]) -> dict[str, str]:
-    """Copy what is needed, with the mutated files; every mutant's name and its file."""
+def prepare(copy: Path, mutated: tuple[str, ...]) -> dict[str, MutantPlace]:
+    """Copy what is needed, with the mutated files; every mutant's name and its place."""
     from mutmut.mutation.file_mutation import mutate_file_contents
 
     for name in ("dynhp", "tests"):
@@ -136,21 +166,20 @@ def prepare(copy: Path, mutated: tuple[str, ...]) -> dict[str, str]:
     settings = (ROOT / "pyproject.toml").read_text("utf-8") + CONFIGURATION
     (copy / "pyproject.toml").write_text(settings, "utf-8")
     shutil.copy(Path(__file__).with_name("mutant_tests.py"), copy)
-    places: dict[str, tuple[str, int, int]] = {}
+    places: dict[str, MutantPlace] = {}
     for file in mutated:
         source = open_decorators((copy / file).read_text("utf-8"))
         with contextlib.chdir(copy):  # where mutmut looks for its settings
             result = mutate_file_contents(file, source)
         (copy / file).write_text(result.code, "utf-8")
         for name in result.mutant_names:
-            places[prefix(file) + name] = (str(copy / file), *lines_of(name, result))
+            places[prefix(file) + name] = place_of(name, file, result)
     with (copy / "tests" / "conftest.py").open("a", encoding="utf-8") as conftest:
         conftest.write(SHIM)
-    (copy / "mutants.json").write_text(json.dumps(places), "utf-8")
-    return {name: Path(place[0]).relative_to(copy).as_posix() for name, place in places.items()}
+    return places
 
 
-def lines_of(mutant: str, result: MutatedFile) -> tuple[int, int]:
+def place_of(mutant: str, file: str, result: MutatedFile) -> MutantPlace:
     """The first and last line, in the mutated file, of the statement that a mutant changes.
 
     They are those of the original function, which is there too. A change in the head of a function,
@@ -163,12 +192,16 @@ def lines_of(mutant: str, result: MutatedFile) -> tuple[int, int]:
         for each in (span, spans[mutant])
     )
     codes = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    changed = [(i, j - 1) for kind, i, j, _, _ in codes if kind != "equal"]
-    first, last = changed[0][0], changed[-1][1]
+    changed = [each[1:] for each in codes if each[0] != "equal"]
+    texts = [re.sub(r"\d+$", "", prefix(file) + mutant)]
+    for i, j, k, m in changed:
+        texts += [f"-{line.strip()}" for line in before[i:j]]
+        texts += [f"+{line.strip()}" for line in after[k:m]]
+    first, last, change = changed[0][0], changed[-1][1] - 1, "\n".join(texts)
     for begin, end in statements("\n".join(before)):
         if begin <= first and last <= end:
-            return span.start + begin, span.start + end
-    return span.start, span.end
+            return MutantPlace(file, span.start + begin, span.start + end, change)
+    return MutantPlace(file, span.start, span.end, change)
 
 
 def statements(source: str) -> list[tuple[int, int]]:
@@ -221,15 +254,23 @@ def open_decorators(source: str) -> str:
     return "".join(lines)
 
 
-def asked(copy: Path) -> Iterator[tuple[str, str]]:
+def asked(
+    copy: Path, mutants: dict[str, MutantPlace], noticed_by: dict[str, str], workers: int
+) -> Iterator[tuple[str, Fate]]:
     """Every mutant's name and what became of it, as soon as it is known."""
+    if not mutants:
+        return
+    listed = {
+        name: (str(copy / place.file), place.first, place.last, noticed_by.get(place.change, ""))
+        for name, place in mutants.items()
+    }
+    (copy / "mutants.json").write_text(json.dumps(listed), "utf-8")
     (copy / "tmp").mkdir()
     # Nothing but the copy may be seen, and what the tests write is thrown away with it.
     variables = {**os.environ, "TMPDIR": str(copy / "tmp")}
     variables.pop("PYTHONPATH", None)
-    workers = str(len(os.sched_getaffinity(0)))
     with subprocess.Popen(
-        [sys.executable, "mutant_tests.py", "mutants.json", workers, *TESTS],
+        [sys.executable, "mutant_tests.py", "mutants.json", str(workers), *TESTS],
         cwd=copy,
         env=variables,
         text=True,
@@ -237,9 +278,9 @@ def asked(copy: Path) -> Iterator[tuple[str, str]]:
     ) as tests:
         assert tests.stdout is not None
         for line in tests.stdout:
-            if match := re.fullmatch(r"mutant (\S+) \S+ ([a-z ]+): .*\n", line):
-                yield match[1], match[2]
             print(line, end="", flush=True)
+            if match := re.fullmatch(r"mutant (\S+) \S+ ([a-z ]+): (.*)\n", line):
+                yield match[1], Fate(match[2], match[3])
 
 
 def judge(survivors: dict[str, str], mutated: tuple[str, ...]) -> int:

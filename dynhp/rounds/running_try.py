@@ -6,13 +6,13 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from dynhp.errors import ContractError
 from dynhp.main_line.inner import InnerRule, InnerState, KeptAndInner
 from dynhp.records import Candidate, Metrics, Try, Unit
 from dynhp.rounds.jobs import UNKNOWN_STATE, Outcome
-from dynhp.selection import Ranking, RanksByKey
+from dynhp.selection import Ranking
 from dynhp.trainer import State
 
 __all__ = ["RunningTry", "Standings", "begun_try", "standings"]
@@ -40,10 +40,10 @@ class RunningTry:
         series = self.record.series + outcome.series
         reported = _reported(self.record, outcome)
         epochs = self.record.epochs + outcome.epochs
-        in_tail = 0
-        if tail:
-            measured = reported or range(1, len(series) + 1)
-            in_tail = sum(number > epochs - tail for number in measured)
+        own = epochs - tail
+        in_tail = max(0, len(series) - own)
+        if reported:
+            in_tail = sum(number > own for number in reported)
         self.state = UNKNOWN_STATE  # the state it started from is not needed any more
         self.record = Try(
             candidate=self.record.candidate,
@@ -105,16 +105,18 @@ def standings(
     ranking: Ranking, keep: int, leaders: Sequence[RunningTry], current: Candidate
 ) -> Standings:
     """The standings of a stage that begins with these leaders, of earlier waves."""
-    if hasattr(ranking, "key"):  # isinstance with a Protocol takes ten times as long
-        return _ByKey(cast(RanksByKey, ranking), keep, list(leaders))
-    return _Asked(ranking, keep, current, list(leaders), list(leaders))
+    key = getattr(ranking, "key", None)  # isinstance with a Protocol takes ten times as long
+    if key is not None:
+        return _ByKey(key, keep, list(leaders))
+    in_force = next((each for each in leaders if each.record.candidate == current), None)
+    return _Asked(ranking, keep, current, list(leaders), list(leaders), in_force)
 
 
 @dataclass(slots=True, eq=False)
 class _ByKey:
     """By keys: a try finds its place by halving, so that n of them take n log n."""
 
-    ranking: RanksByKey
+    key: Callable[[Try], Any]
     keep: int
     leaders: list[RunningTry]
 
@@ -131,7 +133,7 @@ class _ByKey:
         return True
 
     def _key(self, running: RunningTry) -> Any:
-        return self.ranking.key(running.record)
+        return self.key(running.record)
 
 
 @dataclass(slots=True, eq=False)
@@ -143,8 +145,7 @@ class _Asked:
     current: Candidate
     leaders: list[RunningTry]
     compared: list[RunningTry]  # the leaders and the value in force, in the order they came
-    in_force: RunningTry | None = None  # the first try of the value in force, once it has come
-    looked: bool = False
+    in_force: RunningTry | None  # the first try of the value in force, once it has come
 
     def add(self, running: RunningTry) -> bool:
         # A try that fell behind is never ranked again: its state is gone.
@@ -161,14 +162,7 @@ class _Asked:
             if id(each) not in now:
                 each.drop_state()
         self.leaders = leaders
-        self._look_for_the_value_in_force(running)
+        if self.in_force is None and running.record.candidate == self.current:
+            self.in_force = running
         self.compared = [each for each in self.compared if each is self.in_force or id(each) in now]
         return id(running) in now
-
-    def _look_for_the_value_in_force(self, running: RunningTry) -> None:
-        if self.in_force is None:  # values are compared once: a race may have a thousand tries
-            for each in (running,) if self.looked else self.compared:
-                if each.record.candidate == self.current:
-                    self.in_force = each
-                    break
-        self.looked = True

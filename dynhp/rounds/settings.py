@@ -234,14 +234,11 @@ def require_total(epochs: object, done: int) -> int:
     return total
 
 
-def round_lengths(
-    adapter: AdapterView, *, epoch: int | None = None, tries: bool = True
-) -> tuple[int, int]:
+def round_lengths(adapter: AdapterView, *, tries: bool = True) -> tuple[int, int]:
     """The epochs of a round that starts now and of its tries; the last round may be shorter."""
     beta = try_epochs(adapter) if tries else 0
     longest = max(longest_round(adapter), beta)
-    epoch = adapter.epoch if epoch is None else epoch
-    left = longest if adapter.epochs is None else adapter.epochs - epoch
+    left = longest if adapter.epochs is None else adapter.epochs - adapter.epoch
     if left < 1:
         raise SettingsError(
             f"the main line has its {adapter.epochs} planned epochs; call run(n) with a larger n"

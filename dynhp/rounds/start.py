@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -79,8 +78,7 @@ def round_tries(
     announce: Callable[[Event], None],
 ) -> RoundTries:
     """The tries of a round that starts now, none of which has begun; there are none if not due."""
-    progress, current = Progress(started.start, adapter.epochs), adapter.current
-    check = None
+    current, check = adapter.current, None
     if due is not None and adapter.check_is_due:
         first = rounds[0].index if rounds else started.index
         check = self_check(adapter, started.index, first=first)
@@ -89,7 +87,7 @@ def round_tries(
         origin=origin.state,
         current=current,
         score=lambda series, in_tail: score(
-            adapter.criterion, series, replace(progress, tail=in_tail) if in_tail else progress
+            adapter.criterion, series, Progress(started.start, adapter.epochs, in_tail)
         ),
         ranking=adapter.selection.ranking(rounds, current),
         watch=metrics_of(adapter.criterion),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 import pytest
 
 from dynhp import DynamicGridAdapter, adapt, lowest
-from dynhp.errors import LoopError
-from dynhp.rounds.steps import OneAtATime, guard_of
+from dynhp.errors import LoopError, StateLost
+from dynhp.rounds.steps import OneAtATime, guard_of, one_at_a_time
 from dynhp.testing import NoisyQuadratic, Quadratic
 
 
@@ -128,6 +128,44 @@ def test_an_adapter_has_one_guard_and_no_other_adapter_has_it() -> None:
     first, second = adapter_of(NoisyQuadratic()), adapter_of(NoisyQuadratic())
     assert guard_of(first) is guard_of(first)
     assert guard_of(first) is not guard_of(second)
+    assert all(isinstance(name, str) for name in vars(first))  # it has a name like all others
+
+
+def test_an_adapter_whose_state_was_lost_goes_on_from_a_saved_one() -> None:
+    adapter = adapter_of(NoisyQuadratic())
+    saved = adapter.state_dict()
+    guard_of(adapter).lost = True
+    with pytest.raises(StateLost):
+        adapter.step()
+    adapter.load_state_dict(saved)
+    assert guard_of(adapter).lost is False
+    assert adapter.run(4) == adapter_of(NoisyQuadratic()).run(4)
+
+
+def test_what_is_guarded_gets_all_arguments_and_has_the_turn_until_it_ends() -> None:
+    class Guarded:
+        @one_at_a_time
+        def steps(self, first: Any, *, second: Any) -> Generator[Any, None, None]:
+            """What it is for."""
+            yield first
+            yield second
+            if second is None:
+                raise StateLost("nobody knows")
+
+    guarded = Guarded()
+    assert list(guarded.steps(1, second=2)) == [1, 2]  # type: ignore[comparison-overlap]
+    running = guarded.steps(3, second=4)
+    assert next(running) == 3  # type: ignore[comparison-overlap]
+    with pytest.raises(LoopError):
+        next(guarded.steps(5, second=6))
+    running.close()
+    assert guard_of(guarded).lost is False
+    with pytest.raises(StateLost, match="nobody knows"):
+        list(guarded.steps(7, second=None))
+    assert guard_of(guarded).lost
+    with pytest.raises(StateLost, match="a round before could not put the trainer back"):
+        next(guarded.steps(8, second=9))
+    assert Guarded.steps.__doc__ == "What it is for."
 
 
 def test_two_that_come_at_once_do_not_both_get_in(monkeypatch: pytest.MonkeyPatch) -> None:

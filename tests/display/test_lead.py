@@ -92,6 +92,17 @@ def _beats_all_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dynhp.display.lead.BEATS", 0.0)
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_run_is_shown_only_where_that_is_asked_for(asked: bool) -> None:
+    def shown(method: str) -> set[int]:
+        watching: set[int] = set()
+        adapter = an_adapter(callbacks=[lambda _: watching.add(len(adapter.callbacks) - 1)])
+        list(getattr(adapter, method)(5, **({"progress": Keeps()} if asked else {})))
+        return watching
+
+    assert shown("run") == shown("rounds") == {int(asked)}
+
+
 def test_what_a_display_is_called_with_and_in_which_order() -> None:
     seen = Keeps()
     history = an_adapter(check="off").run(5, progress=seen)

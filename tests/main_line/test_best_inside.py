@@ -209,3 +209,10 @@ def test_nothing_is_taken_inside_of_tries_where_nobody_goes_back_to_the_best() -
         for adapter in (falling, rising):
             adapter.run(8)
         assert trainer_of(falling).calls == trainer_of(rising).calls
+
+
+def test_a_later_stage_of_a_race_does_not_replace_a_better_state_of_an_earlier_one() -> None:
+    table = {"1": 5.0, "11": 4.0, "112": 1.0, "1122": 3.0, "11222": 2.0, "112222": 3.0}
+    history = table_adapter(table, try_for=4, selection=Racing(every=2)).run(8)
+    assert [try_.epochs for try_ in tried(history)[0].tries] == [2, 4]
+    assert starts(history)[1] == (3, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -74,12 +75,16 @@ def test_that_calls():
 
 def test_of_the_seldom_case():
     assert thing.seldom(7) == 12
+
+
+def test_that_is_long():
+    assert sum(range(10**6)) and thing.noticed(4) == 8
 """
 
 
-def test_of_a_whole_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with one module, which is to be mutated."""
     pytest.importorskip("mutmut")
     ours = Path(__file__).parents[1]
     files = {
@@ -97,16 +102,30 @@ def test_of_a_whole_run(
         path.write_text(text, "utf-8")
     monkeypatch.setattr(mutants, "ROOT", tmp_path)
     monkeypatch.setattr(mutants, "TESTS", ("tests",))
-    monkeypatch.setattr(sys, "argv", ["mutants.py", "dynhp/thing.py"])
-    assert mutants.main() == 1
-    lines = capfd.readouterr().out.splitlines()
-    fates = {}
+    monkeypatch.setattr(sys, "argv", ["mutants.py", "dynhp/thing.py", "--workers", "2"])
+    return tmp_path
+
+
+def judged(lines: list[str]) -> dict[str, set[str]]:
+    """What was printed about the mutants of each function."""
+    fates: dict[str, set[str]] = {}
     for line in lines:
         if line.startswith("mutant "):
             name, _, fate = line.removeprefix("mutant dynhp.thing.x_").split(" ", 2)
             fates.setdefault(name.split("__")[0], set()).add(fate)
+    return fates
+
+
+def counts(lines: list[str]) -> str:
+    return next(line for line in lines if line.startswith("dynhp/thing.py: "))
+
+
+@pytest.mark.usefixtures("project")
+def test_of_a_whole_run(capfd: pytest.CaptureFixture[str]) -> None:
+    assert mutants.main() == 1
+    lines = capfd.readouterr().out.splitlines()
     first = "tests/test_thing.py::test_it"
-    assert fates == {
+    assert judged(lines) == {
         "noticed": {f"killed: {first}"},
         "called": {"survived: "},  # the test that leans on another fails alone, mutant or not
         "unused": {"no tests: "},
@@ -114,11 +133,44 @@ def test_of_a_whole_run(
         "at_import": {"killed: "},
         "seldom": {f"killed: {first}", "killed: tests/test_thing.py::test_of_the_seldom_case"},
     }
-    counts = next(line for line in lines if line.startswith("dynhp/thing.py: "))
-    assert counts.endswith(" killed, 2 no tests, 2 survived")
+    assert counts(lines).endswith(" killed, 2 no tests, 2 survived")
     assert "4 survived, 0 are equivalent" in lines
     assert "+    return x - 1" in lines
     assert "SURVIVED in dynhp.thing.called" in lines
+
+
+def test_a_run_goes_on_where_it_was_and_after_a_change_begins_anew(
+    project: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file, long = project / "out" / "fates.jsonl", "tests/test_thing.py::test_that_is_long"
+    sys.argv += ["--fates", str(file)]
+    assert mutants.main() == 1
+    whole = capfd.readouterr().out.splitlines()
+    fates = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+
+    def write(kept: list[list[str]], end: str = "") -> None:
+        file.write_text("".join(json.dumps(each) + "\n" for each in kept) + end, "utf-8")
+
+    write(fates[:5], end=json.dumps(fates[5])[:-9])  # killed while it wrote
+    assert mutants.main() == 1
+    rest = capfd.readouterr().out.splitlines()
+    assert f"5 of {len(fates)} mutants were judged before" in rest
+    assert sum(line.startswith("mutant ") for line in rest) == len(fates) - 5
+    assert mutants.main() == 1
+    nothing = capfd.readouterr().out.splitlines()
+    assert f"{len(fates)} of {len(fates)} mutants were judged before" in nothing
+    assert not judged(nothing)
+    answers = [lines[lines.index(counts(lines)) :] for lines in (whole, rest, nothing)]
+    assert answers[0] == answers[1] == answers[2]
+    # The test that noticed a mutant is asked first in the next run, which believes nothing.
+    write([[*each[:4], long] if ".x_noticed" in each[1] else each for each in fates])
+    with (project / "tests" / "test_thing.py").open("a", encoding="utf-8") as tests:
+        tests.write("def test_called():\n    assert (thing.called(1), thing.unused(2)) == (2, 1)\n")
+    assert mutants.main() == 0
+    anew = capfd.readouterr().out.splitlines()
+    assert f"0 of {len(fates)} mutants were judged before" in anew
+    assert judged(anew)["noticed"] == {f"killed: {long}"}
+    assert judged(anew)["called"] == {"killed: tests/test_thing.py::test_called"}
 
 
 def test_decorators_are_opened_from_the_inside() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any
 
 import pytest
 
 from dynhp import trainer_from
 from dynhp.records import Candidate
-from dynhp.rounds.attempt import attempt
+from dynhp.rounds.attempt import TryLog, attempt
 from dynhp.rounds.jobs import Job, KeptAndEnd
 from tests.support.reference import Diary
 
@@ -65,6 +66,33 @@ def test_of_a_try_with_a_tail_only_the_states_that_are_wanted_are_taken(
     assert outcome.keep() == kept
     assert outcome.in_place == (kept == (0, 1, 1))
     assert trainer.calls.count("get") == calls
+
+
+@pytest.mark.parametrize(
+    ("measured", "reported"),
+    [
+        ([3.0, 2.0, 1.0], ()),
+        ([3.0, 2.0, None], ()),
+        ([3.0, None, 1.0], (1, 3)),
+        ([None, 2.0, None], (2,)),
+        ([None, None], ()),
+    ],
+)
+def test_epochs_have_numbers_only_where_there_are_gaps(
+    measured: list[float | None], reported: tuple[int, ...]
+) -> None:
+    began, losses = time.perf_counter(), iter(measured)
+    log = TryLog(Job(origin=0, candidate=Candidate({"x": 0}), epochs=len(measured)), lambda: 0)
+
+    def measure() -> dict[str, float] | None:
+        loss = next(losses)
+        return None if loss is None else {"loss": loss}
+
+    assert list(log.epochs(measure)) == list(range(1, len(measured) + 1))
+    outcome = log.outcome()
+    assert (outcome.reported, outcome.epochs) == (reported, len(measured))
+    assert outcome.series == tuple({"loss": loss} for loss in measured if loss is not None)
+    assert 0.0 < outcome.seconds <= time.perf_counter() - began
 
 
 class Wordless(Exception):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
+from dynhp import lowest
 from dynhp.errors import Hint, NotRepeatable, ValueNotUsed
+from dynhp.main_line.inner import InnerRule
 from dynhp.records import Candidate
 from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
 from dynhp.rounds.repeat import RepeatRun, SelfCheck, shown_values
@@ -232,10 +234,13 @@ def test_only_metrics_that_somebody_reads_must_be_the_same(
 
 def test_the_repeat_is_the_first_job_marked_as_one() -> None:
     check = check_of()
-    check.look_at(JOB, outcome(1))
+    rule = InnerRule(criterion=lowest("loss"), start=0, planned=None, bar=-1.0)
+    check.look_at(replace(JOB, hold=rule), outcome(1))
     run = RepeatRun(check)
     (again,) = run.jobs()
     assert again.repeat is True
+    assert again.keeps is False  # nothing of it is kept
+    assert again.hold is None
     assert (again.candidate, again.epochs, again.watch) == (JOB.candidate, 2, ("loss",))
     assert run.begun() == [0]
     with pytest.raises(NotRepeatable):

@@ -37,7 +37,7 @@ def test_stages_are_added_up() -> None:
     assert record.candidate == {"lr": 0.1}
     assert record.series == ({"loss": 3.0}, {"loss": 2.0}, {"loss": 1.0})
     assert (record.epochs, record.score, record.seconds) == (3, -6.0, 1.75)
-    assert (record.error, record.seed, record.reported) == (None, 7, ())
+    assert (record.error, record.seed, record.reported, record.tail) == (None, 7, (), 0)
 
 
 def test_a_try_that_failed_has_no_score() -> None:
@@ -84,6 +84,8 @@ def test_epochs_are_numbered_through_all_stages(
         (outcome(1.0, 2.0, 3.0), 3, 3),  # a try of the tail alone
         (outcome(1.0, 2.0, epochs=4, reported=(2, 4)), 2, 1),
         (outcome(1.0, 2.0, epochs=4, reported=(1, 2)), 2, 0),
+        (outcome(1.0, 2.0, epochs=4), 3, 1),  # the last two were not measured
+        (outcome(1.0, epochs=3), 1, 0),
     ],
 )
 def test_the_score_knows_how_much_of_the_series_is_of_the_tail(
@@ -153,6 +155,38 @@ def test_the_value_in_force_is_compared_to_the_end_though_it_came_in_an_earlier_
     for running in others:
         assert table.add(running)
     assert asked == [[0, 1], [0, 1, 2], [0, 2, 3]]
+
+
+def test_the_value_in_force_is_compared_from_its_first_try_on() -> None:
+    asked = []
+
+    def ranking(tries: Sequence[Try]) -> list[int]:
+        asked.append([(try_.candidate["x"], try_.score) for try_ in tries])
+        return by_score(tries)
+
+    table = standings(ranking, 1, [ended(8, 1.0)], Candidate({"x": 0}))
+    for place, score in ((1, 5.0), (0, 0.0), (2, 6.0), (0, 3.0), (3, 7.0)):
+        table.add(ended(place, score))
+    assert asked == [
+        [(8, 1.0), (1, 5.0)],
+        [(1, 5.0), (0, 0.0)],
+        [(1, 5.0), (0, 0.0), (2, 6.0)],
+        [(0, 0.0), (2, 6.0), (0, 3.0)],
+        [(0, 0.0), (2, 6.0), (3, 7.0)],
+    ]
+
+
+def test_a_ranking_by_keys_is_never_asked_about_all() -> None:
+    class ByKeyAlone:
+        def key(self, try_: Try) -> float:
+            return -try_.score
+
+        def __call__(self, tries: Sequence[Try]) -> list[int]:
+            raise AssertionError("a race of a thousand tries would take n * n")
+
+    table = standings(ByKeyAlone(), 2, [], Candidate({"x": 0}))
+    assert [table.add(ended(place, place % 3)) for place in range(4)] == [True, True, True, False]
+    assert [running.record.candidate["x"] for running in table.leaders] == [2, 1]
 
 
 @pytest.mark.parametrize("tries", [500, 1000, 2000])

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from dynhp import DynamicGridAdapter, Racing, Serial, lowest
+from dynhp.errors import ValueNotUsed
 from dynhp.rounds.jobs import Outcome
 from dynhp.rounds.repeat import self_check
 from dynhp.rounds.steps import carry_out
 from dynhp.testing import NoisyQuadratic, Quadratic
+from dynhp.triggers import At
 
 
 def adapter_of(trainer: Any, **changes: Any) -> Any:
@@ -34,6 +36,20 @@ def test_a_plain_trainer_is_watched_and_gets_no_hints() -> None:
     trainer.forgotten.random()
     assert check.watch.left_behind() == [
         "trainer.forgotten (Random) changed in the tries and was not put back"
+    ]
+
+
+@pytest.mark.parametrize(("check", "checked"), [("first", 1), ("every", 2), ("off", 0)])
+def test_a_round_without_tries_is_not_the_first_that_is_checked(check: Any, checked: int) -> None:
+    adapter = DynamicGridAdapter(
+        NoisyQuadratic(), {"lr": [0.1, 0.2]}, criterion=lowest("loss"), when=At([2, 6]), try_for=1,
+        record_every=2, check=check,
+    )  # fmt: skip
+    rounds = adapter.run(10)
+    assert [round_.start for round_ in rounds if round_.tries] == [2, 6]
+    assert not rounds[0].tries
+    assert [round_.checked > 0 for round_ in rounds if round_.tries] == [
+        number < checked for number in range(2)
     ]
 
 
@@ -135,3 +151,20 @@ def test_a_record_says_how_far_its_repeats_might_be_off() -> None:
         tolerance=0.25,
     )
     assert [(each.checked, each.tolerance) for each in adapter.run(4)] == [(2, 0.25), (0, 0.0)]
+
+
+def test_a_value_that_nobody_uses_is_an_error_in_a_race_too() -> None:
+    class IgnoresInARace(Quadratic):
+        def train_k(self, k: int, hyperparameters: Any) -> None:
+            super().train_k(k, {"lr": 0.1})
+
+    adapter = DynamicGridAdapter(
+        IgnoresInARace(),
+        {"lr": [0.1, 0.2, 0.3, 0.4]},
+        criterion=lowest("loss"),
+        adapt_every=4,
+        try_for=2,
+        selection=Racing(),
+    )
+    with pytest.raises(ValueNotUsed, match="all 4 tries of round 0 came to exactly the same"):
+        adapter.step()

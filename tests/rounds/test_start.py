@@ -26,8 +26,9 @@ from dynhp import (
 )
 from dynhp.errors import ContractError, SettingsError
 from dynhp.proposers import Known, Waves
-from dynhp.records import Candidate, RoundStarted
+from dynhp.records import Candidate, Progress, RoundStarted
 from dynhp.rounds.steps import CarryOutTries, carry_out
+from dynhp.tails import annealed
 from dynhp.testing import NoisyQuadratic, Quadratic
 from dynhp.triggers import At
 
@@ -176,6 +177,41 @@ def test_a_try_is_seeded_once_though_it_has_several_stages() -> None:
     assert seeded == [[True] * 3, [False] * 2]
 
 
+def test_a_round_that_is_not_due_needs_no_plan_and_has_no_reason() -> None:
+    adapter = DynamicGridAdapter(
+        Quadratic(),
+        {"lr": [0.1, 0.5]},
+        criterion=lowest("loss"),
+        when=At([2]),
+        try_for=1,
+        tail=annealed("lr", epochs=0.2),
+        record_every=2,
+    )
+    round_ = adapter.step()
+    assert (round_.epochs, round_.tries, round_.because) == (2, (), "")
+    with pytest.raises(SettingsError, match="a share of the run needs its planned epochs"):
+        adapter.step()
+
+
+def test_a_criterion_knows_which_epochs_are_of_a_tail_and_how_far_the_run_is() -> None:
+    seen = []
+
+    def lowest_loss(series: Sequence[Any], progress: Progress) -> float:
+        seen.append((len(series), progress.tail, progress.epoch, progress.planned))
+        return -float(series[-1]["loss"])
+
+    def run(tail: Any) -> set[Any]:
+        seen.clear()
+        DynamicGridAdapter(
+            Quadratic(), {"lr": [0.1, 0.5]}, criterion=lowest_loss, adapt_every=4, try_for=2,
+            tail=tail, check="off",
+        ).run(8)  # fmt: skip
+        return set(seen)
+
+    assert run(annealed("lr", epochs=3)) == {(5, 3, 0, 8), (5, 3, 4, 8)}
+    assert run(None) == {(2, 0, 0, 8), (2, 0, 4, 8)}
+
+
 def test_each_round_begins_with_the_settings_of_the_run() -> None:
     adapter, events = adapter_of(Space({"lr": [0.1, 1.0]}), FullGrid()), list[Any]()
     adapter.callbacks = (events.append,)
@@ -187,4 +223,5 @@ def test_each_round_begins_with_the_settings_of_the_run() -> None:
     started = [event for event in events if isinstance(event, RoundStarted)]
     assert [event.settings for event in started] == [adapter.state_dict()["settings"]] * 3
     assert [event.planned for event in started] == [4, 4, 6]
+    assert [event.epochs for event in started] == [2, 2, 2]
     assert started[0].settings["try_for"] == "1"
