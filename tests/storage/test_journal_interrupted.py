@@ -153,8 +153,10 @@ def stop(number, frame):
     raise KeyboardInterrupt
 
 signal.signal(signal.SIGPROF, stop)
-case, moments, stops = CASES["grid"], random.Random(5), 0
-for run in range(60):
+case, moments, stops, run = CASES["grid"], random.Random(5), 0, 0
+while stops < 40:  # however fast the machine is, and however coarse its timer
+    run += 1
+    assert run < 2000, "the timer stops nothing"
     path = Path(sys.argv[1], str(run))
     adapter = adapter_of(mortal(case), case, (Journal(path),))
     for _ in range(4):
@@ -167,7 +169,6 @@ for run in range(60):
     adapter.run(40)
     assert without_times(history_from_journal(path)) == without_times(adapter.history), run
     assert not read_journal(path).torn
-print(stops)
 """
 
 
@@ -180,4 +181,3 @@ def test_real_signals_at_any_moment(tmp_path: Path) -> None:
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 30
