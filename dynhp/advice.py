@@ -11,7 +11,7 @@ from dynhp.criteria.contract import metrics_of
 from dynhp.criteria.metric import direction_of
 from dynhp.errors import advise
 
-__all__ = ["LEAVE_ALONE", "give_hints", "hints_for", "kind_of"]
+__all__ = ["LEAVE_ALONE", "give_hints", "hints_for", "kind_of", "misleading"]
 
 LEAVE_ALONE: dict[str, str] = {
     "dropout": "without dropout the next epoch really is better, so short tries drive it to zero",
@@ -45,6 +45,27 @@ def kind_of(name: str) -> str:
     return _ALIASES.get(plain, plain)
 
 
+def misleading(
+    names: Collection[str], kinds: Mapping[str, str] | None = None
+) -> dict[str, tuple[str, ...]]:
+    """Why short tries mislead about these, by name; those of which nothing is known are left out.
+
+    >>> list(misleading(["lr", "drop", "p"], {"p": "label_smoothing"}))
+    ['drop', 'p']
+    """
+    known = _kinds(names, kinds)
+    reasons = {
+        name: tuple(LEAVE_ALONE[kind] for kind in LEAVE_ALONE if kind in known[name])
+        for name in names
+    }
+    return {name: each for name, each in reasons.items() if each}
+
+
+def _kinds(names: Collection[str], kinds: Mapping[str, str] | None) -> dict[str, set[str]]:
+    """What each is, by its name and by what it is bound to."""
+    return {name: {kind_of(name), kind_of((kinds or {}).get(name, name))} for name in names}
+
+
 def hints_for(
     names: Collection[str],
     criterion: Criterion,
@@ -61,12 +82,11 @@ def hints_for(
     >>> hints_for(["batch_size"], highest("val_auc"))
     ()
     """
-    known = {name: {kind_of(name), kind_of((kinds or {}).get(name, name))} for name in names}
+    known = _kinds(names, kinds)
     hints = [
-        f"{name}: {LEAVE_ALONE[kind]}. Compare with a placebo, or use a shadow"
-        for name in names
-        for kind in LEAVE_ALONE
-        if kind in known[name]
+        f"{name}: {reason}. Compare with a placebo, or use a shadow"
+        for name, reasons in misleading(names, kinds).items()
+        for reason in reasons
     ]
     hints += [
         f"{name}: short tries judged by ordinary weights choose too small a learning rate; "

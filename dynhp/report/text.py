@@ -9,6 +9,7 @@ from dynhp.planning.budget import Plan, spent
 from dynhp.records import Round, Value
 from dynhp.records.kept import kept_epochs
 from dynhp.records.text import label
+from dynhp.report.belief import doubts
 from dynhp.report.luck import luck_of
 
 __all__ = ["schedule_picture", "summary"]
@@ -80,6 +81,7 @@ def summary(history: Sequence[Round], *, plan: Plan | None = None) -> str:
     if failed:
         lines.append(f"{failed} tries failed; they trained fewer epochs than planned.")
     lines.append(str(luck_of(tried)) if tried or not history else "No round was due.")
+    lines += [f"Short tries mislead about {name}: {why}." for name, why in doubts(history).items()]
     return "\n".join(lines)
 
 

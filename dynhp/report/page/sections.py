@@ -17,7 +17,9 @@ from dynhp.report.text import summary
 __all__ = ["best_of", "compare_section", "cost_section", "head_section", "settings_section"]
 __all__ += ["signal_section", "status_of", "under_way"]
 
-VERDICTS = {"effect": "signal", "luck": "noise", "unknown": "cannot tell"}
+VERDICTS = {
+    "effect": "signal", "luck": "noise", "unknown": "cannot tell", "misled": "noise: they mislead"
+}  # fmt: skip
 """What the answers of the luck report are called on a page."""
 _MOST_UNDER_WAY = 12  # tries of a round that has not ended
 _LONGEST = 200_000  # characters of a schedule that is written into the page
@@ -77,7 +79,7 @@ def _tiles(run: ReportedRun, signal: Signal) -> str:
         ("rounds", str(tried), f"the value changed in {signal.luck.changes}"),
         (
             "the tries say",
-            VERDICTS[signal.luck.verdict],
+            VERDICTS[signal.verdict],
             "" if chance is None else f"p = {chance:.2g} if all values were equal",
         ),
     ]
@@ -111,7 +113,7 @@ def compare_section(runs: Sequence[ReportedRun], signals: Sequence[Signal]) -> s
             last,
             f"{_runs(run, cost)}, {cost.total} epochs",
             f"{signal.luck.changes} of {signal.luck.rounds}",
-            VERDICTS[signal.luck.verdict],
+            VERDICTS[signal.verdict],
         )
         first = f'<td><i class="dot" data-run="{place}"></i>{escape(run.name)}</td>'
         rows.append(f"<tr>{first}{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
