@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.arena.again import carried_out_again, spread_out
 from benchmarks.arena.estimate import estimated
 from benchmarks.arena.ledger import NAME, in_folder, kept_runs, save_runs, take_over
 from benchmarks.arena.methods import gather
@@ -36,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         half=options.half, tasks=options.tasks, seeds=options.seeds
     )
     pilots = pilot_runs(arena)
-    carries_out = not options.plan and not options.report_only
+    carries_out = not (options.plan or options.report_only or options.again)
     kept = kept_runs(options.ledger)
     if carries_out:
         if taken := take_over(kept, options.folder):
@@ -44,39 +46,68 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _campaign(pilots, options)
     piloted = _ended(pilots, options, kept)
     good = _good(arena, piloted)
-    if good is None:
+    later = [task.name for task in arena.tasks if task.name not in good]
+    if later:
         missing = len(pilots) - len(piloted) + len(piloted.failed)
         print(f"{missing} of {len(pilots)} runs of the pilot are missing. Then come about:")
-        good = {task.name: sum(task.pilot) // 2 for task in arena.tasks}
-        options.plan = True
-    wanted = runs_of(arena, good, options.arms)
+    guessed = {task.name: sum(task.pilot) // 2 for task in arena.tasks} | good
+    wanted = runs_of(arena, guessed, options.arms)
     ended = _ended(wanted, options, kept)
     print(estimated(wanted, ended, piloted, every_arm=options.plan), flush=True)
     if options.plan:
         return
-    if carries_out:
+    if options.again:
+        _again(ended, options.again)
+        return
+    if carries_out and not later:
         _campaign(wanted, options)
         ended = _ended(wanted, options, kept)
-    missing = len(wanted) - sum(run.error is None for run in ended)
-    results = ArenaResults(arena=arena, good=good, runs=gather(ended))
-    files = arena_files(results, missing=missing, command=_command(options))
-    write_report(options.report or options.folder / "report", files)
-    for run in ended.failed:
-        print(f"failed: {dict(run.settings)}: {run.error}")
-    print(f"report: {options.report or options.folder / 'report'}")
+    _report(arena, good, ended, wanted, options)
     if options.ledger is not None:
         print(f"{save_runs(options.folder, options.ledger)} runs are in {options.ledger}")
 
 
-def _good(arena: Arena, piloted: CampaignResults) -> dict[str, int] | None:
-    """The good rate of each task, None where a part of the pilot is missing."""
+def _report(
+    arena: Arena,
+    good: Mapping[str, int],
+    ended: CampaignResults,
+    wanted: Sequence[Mapping[str, Any]],
+    options: argparse.Namespace,
+) -> None:
+    """Write the report of the tasks whose good rate is known."""
+    for run in ended.failed:
+        print(f"failed: {dict(run.settings)}: {run.error}")
+    shown = arena.only(half=None, tasks=list(good), seeds=None)
+    if not good:
+        return
+    missing = len(wanted) - sum(run.error is None for run in ended)
+    results = ArenaResults(arena=shown, good=good, runs=gather(ended))
+    later = [task.name for task in arena.tasks if task.name not in good]
+    files = arena_files(results, missing=missing, later=later, command=_command(options))
+    write_report(options.report or options.folder / "report", files)
+    print(f"report: {options.report or options.folder / 'report'}")
+
+
+def _again(ended: CampaignResults, count: int) -> None:
+    """Carry out so many runs once more, and end with an error where one came to something else."""
+    runs = spread_out(ended, count)
+    differences = carried_out_again(runs)
+    print(*differences, sep="\n", end="\n" if differences else "")
+    print(f"{len(runs) - len(differences)} of {len(runs)} runs came to the same again")
+    if differences:
+        raise SystemExit(1)
+
+
+def _good(arena: Arena, piloted: CampaignResults) -> dict[str, int]:
+    """The good rate of each task whose pilot is whole."""
     values: dict[tuple[str, float], list[float]] = defaultdict(list)
     for run in piloted:
         if run.result is not None:
             values[run.settings["task"], run.settings["rate"]].append(run.result["val"])
-    if sum(map(len, values.values())) < len(pilot_runs(arena)):
-        return None
-    return good_rates(arena, values)
+    wanted = Counter((run["task"], run["rate"]) for run in pilot_runs(arena))
+    missing = {task for (task, rate), count in wanted.items() if len(values[task, rate]) < count}
+    whole = tuple(task for task in arena.tasks if task.name not in missing)
+    return good_rates(replace(arena, tasks=whole), values)
 
 
 def _campaign(runs: Sequence[dict[str, Any]], options: argparse.Namespace) -> None:
@@ -123,6 +154,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--workers", type=int)
     parser.add_argument("--plan", action="store_true", help="print the cost only")
+    parser.add_argument(
+        "--again", type=int, metavar="N", help="carry out N of the runs again, and compare"
+    )
     parser.add_argument(
         "--report-only", action="store_true", help="write the report of what is there"
     )
