@@ -20,7 +20,7 @@ def spread_out(runs: Sequence[Finished], count: int) -> list[Finished]:
 def carried_out_again(runs: Sequence[Finished]) -> list[str]:
     """What differs, in a line each: another processor, another torch, or an arm that was changed.
 
-    A ledger is kept by the settings of its runs, and these do not say what else a result depends on.
+    A ledger knows runs by their settings, and these do not say what else a result depends on.
     """
     differences = []
     for run in runs:

@@ -1,4 +1,4 @@
-"""The runs of earlier sittings, in one file that is committed: read before, brought up to date after."""
+"""The runs of earlier sittings, in one file that is committed and brought up to date."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAME = "arena"
 
 
 def kept_runs(path: Path | None) -> dict[str, Finished]:
-    """The runs of the committed file by the names of their settings; none where there is no file."""
+    """The runs of the committed file by the names of their settings; none without a file."""
     if path is None or not path.exists():
         return {}
     with tempfile.TemporaryDirectory() as folder:
@@ -44,7 +44,7 @@ def take_over(kept: Mapping[str, Finished], folder: Path) -> int:
 
 
 def save_runs(folder: Path, path: Path) -> int:
-    """Bring the committed file up to date with a folder: what failed is left out, to be tried again.
+    """Bring the committed file up to date with a folder; what failed is left out.
 
     The order is that of the settings, so that the file does not depend on what ended first.
     """

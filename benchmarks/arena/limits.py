@@ -59,8 +59,8 @@ def limit_table(results: ArenaResults, differences: Table, flatness: Table) -> T
         title="What must hold, and whether it does",
         headings=("limit", *results.tasks),
         rows=tuple(rows),
-        note="Empty: not run. Not below: the mean difference of the worst start; 'no' where its 95 % "
-        "interval, not corrected, lies below zero, and 'no, sure' where it does after Holm's "
+        note="Empty: not run. Not below: the mean difference of the worst start; 'no' where its "
+        "95 % interval, not corrected, lies below zero, and 'no, sure' where it does after Holm's "
         "correction. A 'yes' of few seeds says little: intervals are wide then.",
     )
 

@@ -81,8 +81,8 @@ def _checks(results: ArenaResults) -> tuple[str, ...]:
     shares = sorted({check_share(task.epochs) for task in results.arena.tasks})
     added = " or ".join(f"{share:.2f}" for share in shares)
     return (
-        f"Of {OURS} this is the cost without its self-check, which is on by default and carries out "
-        f"one try twice more: it adds {added} runs.",
+        f"Of {OURS} this is the cost without its self-check, which is on by default and carries "
+        f"out one try twice more: it adds {added} runs.",
     )
 
 

@@ -43,7 +43,7 @@ class _Spread(torch.autograd.Function):
 
 
 class _Products(torch.autograd.Function):
-    """The product of both ends of each pair; the sums over ends are those of a sparse matrix, too."""
+    """The product of both ends of each pair, with gradients by a sparse matrix, too."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, pairs: Tensor) -> Tensor:

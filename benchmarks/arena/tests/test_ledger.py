@@ -1,4 +1,4 @@
-"""Several sittings: what is in the committed file is never carried out again, wherever it goes on."""
+"""Several sittings: what is in the committed file is never carried out again."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_the_command_goes_on_from_the_committed_file(
     first = len(kept_runs(ledger))
     capsys.readouterr()
     program.main([*options, "2", "--folder", str(tmp_path / "two"), "--plan"])
-    assert f"8 of 16 runs are left" in capsys.readouterr().out
+    assert "8 of 16 runs are left" in capsys.readouterr().out
     assert not (tmp_path / "two").exists(), "a plan writes nothing"
     program.main([*options, "2", "--folder", str(tmp_path / "two")])
     assert f"{first} runs of {ledger} are not carried out again" in capsys.readouterr().out

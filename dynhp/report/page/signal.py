@@ -129,7 +129,9 @@ def _judged(tried: Sequence[Round], luck: Luck, misled: Mapping[str, str]) -> st
     if luck.verdict == "unknown":
         return "Too little was tried to tell luck from an effect."
     if not luck.changes:
-        return f"The values differ by more than luck: {values_of(tried[0].previous)} stayed the best."
+        return (
+            f"The values differ by more than luck: {values_of(tried[0].previous)} stayed the best."
+        )
     course = _course(tried)
     if not luck.clear:
         return (
