@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dynhp.advice import doubts
 from dynhp.planning.budget import Plan, spent
 from dynhp.records import Round, Value
 from dynhp.records.kept import kept_epochs
 from dynhp.records.text import label
-from dynhp.report.belief import doubts
 from dynhp.report.luck import luck_of
 
 __all__ = ["schedule_picture", "summary"]

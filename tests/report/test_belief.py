@@ -8,10 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from dynhp.advice import LEAVE_ALONE
+from dynhp.advice import LEAVE_ALONE, doubts
 from dynhp.records import Candidate, Round, Try
 from dynhp.report import report_page, signal_of, summary
-from dynhp.report.belief import doubts
 from dynhp.report.page.reported import ReportedRun
 
 

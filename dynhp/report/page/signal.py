@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from statistics import fmean, variance
 from typing import Literal
 
+from dynhp.advice import doubts
 from dynhp.records import Round
 from dynhp.records.noise import comparable_scores
 from dynhp.records.text import label
-from dynhp.report.belief import doubts
 from dynhp.report.luck import Luck, luck_of
 from dynhp.report.page.saving import advice_of, is_placebo, returns_of, values_of
 
