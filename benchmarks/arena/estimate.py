@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import torch
+
+from benchmarks.arena.plan import PlannedTask
 from benchmarks.arena.runs.arms import COSTS
+from benchmarks.arena.tasks.registry import make_trainer
 from dynhp.campaign import Finished
 from dynhp.campaign.data import canonical
 from dynhp.records.text import text_table
 
-__all__ = ["estimated", "plain_seconds"]
+__all__ = ["clocked_seconds", "estimated", "plain_seconds"]
 
 RAY_SECONDS = 12.0
 """What Ray costs beside the training, for each run of a population."""
@@ -32,17 +37,39 @@ def plain_seconds(piloted: Iterable[Finished]) -> dict[str, float]:
     }
 
 
+def clocked_seconds(tasks: Iterable[PlannedTask], *, times: int = 8) -> dict[str, float]:
+    """The CPU seconds of a plain run of each task, by the fastest of a few epochs.
+
+    Nothing is measured but time. The seconds of a campaign are those on the wall, in which others
+    may have used the machine too.
+    """
+    torch.set_num_threads(1)
+    return {task.name: task.epochs * _epoch(task, times) for task in tasks}
+
+
+def _epoch(task: PlannedTask, times: int) -> float:
+    trainer = make_trainer(task.name, seed=0, steps=task.steps)
+    took = []
+    for _ in range(times):
+        began = time.process_time()
+        trainer.train_k(1, {"lr": 0.001})
+        took.append(time.process_time() - began)
+    return min(took)
+
+
 def estimated(
     runs: Sequence[Mapping[str, Any]],
     ended: Iterable[Finished],
-    piloted: Iterable[Finished],
+    seconds: Mapping[str, float],
     *,
     every_arm: bool,
 ) -> str:
-    """The runs that are left and what they cost, in all or by task and arm."""
+    """The runs that are left and what they cost, in all or by task and arm.
+
+    ``seconds`` are those of a plain run, by task, as far as they are known.
+    """
     done = {canonical(run.settings) for run in ended if run.error is None}
     left = [run for run in runs if canonical(run) not in done]
-    seconds = plain_seconds(piloted)
     equal = sum(COSTS.get(run["arm"], 1.0) for run in left)
     text = f"{len(left)} of {len(runs)} runs are left, as long as {equal:.0f} plain ones"
     if all(run["task"] in seconds for run in left):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.arena.again import carried_out_again, spread_out
-from benchmarks.arena.estimate import estimated
+from benchmarks.arena.estimate import clocked_seconds, estimated, plain_seconds
 from benchmarks.arena.ledger import NAME, in_folder, kept_runs, save_runs, take_over
 from benchmarks.arena.methods import gather
 from benchmarks.arena.plan import Arena, good_rates, pilot_runs, read_arena, runs_of
@@ -53,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     guessed = {task.name: sum(task.pilot) // 2 for task in arena.tasks} | good
     wanted = runs_of(arena, guessed, options.arms)
     ended = _ended(wanted, options, kept)
-    print(estimated(wanted, ended, piloted, every_arm=options.plan), flush=True)
+    seconds = clocked_seconds(arena.tasks) if options.clock else plain_seconds(piloted)
+    print(estimated(wanted, ended, seconds, every_arm=options.plan), flush=True)
     if options.plan:
         return
     if options.again:
@@ -154,6 +155,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--workers", type=int)
     parser.add_argument("--plan", action="store_true", help="print the cost only")
+    parser.add_argument(
+        "--clock", action="store_true", help="with --plan: by timing a few epochs of each task now"
+    )
     parser.add_argument(
         "--again", type=int, metavar="N", help="carry out N of the runs again, and compare"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.arena import program
-from benchmarks.arena.estimate import estimated, plain_seconds
+from benchmarks.arena.estimate import clocked_seconds, estimated, plain_seconds
 from benchmarks.arena.ledger import NAME, in_folder, kept_runs, save_runs, take_over
 from benchmarks.arena.plan import pilot_runs, read_arena
 from dynhp.campaign import Finished, run_campaign
@@ -73,13 +73,21 @@ def test_what_is_left_is_estimated_by_the_fastest_run_of_the_lowest_rate() -> No
     pilots = [made(run, 10.0 / (1 + place)) for place, run in enumerate(pilot)]
     assert plain_seconds(pilots) == {"links-cora": 10.0}
     runs = [{**pilot[0], "arm": arm} for arm in ("constant", "pbt")]
-    text = estimated(runs, [made(runs[0], 9.0)], pilots, every_arm=True)
+    seconds = plain_seconds(pilots)
+    text = estimated(runs, [made(runs[0], 9.0)], seconds, every_arm=True)
     assert text.startswith("1 of 2 runs are left, as long as 1 plain ones: about 0.0 CPU hours")
     assert "constant    0          1   0" in text
     assert "links-cora  1          2   0" in text
     unknown = [{**runs[0], "task": "cartpole"}]
-    assert "CPU hours" not in estimated(unknown, [], pilots, every_arm=False)
-    assert "?" in estimated(unknown, [], pilots, every_arm=True)
+    assert "CPU hours" not in estimated(unknown, [], seconds, every_arm=False)
+    assert "?" in estimated(unknown, [], seconds, every_arm=True)
+
+
+def test_the_clock_needs_no_run() -> None:
+    arena = read_arena(HERE / "toy.toml")
+    seconds = clocked_seconds(arena.tasks, times=2)
+    assert seconds.keys() == {"links-cora", "boosting-diabetes"}
+    assert all(0.001 < each < 100 for each in seconds.values())
 
 
 @pytest.mark.slow
