@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks.arena.limits import check_share, limit_table
 from benchmarks.arena.methods import OURS
+from benchmarks.arena.picture import start_figures
 from benchmarks.arena.plan import half_power
 from benchmarks.arena.tables import (
     ArenaResults,
@@ -47,7 +48,10 @@ def arena_files(
             parts=tuple(_filled(summary_table(results, differences), differences)),
         ),
         Section(title="Values", parts=tuple(_filled(value_table(results)))),
-        Section(title="Does the start matter?", parts=tuple(_filled(flatness))),
+        Section(
+            title="Does the start matter?",
+            parts=(*start_figures(results), *_filled(flatness)),
+        ),
         Section(title="Cost", text=_checks(results), parts=tuple(_filled(cost_table(results)))),
     ]
     files = document_files("The arena: who finds the learning rate", sections)
