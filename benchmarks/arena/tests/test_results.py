@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.arena import program
+from benchmarks.arena.advice import advice_files
 from benchmarks.arena.limits import MOST_RUNS, check_share
+from dynhp.campaign import CampaignResults
+from dynhp.campaign.ledger import ledger_in
 
 DOCS = Path(__file__).parents[3] / "docs"
 RESULTS = DOCS / "results/arena"
@@ -54,6 +57,19 @@ def test_the_page_has_the_table_of_what_runs_say() -> None:
     said = [row for row in rows(RESULTS / "advice/report.md") if len(row) == 7]
     assert len(said) == 8
     assert all(row in rows(DOCS / "arena.md") for row in said)
+    page = " ".join((DOCS / "arena.md").read_text("utf-8").split())
+    shrinkage, images = ({row[0]: row[-1] for row in said}[name].strip("*")
+                         for name in ("shrinkage", "learning rate, images"))  # fmt: skip
+    assert f"adapting it lost {shrinkage[1:]} points" in page
+    assert f"*cost* {images[1:].split(' ')[0]} points" in page
+
+
+def test_the_ledger_of_advice_gives_its_report_again(tmp_path: Path) -> None:
+    ledger = tmp_path / "results.jsonl"
+    ledger.write_bytes(gzip.decompress((RESULTS / "advice.jsonl.gz").read_bytes()))
+    files = advice_files(CampaignResults(ledger_in(ledger)))
+    committed = {path.name: path.read_text("utf-8") for path in (RESULTS / "advice").iterdir()}
+    assert files == committed
 
 
 def test_the_page_on_rates_says_what_the_search_cost() -> None:
