@@ -19,14 +19,17 @@ RESULTS = DOCS / "results/arena"
 PARTS = {
     "links-cora": ["--tasks", "links-cora", "--seeds", "3", "--arms", "dynhp", "constant", "wsd",
                    "plateau", "adagrid"],
+    "confirmation": ["--half", "confirmation"],
 }  # fmt: skip
+LEDGERS = {"confirmation": "results.jsonl.gz"}
 
 
 @pytest.mark.parametrize("name", PARTS)
 def test_a_committed_ledger_gives_the_committed_report_to_the_last_byte(
     name: str, tmp_path: Path
 ) -> None:
-    ledger = gzip.decompress((RESULTS / f"{name}.jsonl.gz").read_bytes())
+    file_name = LEDGERS.get(name, f"{name}.jsonl.gz")
+    ledger = gzip.decompress((RESULTS / file_name).read_bytes())
     (tmp_path / "results.jsonl").write_bytes(ledger)
     program.main([*PARTS[name], "--folder", str(tmp_path), "--report-only"])
     committed = {path.name: path.read_bytes() for path in (RESULTS / name).iterdir()}
@@ -42,15 +45,37 @@ def rows(path: Path) -> list[list[str]]:
     return [line.strip("| ").split(" | ") for line in lines if line.startswith("|")]
 
 
-def test_the_page_says_of_each_limit_what_its_report_says() -> None:
-    page = {row[0]: row[1].replace("**", "") for row in rows(DOCS / "arena.md") if len(row) == 2}
-    report = {row[0]: row[-1] for row in rows(RESULTS / "links-cora/report.md") if len(row) == 2}
-    limits = [row["limit"] for row in read(RESULTS / "links-cora/limits.csv")]
+@pytest.mark.parametrize(("folder", "column"), [("links-cora", 1), ("confirmation", 2)])
+def test_the_page_says_of_each_limit_what_its_report_says(folder: str, column: int) -> None:
+    said = {row[0]: row[column] for row in rows(DOCS / "arena.md") if len(row) == 3}
+    report = {row[0]: row[1] for row in rows(RESULTS / folder / "report.md") if len(row) == 2}
+    limits = [row["limit"] for row in read(RESULTS / folder / "limits.csv")]
     known = {name: report[name].replace("<br>", ": ") for name in limits if name in report}
     assert len(known) >= 5
-    for name, said in known.items():
-        assert page[name] == said, name
-    assert not set(limits) - set(known) & set(page), "what was not run is in one row"
+    for name, text in known.items():
+        assert said[name].replace("**", "") == text, name
+    unknown = set(limits) - set(known)
+    assert all(said.get(name, "not run") == "not run" for name in unknown)
+
+
+def test_what_pays_is_said_with_the_differences_of_the_report() -> None:
+    """The figures of the README and of the page on one screen, from each start."""
+    rows_of = read(RESULTS / "confirmation/differences.csv")
+    alone = {row["start"]: row for row in rows_of if row["rival"] == "leave alone"}
+    figures = [_signed(alone[start]) for start in ("good", "30 times too low", "30 times too high")]
+    readme = (DOCS.parent / "README.md").read_text("utf-8")
+    short = (DOCS / "results-in-short.md").read_text("utf-8")
+    assert f"{figures[0]}; {figures[1]}; {figures[2]}" in readme
+    assert f"{figures[1]} points from 30 times too low, {figures[2]} from 30 times too high" in short
+    seeds = {row["links-citeseer seeds"] for row in alone.values()}
+    words = {"3": "three", "6": "six", "10": "ten"}
+    assert len(seeds) == 1
+    assert f"CiteSeer, {words[seeds.pop()]} seeds" in readme
+
+
+def _signed(row: dict[str, str]) -> str:
+    mean, half = (float(row[f"links-citeseer {name}"]) for name in ("difference", "half_width_95"))
+    return f"{mean:+.2f} ± {half:.2f}".replace("-", "−")
 
 
 def test_the_page_has_the_table_of_what_runs_say() -> None:
