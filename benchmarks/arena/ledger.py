@@ -52,8 +52,7 @@ def save_runs(folder: Path, path: Path) -> int:
     lines = [json_line({"event": "campaign", "version": 1, "function": NAME})]
     for key in sorted(runs):
         run = runs[key]
-        seconds = round(run.seconds, 3)
-        line = {"settings": run.settings, "result": run.result, "seconds": seconds}
+        line = {"settings": run.settings, "result": run.result, "seconds": run.seconds}
         lines.append(json_line({"event": "run", **line}))
     data = gzip.compress(b"".join(lines), mtime=0)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -66,7 +66,9 @@ def test_what_pays_is_said_with_the_differences_of_the_report() -> None:
     readme = (DOCS.parent / "README.md").read_text("utf-8")
     short = (DOCS / "results-in-short.md").read_text("utf-8")
     assert f"{figures[0]}; {figures[1]}; {figures[2]}" in readme
-    assert f"{figures[1]} points from 30 times too low, {figures[2]} from 30 times too high" in short
+    assert (
+        f"{figures[1]} points from 30 times too low, {figures[2]} from 30 times too high" in short
+    )
     seeds = {row["links-citeseer seeds"] for row in alone.values()}
     words = {"3": "three", "6": "six", "10": "ten"}
     assert len(seeds) == 1
