@@ -34,7 +34,7 @@ ARENA_READY := $(VENV)/.ready-arena
 # Tests that start, kill and outlive processes, or write many files, come after the quick ones.
 WITH_PROCESSES := tests/executors tests/storage tests/campaign
 
-.PHONY: help setup demo docs docs-serve test lint types imports pytest $(FRAMEWORKS:%=test-%) test-ray test-report test-oldest format bench-core bench-luck bench-report bench-executors bench-executors-ray bench-linkpred quality arena arena-full arena-advice mutants torture torture-campaign clean
+.PHONY: help setup demo docs docs-serve test lint types imports pytest $(FRAMEWORKS:%=test-%) test-ray test-report test-oldest format bench-core bench-luck bench-report bench-executors bench-executors-ray bench-linkpred quality arena arena-full arena-save arena-again arena-advice mutants torture torture-campaign clean
 
 help:
 	@echo "make demo            set up what it needs and train with adaptation on bundled data"
@@ -54,6 +54,8 @@ help:
 	@echo "make quality         the AUC that link prediction must reach, by protocol and sampler"
 	@echo "make arena           ways to set a learning rate: three tasks, five methods, three seeds"
 	@echo "make arena-full      all of them, in the background; the same command goes on with it"
+	@echo "make arena-save      commit what has ended: its ledger, from which a fresh clone goes on, and report"
+	@echo "make arena-again     some of these runs again: do they still come to the same?"
 	@echo "make arena-advice    whether runs know when their choices were luck"
 	@echo "make torture         kill and resume runs a hundred times"
 	@echo "make torture-campaign  kill and resume campaigns a hundred times"
@@ -178,13 +180,26 @@ arena: $(READY)
 	$(ARENA) --folder out/arena-small --report docs/results/arena/small --seeds 3 \
 		--tasks links-cora boosting-diabetes cartpole --arms dynhp constant wsd plateau adagrid
 
-# Hours. It says what it costs and goes to the background; whatever stops it, the same command goes on.
+# Hours. It says what it costs and goes to the background; whatever stops it, the same command goes on,
+# also in a fresh clone: the runs of earlier sittings are in ARENA_LEDGER. "make arena-save" brings that
+# file and the report up to date with what has ended. Confirmation comes first, with few seeds first.
+ARENA_LEDGER := docs/results/arena/results.jsonl.gz
+ARENA_WHOLE = $(ARENA) --folder out/arena --ledger $(ARENA_LEDGER)
+ARENA_CONFIRMED = $(ARENA_WHOLE) --half confirmation --report docs/results/arena/confirmation
+ARENA_FIRST := dynhp constant wsd cosine linear plateau one-cycle prodigy schedule-free
 arena-full: $(ARENA_READY)
 	@mkdir -p out
-	$(ARENA) --folder out/arena --plan
-	nohup sh -c '$(ARENA) --folder out/arena --half development --report docs/results/arena/development && \
-		$(ARENA) --folder out/arena --half confirmation --report docs/results/arena/confirmation' \
+	$(ARENA_WHOLE) --plan
+	nohup sh -c '$(ARENA_CONFIRMED) --seeds 3 --arms $(ARENA_FIRST) && $(ARENA_CONFIRMED) --arms $(ARENA_FIRST) && \
+		$(ARENA_CONFIRMED) && $(ARENA_WHOLE) --half development --report docs/results/arena/development' \
 		> out/arena.log 2>&1 & echo "process $$!; how far it is: tail -1 out/arena.log"
+
+arena-save: $(READY)
+	$(ARENA_CONFIRMED) --report-only
+
+# After a change, or on another machine: some of the runs once more, which must come to the same.
+arena-again: $(ARENA_READY)
+	$(ARENA_WHOLE) --again 20
 
 arena-advice: $(READY)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.arena.advice --folder out/arena-advice \

@@ -1,17 +1,18 @@
-"""What research says about adapting which hyperparameter, as hints before a run."""
+"""What research says about adapting which hyperparameter, before a run and after it."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from dynhp.criteria import Criterion
 from dynhp.criteria.combined import rewards_not_learning
 from dynhp.criteria.contract import metrics_of
 from dynhp.criteria.metric import direction_of
 from dynhp.errors import advise
+from dynhp.records import Round
 
-__all__ = ["LEAVE_ALONE", "give_hints", "hints_for", "kind_of"]
+__all__ = ["LEAVE_ALONE", "doubts", "give_hints", "hints_for", "kind_of", "misleading"]
 
 LEAVE_ALONE: dict[str, str] = {
     "dropout": "without dropout the next epoch really is better, so short tries drive it to zero",
@@ -21,6 +22,9 @@ LEAVE_ALONE: dict[str, str] = {
     "shrinkage": "short tries prefer large steps, which make a boosted model overfit later",
 }
 """Hyperparameters for which nothing tried so far beat leaving them alone, and why."""
+
+_LONG = 0.5
+"""A try of this share of a run shows what a run shows."""
 
 _ALIASES = {
     "lr": "learning_rate",
@@ -45,6 +49,50 @@ def kind_of(name: str) -> str:
     return _ALIASES.get(plain, plain)
 
 
+def misleading(
+    names: Collection[str], kinds: Mapping[str, str] | None = None
+) -> dict[str, tuple[str, ...]]:
+    """Why short tries mislead about these, by name; those of which nothing is known are left out.
+
+    >>> list(misleading(["lr", "drop", "p"], {"p": "label_smoothing"}))
+    ['drop', 'p']
+    """
+    known = _kinds(names, kinds)
+    reasons = {
+        name: tuple(LEAVE_ALONE[kind] for kind in LEAVE_ALONE if kind in known[name])
+        for name in names
+    }
+    return {name: each for name, each in reasons.items() if each}
+
+
+def doubts(history: Sequence[Round], kinds: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What was adapted and is misjudged by short tries, and why; none where tries were long.
+
+    That two values differ for the next epochs says nothing about the end of a run, and no record of
+    tries shows by how much they mislead. What is known is known from whole runs, by what a
+    hyperparameter is: ``kinds`` says it where names do not. With a name of which nothing is known
+    among those adapted, nothing is said.
+
+    >>> doubts([])
+    {}
+    """
+    tried = [round_ for round_ in history if round_.tries]
+    if not tried:
+        return {}
+    epochs = sum(round_.epochs for round_ in history)
+    longest = max(try_.epochs for round_ in tried for try_ in round_.tries)
+    names = list(tried[0].previous)
+    known = misleading(names, kinds)
+    if len(known) < len(names) or longest >= _LONG * epochs:
+        return {}
+    return {name: "; ".join(reasons) for name, reasons in known.items()}
+
+
+def _kinds(names: Collection[str], kinds: Mapping[str, str] | None) -> dict[str, set[str]]:
+    """What each is, by its name and by what it is bound to."""
+    return {name: {kind_of(name), kind_of((kinds or {}).get(name, name))} for name in names}
+
+
 def hints_for(
     names: Collection[str],
     criterion: Criterion,
@@ -61,12 +109,11 @@ def hints_for(
     >>> hints_for(["batch_size"], highest("val_auc"))
     ()
     """
-    known = {name: {kind_of(name), kind_of((kinds or {}).get(name, name))} for name in names}
+    known = _kinds(names, kinds)
     hints = [
-        f"{name}: {LEAVE_ALONE[kind]}. Compare with a placebo, or use a shadow"
-        for name in names
-        for kind in LEAVE_ALONE
-        if kind in known[name]
+        f"{name}: {reason}. Compare with a placebo, or use a shadow"
+        for name, reasons in misleading(names, kinds).items()
+        for reason in reasons
     ]
     hints += [
         f"{name}: short tries judged by ordinary weights choose too small a learning rate; "

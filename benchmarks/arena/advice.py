@@ -1,6 +1,7 @@
 """Whether a run's own advice says noise where there is nothing to gain, and effect where there is.
 
-``python -m benchmarks.arena.advice`` counts the verdicts of ``luck_of`` over ten seeds of a case.
+``python -m benchmarks.arena.advice`` counts over ten seeds of a case what ``signal_of`` advises and
+what ``luck_of`` says of the tries alone, and measures what adapting gained.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from benchmarks.arena.tasks.registry import make_trainer
 from dynhp import DynamicGridAdapter, paper
 from dynhp.campaign import CampaignResults, product, run_campaign
 from dynhp.errors import Hint
-from dynhp.report import luck_of
+from dynhp.report import signal_of
 from dynhp_pyg.paper.document import Section, Table, document_files
-from dynhp_pyg.paper.tables.cells import row_of
+from dynhp_pyg.paper.tables.cells import EMPTY, difference_cell, row_of
+from dynhp_pyg.runs.intervals import mean_of
 
 __all__ = ["CASES", "advice_files", "advice_run", "main"]
 
@@ -76,49 +78,65 @@ CASES: Mapping[str, AdviceCase] = {
         _mislabelled, {"lr": (0.0003, 0.003, 0.03, 0.3, 3.0)}, "val", "signal"
     ),
     "learning rate, links": AdviceCase(_cora, {"lr": _RATES}, "val", "signal"),
-    "shrinkage": AdviceCase(_boosting, {"lr": (0.01, 0.03, 0.1, 0.3, 1.0)}, "val", "signal"),
+    "shrinkage": AdviceCase(_boosting, {"lr": (0.01, 0.03, 0.1, 0.3, 1.0)}, "val", "noise"),
 }
 """What is adapted, in the way of the paper: every five epochs, all values for one."""
 
 
 def advice_run(case: str, seed: int, epochs: int) -> dict[str, Any]:
-    """Adapt once, and give what the run says about its own choices."""
+    """Adapt once, and give what the run says about its own choices, and what they gained."""
     torch.set_num_threads(1)
     trained = CASES[case]
+    adapted, alone = trained.make(seed), trained.make(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Hint)
         adapter = DynamicGridAdapter(
-            trained.make(seed), trained.values, seed=seed, check="off",
+            adapted, trained.values, seed=seed, check="off",
             **paper(ROUND, 1, validation=trained.metric),
         )  # fmt: skip
-        luck = luck_of(adapter.run(epochs))
+        start = dict(adapter.current)
+        signal = signal_of(adapter.run(epochs), kinds=getattr(adapted, "kinds", None))
+    alone.train_k(epochs, start)
+    luck = signal.luck
     chance = None if luck.chance is None else float(f"{luck.chance:.3g}")
-    return {"verdict": luck.verdict, "chance": chance, "changes": luck.changes}
+    gain = adapted.metrics()[trained.metric] - alone.metrics()[trained.metric]
+    return {
+        "advice": signal.verdict, "verdict": luck.verdict, "chance": chance,
+        "changes": luck.changes, "gain": float(f"{gain:.6g}"),
+    }  # fmt: skip
 
 
 def advice_files(results: CampaignResults) -> dict[str, str]:
     """The table of verdicts, as a page, as Markdown and as CSV."""
-    counted: dict[str, Counter[str]] = {case: Counter() for case in CASES}
+    ended: dict[str, list[Mapping[str, Any]]] = {case: [] for case in CASES}
     for run in results:
         if run.result is not None:
-            counted[run.settings["case"]][run.result["verdict"]] += 1
-    rows = [
-        row_of(name, case.truth, *(counted[name][verdict] for verdict in _VERDICTS))
-        for name, case in CASES.items()
-    ]
+            ended[run.settings["case"]].append(run.result)
+    rows = []
+    for name, case in CASES.items():
+        advice = Counter(_ADVICE[each["advice"]] for each in ended[name])
+        alone = Counter(each["verdict"] for each in ended[name])
+        gains = [each["gain"] for each in ended[name]]
+        gained = difference_cell(mean_of(gains), of=len(gains)) if gains else EMPTY
+        counts = [advice[said] for said in dict.fromkeys(_ADVICE.values())]
+        rows.append(row_of(name, case.truth, *counts, alone["luck"], gained))
     table = Table(
         name="advice",
         title="What runs say about their own choices, in so many of them",
-        headings=("adapted", "truth", *_VERDICTS.values()),
+        headings=("adapted", "truth", *dict.fromkeys(_ADVICE.values()), "tries alone: noise",
+                  "what adapting gained"),
         rows=tuple(rows),
-        note="Noise: whole runs show nothing to gain from it (docs/what-to-adapt.md). The limit is "
-        "9 of 10 'luck' where there is noise, and 1 of 10 where there is signal.",
-    )
+        note="Truth: whole runs show nothing to gain from what is called noise "
+        "(docs/what-to-adapt.md). The limit is 9 of 10 'noise' where that is the truth, and 1 of "
+        "10 where there is signal. Tries alone: the verdict without what is known of a "
+        "hyperparameter by what it is. Gained: the judged metric at the end, less that of leaving "
+        "the value alone, paired by seed.",
+    )  # fmt: skip
     section = Section(title="Advice", parts=(table,))
     return document_files("Does a run know when its choices were luck?", [section])
 
 
-_VERDICTS = {"luck": "luck", "effect": "effect", "unknown": "cannot tell"}
+_ADVICE = {"luck": "noise", "misled": "noise", "effect": "signal", "unknown": "cannot tell"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -5,29 +5,27 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
+from benchmarks.arena.again import carried_out_again, spread_out
+from benchmarks.arena.estimate import clocked_seconds, estimated, plain_seconds
+from benchmarks.arena.ledger import NAME, in_folder, kept_runs, save_runs, take_over
 from benchmarks.arena.methods import gather
 from benchmarks.arena.plan import Arena, good_rates, pilot_runs, read_arena, runs_of
 from benchmarks.arena.report import arena_files, write_report
-from benchmarks.arena.runs.arms import ARMS, COSTS, arena_run, cost
+from benchmarks.arena.runs.arms import ARMS, arena_run, cost
 from benchmarks.arena.tables import ArenaResults
 from benchmarks.arena.tasks.contract import DATA
-from dynhp.campaign import CampaignResults, campaign_so_far, run_campaign
-from dynhp.errors import CheckpointError
+from dynhp.campaign import CampaignResults, Finished, run_campaign
+from dynhp.campaign.data import canonical
 
 __all__ = ["main"]
 
-NAME = "arena"
-"""What the ledger calls the runs: never change it."""
-
 HERE = Path(__file__).parent
-RAY_SECONDS = 12.0
-"""What Ray costs beside the training, for each run of a population."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -40,40 +38,77 @@ def main(arguments: Sequence[str] | None = None) -> None:
         half=options.half, tasks=options.tasks, seeds=options.seeds
     )
     pilots = pilot_runs(arena)
-    if not options.plan and not options.report_only:
+    carries_out = not (options.plan or options.report_only or options.again)
+    kept = kept_runs(options.ledger)
+    if carries_out:
+        if taken := take_over(kept, options.folder):
+            print(f"{taken} runs of {options.ledger} are not carried out again", flush=True)
         _campaign(pilots, options)
-    piloted = _ended(pilots, options)
+    piloted = _ended(pilots, options, kept)
     good = _good(arena, piloted)
-    if good is None:
+    later = [task.name for task in arena.tasks if task.name not in good]
+    if later:
         missing = len(pilots) - len(piloted) + len(piloted.failed)
         print(f"{missing} of {len(pilots)} runs of the pilot are missing. Then come about:")
-        good = {task.name: sum(task.pilot) // 2 for task in arena.tasks}
-        options.plan = True
-    wanted = runs_of(arena, good, options.arms)
-    print(_estimate(wanted, piloted), flush=True)
+    guessed = {task.name: sum(task.pilot) // 2 for task in arena.tasks} | good
+    wanted = runs_of(arena, guessed, options.arms)
+    ended = _ended(wanted, options, kept)
+    seconds = clocked_seconds(arena.tasks) if options.clock else plain_seconds(piloted)
+    print(estimated(wanted, ended, seconds, every_arm=options.plan), flush=True)
     if options.plan:
         return
-    if not options.report_only:
+    if options.again:
+        _again(ended, options.again)
+        return
+    if carries_out and not later:
         _campaign(wanted, options)
-    ended = _ended(wanted, options)
-    missing = len(wanted) - sum(run.error is None for run in ended)
-    results = ArenaResults(arena=arena, good=good, runs=gather(ended))
-    files = arena_files(results, missing=missing, command=_command(options))
-    write_report(options.report or options.folder / "report", files)
+        ended = _ended(wanted, options, kept)
+    _report(arena, good, ended, wanted, options)
+    if options.ledger is not None:
+        print(f"{save_runs(options.folder, options.ledger)} runs are in {options.ledger}")
+
+
+def _report(
+    arena: Arena,
+    good: Mapping[str, int],
+    ended: CampaignResults,
+    wanted: Sequence[Mapping[str, Any]],
+    options: argparse.Namespace,
+) -> None:
+    """Write the report of the tasks whose good rate is known."""
     for run in ended.failed:
         print(f"failed: {dict(run.settings)}: {run.error}")
+    shown = arena.only(half=None, tasks=list(good), seeds=None)
+    if not good:
+        return
+    missing = len(wanted) - sum(run.error is None for run in ended)
+    results = ArenaResults(arena=shown, good=good, runs=gather(ended))
+    later = [task.name for task in arena.tasks if task.name not in good]
+    files = arena_files(results, missing=missing, later=later, command=_command(options))
+    write_report(options.report or options.folder / "report", files)
     print(f"report: {options.report or options.folder / 'report'}")
 
 
-def _good(arena: Arena, piloted: CampaignResults) -> dict[str, int] | None:
-    """The good rate of each task, None where a part of the pilot is missing."""
+def _again(ended: CampaignResults, count: int) -> None:
+    """Carry out so many runs once more, and end with an error where one came to something else."""
+    runs = spread_out(ended, count)
+    differences = carried_out_again(runs)
+    print(*differences, sep="\n", end="\n" if differences else "")
+    print(f"{len(runs) - len(differences)} of {len(runs)} runs came to the same again")
+    if differences:
+        raise SystemExit(1)
+
+
+def _good(arena: Arena, piloted: CampaignResults) -> dict[str, int]:
+    """The good rate of each task whose pilot is whole."""
     values: dict[tuple[str, float], list[float]] = defaultdict(list)
     for run in piloted:
         if run.result is not None:
             values[run.settings["task"], run.settings["rate"]].append(run.result["val"])
-    if sum(map(len, values.values())) < len(pilot_runs(arena)):
-        return None
-    return good_rates(arena, values)
+    wanted = Counter((run["task"], run["rate"]) for run in pilot_runs(arena))
+    missing = {task for (task, rate), count in wanted.items() if len(values[task, rate]) < count}
+    whole = tuple(task for task in arena.tasks if task.name not in missing)
+    return good_rates(replace(arena, tasks=whole), values)
 
 
 def _campaign(runs: Sequence[dict[str, Any]], options: argparse.Namespace) -> None:
@@ -83,28 +118,13 @@ def _campaign(runs: Sequence[dict[str, Any]], options: argparse.Namespace) -> No
     )  # fmt: skip
 
 
-def _ended(runs: Sequence[dict[str, Any]], options: argparse.Namespace) -> CampaignResults:
-    try:
-        return campaign_so_far(arena_run, runs, folder=options.folder, name=NAME)
-    except CheckpointError:
-        return CampaignResults(())
-
-
-def _estimate(runs: Sequence[dict[str, Any]], pilots: CampaignResults) -> str:
-    """What the arena costs, by the seconds that the pilot took."""
-    took = defaultdict(list)
-    for run in pilots:
-        took[run.settings["task"]].append(run.seconds)
-    equal = sum(COSTS.get(run["arm"], 1.0) for run in runs)
-    text = f"{len(runs)} runs, as long as {equal:.0f} plain ones"
-    if not all(run["task"] in took for run in runs):
-        return text
-    seconds = sum(
-        COSTS.get(run["arm"], 1.0) * fmean(took[run["task"]])
-        + RAY_SECONDS * (run["arm"] in ("pbt", "pb2"))
-        for run in runs
-    )
-    return f"{text}: about {seconds / 3600:.1f} CPU hours"
+def _ended(
+    runs: Sequence[dict[str, Any]], options: argparse.Namespace, kept: Mapping[str, Finished]
+) -> CampaignResults:
+    """What is there of these runs, in the folder or in the committed file."""
+    there = {**kept, **in_folder(options.folder)}
+    keys = map(canonical, runs)
+    return CampaignResults(tuple(there[key] for key in keys if key in there))
 
 
 def _command(options: argparse.Namespace) -> str:
@@ -124,6 +144,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.arena", description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path("out/arena"), help="of the results")
     parser.add_argument("--report", type=Path, help="where the report goes")
+    parser.add_argument(
+        "--ledger", type=Path, help="a file of runs to go on from, brought up to date at the end"
+    )
     parser.add_argument("--file", type=Path, default=HERE / "tasks.toml", help="of the tasks")
     parser.add_argument("--data", type=Path, help=f"images/, text/ and graphs/; or set {DATA}")
     parser.add_argument("--half", choices=["development", "confirmation"])
@@ -132,6 +155,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--workers", type=int)
     parser.add_argument("--plan", action="store_true", help="print the cost only")
+    parser.add_argument(
+        "--clock", action="store_true", help="with --plan: by timing a few epochs of each task now"
+    )
+    parser.add_argument(
+        "--again", type=int, metavar="N", help="carry out N of the runs again, and compare"
+    )
     parser.add_argument(
         "--report-only", action="store_true", help="write the report of what is there"
     )

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.arena.limits import check_share, limit_table
+from benchmarks.arena.methods import OURS
+from benchmarks.arena.picture import start_figures
 from benchmarks.arena.plan import half_power
 from benchmarks.arena.tables import (
     ArenaResults,
@@ -22,11 +25,13 @@ from dynhp_pyg.paper.tables.cells import row_of
 __all__ = ["arena_files", "write_report"]
 
 
-def arena_files(results: ArenaResults, *, missing: int, command: str) -> dict[str, str]:
+def arena_files(
+    results: ArenaResults, *, missing: int, command: str, later: Sequence[str] = ()
+) -> dict[str, str]:
     """The files of the report by name; all but ``seconds.csv`` are the same whenever it is run."""
     halves = sorted({task.half for task in results.arena.tasks})
-    differences = difference_table(results)
-    warnings = _warnings(halves, missing)
+    differences, flatness = difference_table(results), flatness_table(results)
+    warnings = _warnings(halves, missing, later)
     sections = [
         Section(
             title="What was run",
@@ -37,13 +42,17 @@ def arena_files(results: ArenaResults, *, missing: int, command: str) -> dict[st
             ),
             parts=(_task_table(results),),
         ),
+        Section(title="What must hold", parts=(limit_table(results, differences, flatness),)),
         Section(
             title="Against each rival",
             parts=tuple(_filled(summary_table(results, differences), differences)),
         ),
         Section(title="Values", parts=tuple(_filled(value_table(results)))),
-        Section(title="Does the start matter?", parts=tuple(_filled(flatness_table(results)))),
-        Section(title="Cost", parts=tuple(_filled(cost_table(results)))),
+        Section(
+            title="Does the start matter?",
+            parts=(*start_figures(results), *_filled(flatness)),
+        ),
+        Section(title="Cost", text=_checks(results), parts=tuple(_filled(cost_table(results)))),
     ]
     files = document_files("The arena: who finds the learning rate", sections)
     return {**files, "seconds.csv": seconds_table(results).csv_text()}
@@ -59,7 +68,7 @@ def _filled(*tables: Table) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def _warnings(halves: Sequence[str], missing: int) -> tuple[str, ...]:
+def _warnings(halves: Sequence[str], missing: int, later: Sequence[str]) -> tuple[str, ...]:
     partial = (
         f"{missing} runs are missing: this is not the whole arena, and nothing in it is final."
     )
@@ -67,7 +76,18 @@ def _warnings(halves: Sequence[str], missing: int) -> tuple[str, ...]:
         "Tasks for development: methods were chosen by looking at them. What holds is said by the "
         "tasks for confirmation alone."
     )
-    return (*([partial] if missing else []), *([development] if "development" in halves else []))
+    absent = f"Nothing is known yet of {', '.join(later)}."
+    said = {partial: bool(missing), absent: bool(later), development: "development" in halves}
+    return tuple(text for text, is_so in said.items() if is_so)
+
+
+def _checks(results: ArenaResults) -> tuple[str, ...]:
+    shares = sorted({check_share(task.epochs) for task in results.arena.tasks})
+    added = " or ".join(f"{share:.2f}" for share in shares)
+    return (
+        f"Of {OURS} this is the cost without its self-check, which is on by default and carries "
+        f"out one try twice more: it adds {added} runs.",
+    )
 
 
 def _task_table(results: ArenaResults) -> Table:

@@ -19,10 +19,10 @@ MakeOptimizer = Callable[[Iterable[torch.nn.Parameter], float], torch.optim.Opti
 
 
 def usual_optimizer(task: LearningTask) -> MakeOptimizer:
-    """The optimiser that a task is usually trained with."""
+    """The optimiser that a task is usually trained with; fused, which is the fastest form."""
     if task.optimizer == "adam":
-        return lambda parameters, rate: torch.optim.Adam(parameters, lr=rate)
-    return lambda parameters, rate: torch.optim.SGD(parameters, lr=rate, momentum=0.9)
+        return lambda parameters, rate: torch.optim.Adam(parameters, lr=rate, fused=True)
+    return lambda parameters, rate: torch.optim.SGD(parameters, lr=rate, momentum=0.9, fused=True)
 
 
 class SteppedTrainer:
@@ -100,6 +100,8 @@ class SteppedTrainer:
         self.task.settings.update(values)
         self._mode("train")
         for _ in range(k):
+            if self._is_lost():
+                continue
             losses = [self._one_step() for _ in range(self._steps)]
             self._loss = self.task.train_loss(math.fsum(losses) / len(losses))
 
@@ -137,6 +139,16 @@ class SteppedTrainer:
     def reseed(self, seed: int) -> None:
         """Draw all batches that follow from another seed."""
         self._batches.manual_seed(seed)
+
+    def _is_lost(self) -> bool:
+        """Whether the last weights, which all scores depend on, are no numbers any more.
+
+        So they stay, whatever is trained: every loss and every score after it is nan, too.
+        """
+        if not math.isnan(self._loss):
+            return False
+        *_, last = self.task.model.parameters()
+        return self._step > 0 and bool(last.isnan().all())
 
     def _one_step(self) -> float:
         factor = 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dynhp.advice import doubts
 from dynhp.planning.budget import Plan, spent
 from dynhp.records import Round, Value
 from dynhp.records.kept import kept_epochs
@@ -80,6 +81,7 @@ def summary(history: Sequence[Round], *, plan: Plan | None = None) -> str:
     if failed:
         lines.append(f"{failed} tries failed; they trained fewer {cost.unit} than planned.")
     lines.append(str(luck_of(tried)) if tried or not history else "No round was due.")
+    lines += [f"Short tries mislead about {name}: {why}." for name, why in doubts(history).items()]
     return "\n".join(lines)
 
 

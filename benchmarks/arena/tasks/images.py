@@ -76,7 +76,8 @@ def _classified(
 
     def batch_loss(generator: torch.Generator) -> Tensor:
         drawn = torch.randint(train, (batch,), generator=generator)
-        return nn.functional.cross_entropy(model(x_train[drawn]), y_train[drawn])
+        chosen, labels = x_train.index_select(0, drawn), y_train.index_select(0, drawn)
+        return nn.functional.cross_entropy(model(chosen), labels)
 
     def measure(part: str) -> Measured:
         inputs, labels = parts[part]

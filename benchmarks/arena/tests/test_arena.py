@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.arena import program
 from benchmarks.arena.methods import METHODS, OURS, MethodResult, entries, gather
+from benchmarks.arena.picture import start_figures
 from benchmarks.arena.plan import STARTS, half_power, read_arena, runs_of, start_rate
 from benchmarks.arena.tables import ArenaResults, difference_table, flatness_table, summary_table
 from dynhp.campaign import Finished
@@ -116,3 +117,18 @@ def test_flatness_is_the_distance_of_the_means(results: ArenaResults) -> None:
     assert rows["leave alone"].values["apart"] == 0
     assert rows[OURS].values["apart"] == pytest.approx(1.0)
     assert rows[OURS].second_line.startswith("± 1.9")
+
+
+def test_a_picture_has_a_line_for_each_method_and_a_point_for_each_start(
+    results: ArenaResults,
+) -> None:
+    [figure] = start_figures(results)
+    assert figure.name == "starts_links-cora"
+    lines = [part.split('"')[0] for part in figure.svg.split('points="')[1:]]
+    five = [line.split() for line in lines if len(line.split()) == len(STARTS)]
+    flat, ours = five
+    assert len({point.split(",")[1] for point in flat}) == 1, "constants are level"
+    heights = [float(point.split(",")[1]) for point in ours]
+    assert heights[list(STARTS).index("good")] < min(heights[:2]), "higher is further up"
+    nothing = ArenaResults(arena=results.arena, good=results.good, runs={})
+    assert start_figures(nothing) == ()

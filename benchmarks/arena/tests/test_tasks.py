@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.arena.plan import read_arena
 from benchmarks.arena.runs.factors import FACTORS
+from benchmarks.arena.stepped import SteppedTrainer
 from benchmarks.arena.tasks.contract import DATA, DataMissing
 from benchmarks.arena.tasks.registry import TASKS, WITHOUT_DATA, make_trainer
 from benchmarks.arena.tracked import Tracked
@@ -63,6 +64,23 @@ def test_the_checkpoint_is_the_best_by_validation_and_goes_back_with_the_state()
     trainer.set_state(origin)
     assert trainer.best == seen[0]
     assert trainer.trained == 4, "what was trained is counted, whatever becomes of it"
+
+
+@pytest.mark.parametrize("task", ["digits-mlp", "links-cora"])
+def test_what_is_lost_costs_no_time_and_ends_the_same(
+    task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def trained() -> tuple[object, int]:
+        trainer = made(task, steps=2)
+        trainer.train_k(2, {"lr": 0.01})
+        trainer.train_k(8, {"lr": 1e30})
+        assert trainer.trained == 10, "lost epochs are paid for all the same"
+        return (trainer.best, str(trainer.metrics())), trainer.trainer._step  # type: ignore[attr-defined]
+
+    result, steps = trained()
+    monkeypatch.setattr(SteppedTrainer, "_is_lost", lambda self: False)
+    assert trained() == (result, 20)
+    assert steps < 20
 
 
 @pytest.mark.parametrize("name", FACTORS)

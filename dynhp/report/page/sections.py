@@ -18,7 +18,9 @@ from dynhp.report.text import summary
 __all__ = ["best_of", "compare_section", "cost_section", "head_section", "settings_section"]
 __all__ += ["signal_section", "status_of", "under_way"]
 
-VERDICTS = {"effect": "signal", "luck": "noise", "unknown": "cannot tell"}
+VERDICTS = {
+    "effect": "signal", "luck": "noise", "unknown": "cannot tell", "misled": "noise: they mislead"
+}  # fmt: skip
 """What the answers of the luck report are called on a page."""
 _MOST_UNDER_WAY = 12  # tries of a round that has not ended
 _LONGEST = 200_000  # characters of a schedule that is written into the page

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean, variance
+from typing import Literal
 
-from dynhp.planning.budget import spent
-from dynhp.records import Candidate, Round
+from dynhp.advice import doubts
+from dynhp.records import Round
 from dynhp.records.noise import comparable_scores
 from dynhp.records.text import label
-from dynhp.records.units import one_of, unit_of
-from dynhp.report.luck import MISSED, Luck, Verdict, luck_of
+from dynhp.records.units import unit_of
+from dynhp.report.luck import Luck, luck_of
+from dynhp.report.page.saving import advice_of, is_placebo, returns_of, values_of, verdict_of
 
 __all__ = ["Signal", "signal_of"]
-
-FEWEST = 4
-"""With fewer rounds a page does not speak of luck: ``benchmarks/luck.py`` counts none so short."""
-_SETTLED = 4  # rounds without a change at the end, and half of all, before a value has settled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +31,7 @@ class Signal:
         headline: what came out, in a sentence.
         advice: what to do about it, in a sentence that names a saving.
         saving: the epochs of that saving.
+        misled: what short tries are known to misjudge, and why, where that is all that was adapted.
 
     >>> signal_of(()).advice
     'Nothing has been tried yet, so there is nothing to save.'
@@ -45,11 +44,16 @@ class Signal:
     headline: str
     advice: str
     saving: int
+    misled: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def verdict(self) -> Verdict:
-        """That of ``luck``, but "unknown" where so few rounds could hardly have shown an effect."""
-        return _verdict(self.luck)
+    def verdict(self) -> Literal["effect", "luck", "unknown", "misled"]:
+        """That of ``luck``, but "unknown" where so few rounds could hardly have shown an effect.
+
+        "misled" says that tries may differ, but not by what pays in the end.
+        """
+        verdict = verdict_of(self.luck)
+        return "misled" if self.misled and verdict != "luck" else verdict
 
     @property
     def ratio(self) -> float | None:
@@ -57,8 +61,12 @@ class Signal:
         return self.between / self.equal if self.equal else None
 
 
-def signal_of(history: Sequence[Round]) -> Signal:
+def signal_of(history: Sequence[Round], *, kinds: Mapping[str, str] | None = None) -> Signal:
     """Judge a run by its records.
+
+    Args:
+        history: its rounds.
+        kinds: what hyperparameters are, where their names do not say it: ``{"p": "dropout"}``.
 
     >>> from dynhp import DynamicGridAdapter
     >>> from dynhp.testing import Quadratic
@@ -77,35 +85,23 @@ def signal_of(history: Sequence[Round]) -> Signal:
         for scores in map(comparable_scores, tried)
         if len(scores) > 1
     ]
-    advice, saving = _advice(history, tried, luck)
+    misled = {} if is_placebo(tried) else doubts(history, kinds)
+    advice, saving = advice_of(history, tried, luck, misled)
     return Signal(
         luck=luck,
+        misled=misled,
         between=math.sqrt(fmean(spreads)) if spreads else 0.0,
         equal=luck.noise / math.sqrt(2),
-        returns=_returns(tried),
-        headline=_headline(history, tried, luck),
+        returns=returns_of(tried),
+        headline=_headline(history, tried, luck, misled),
         advice=advice,
         saving=saving,
     )
 
 
-def _verdict(luck: Luck) -> Verdict:
-    few = luck.rounds < FEWEST or luck.missed > MISSED
-    return "unknown" if luck.verdict == "luck" and few and not luck.equal else luck.verdict
-
-
-def _returns(tried: Sequence[Round]) -> int:
-    """How many changes went back to a value that had been in force and was left."""
-    left: set[Candidate] = set()
-    returns = 0
-    for round_ in tried:
-        if round_.changed:
-            left.add(round_.previous)
-            returns += round_.candidate in left
-    return returns
-
-
-def _headline(history: Sequence[Round], tried: Sequence[Round], luck: Luck) -> str:
+def _headline(
+    history: Sequence[Round], tried: Sequence[Round], luck: Luck, misled: Mapping[str, str]
+) -> str:
     if not history:
         return "Nothing has been recorded yet."
     if not tried:
@@ -116,28 +112,32 @@ def _headline(history: Sequence[Round], tried: Sequence[Round], luck: Luck) -> s
         broke = f"The main line broke {_times(rescues)} and was rescued"
         if rescues == len(tried):
             return f"{broke}: {_course(tried)}."
-        return f"{broke}. {_judged(tried, luck)}"
-    return _judged(tried, luck)
+        return f"{broke}. {_judged(tried, luck, misled)}"
+    return _judged(tried, luck, misled)
 
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def _judged(tried: Sequence[Round], luck: Luck) -> str:
+def _judged(tried: Sequence[Round], luck: Luck, misled: Mapping[str, str]) -> str:
     """What the tries say, whatever they were made for."""
-    if _is_placebo(tried):
-        return f"Only one value was tried: {_values(tried[0].candidate)}."
-    verdict, taken = _verdict(luck), tried[-1].corrected
+    if is_placebo(tried):
+        return f"Only one value was tried: {values_of(tried[0].candidate)}."
+    verdict, taken = verdict_of(luck), tried[-1].corrected
     if verdict == "luck":
         return "The tries do not tell the values apart: what was chosen may be luck."
+    if misled:
+        return f"Short tries do not show what pays: {_course(tried)}, which is no sign of a gain."
     if verdict == "unknown" and taken is not None:
-        best = _values(tried[-1].winner.candidate)
-        return f"The best try was {best}; {_values(taken)} was taken."
+        best = values_of(tried[-1].winner.candidate)
+        return f"The best try was {best}; {values_of(taken)} was taken."
     if verdict == "unknown":
         return "Too little was tried to tell luck from an effect."
     if not luck.changes:
-        return f"The values differ by more than luck: {_values(tried[0].previous)} stayed the best."
+        return (
+            f"The values differ by more than luck: {values_of(tried[0].previous)} stayed the best."
+        )
     course = _course(tried)
     if not luck.clear:
         return (
@@ -156,95 +156,5 @@ def _course(tried: Sequence[Round]) -> str:
         if first[name] != value
     ]
     if any(round_.changed for round_ in tried):
-        return ", ".join(moved) or f"all came back to {_values(first)}"
-    return f"{_values(first)} stayed"
-
-
-def _is_placebo(tried: Sequence[Round]) -> bool:
-    return len({try_.candidate for round_ in tried for try_ in round_.tries}) == 1
-
-
-def _values(candidate: Candidate) -> str:
-    return ", ".join(f"{name}={label(value)}" for name, value in candidate.items())
-
-
-def _advice(history: Sequence[Round], tried: Sequence[Round], luck: Luck) -> tuple[str, int]:
-    """One sentence, and the epochs that it would have saved."""
-    cost = spent(history)
-    if not tried:
-        return "Nothing has been tried yet, so there is nothing to save.", 0
-    of_all = f"{cost.overhead} {cost.unit} of {cost.total}"
-    if all(round_.rescue for round_ in tried):
-        saved = cost.overhead + cost.abandoned
-        value = _values(tried[-1].candidate)
-        return (
-            f"Begin with {value} the next time: where nothing breaks, that saves {saved} "
-            f"{cost.unit} of {cost.total}.",
-            saved,
-        )
-    if _is_placebo(tried):
-        return f"Without its tries this run would have saved {of_all}.", cost.overhead
-    verdict = _verdict(luck)
-    if verdict == "luck":
-        value = _values(tried[0].previous)
-        return f"Leave it at {value}: that would have saved {of_all}.", cost.overhead
-    taken = tried[-1].corrected
-    if verdict == "unknown" and taken is not None:
-        return (
-            f"A run that begins with {_values(taken)} can do without the search, which cost "
-            f"{of_all}.",
-            cost.overhead,
-        )
-    if verdict == "unknown":
-        return (
-            "Compare with a run that adapts nothing before you pay for tries again: they cost "
-            f"{of_all}.",
-            cost.overhead,
-        )
-    changes = [place for place, round_ in enumerate(tried) if round_.changed]
-    last = changes[-1] if changes else -1
-    after = tried[last + 1 :]
-    if len(after) >= max(_SETTLED, len(tried) // 2):
-        saved = sum(round_.overhead for round_ in after)
-        since = f"since {one_of(cost.unit)} {tried[last].start}" if changes else "at all"
-        rounds = "one round" if last < 1 else f"the first {last + 1} rounds"
-        return (
-            f"The value has not changed {since}: {rounds} alone would have saved {saved} "
-            f"{cost.unit} of {cost.total}.",
-            saved,
-        )
-    returns = _returns(tried)
-    if 2 * returns >= luck.changes > 1:
-        saved = sum(round_.overhead for round_ in tried[1::2])
-        return (
-            f"{returns} of {luck.changes} changes were taken back: adapting half as often, with "
-            f"BestByMargin(noise=2), would save {saved} {cost.unit} of {cost.total}.",
-            saved,
-        )
-    never = _never_near(tried)
-    if never:
-        saved = sum(
-            try_.epochs for round_ in tried for try_ in round_.tries if try_.candidate in never
-        )
-        names = "; ".join(map(_values, sorted(never, key=str)[:3]))
-        more = f" and {len(never) - 3} more" if len(never) > 3 else ""
-        return (
-            f"{names}{more} never came first: leaving them out would have saved {saved} "
-            f"{cost.unit} of {cost.total}.",
-            saved,
-        )
-    return (
-        "Every value was chosen at some time, so no try was idle; rounds twice as long would save "
-        f"about {cost.overhead // 2} {cost.unit} beside the {cost.main_line} of the main line.",
-        cost.overhead // 2,
-    )
-
-
-def _never_near(tried: Sequence[Round]) -> set[Candidate]:
-    """The candidates that were tried in at least four rounds and were never chosen or in force."""
-    counts: dict[Candidate, int] = {}
-    for round_ in tried:
-        for candidate in {try_.candidate for try_ in round_.tries}:
-            counts[candidate] = counts.get(candidate, 0) + 1
-    chosen = {round_.candidate for round_ in tried} | {round_.previous for round_ in tried}
-    return {each for each, count in counts.items() if count >= _SETTLED and each not in chosen}
+        return ", ".join(moved) or f"all came back to {values_of(first)}"
+    return f"{values_of(first)} stayed"

@@ -1,0 +1,121 @@
+"""What the preset must hold, and whether it does on each task, as far as it was run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+
+from benchmarks.arena.methods import METHODS, OURS
+from benchmarks.arena.plan import STARTS
+from benchmarks.arena.tables import ArenaResults
+from dynhp import recommended
+from dynhp.rounds.repeat import REPEATS
+from dynhp_pyg.paper.document import Cell, Table
+from dynhp_pyg.paper.tables.cells import EMPTY, rounded, row_of, signed
+
+__all__ = ["check_share", "limit_table"]
+
+MOST_RUNS = 1.4
+SWEPT = ("best WSD of 6", "best cosine of 6", "best linear of 6")
+BOUGHT = ("Ray Tune: PBT", "Ray Tune: PB2", "Optuna: TPE, pruned")
+
+
+def check_share(epochs: int) -> float:
+    """What the preset's self-check costs in runs: it is on by default, and off in the arena."""
+    tail = recommended("learning_rate", epochs=epochs)["tail"]
+    return REPEATS * tail.length(epochs) / epochs
+
+
+def limit_table(results: ArenaResults, differences: Table, flatness: Table) -> Table:
+    """The limits by task: whether each holds, and the number by which that is said."""
+    tasks = results.arena.tasks
+    apart = next((row[1:] for row in flatness.rows if row[0].text == OURS), ())
+    rows = [
+        row_of(
+            f"costs at most {MOST_RUNS} runs from every start, with its self-check",
+            *(_cost(results, task.name, check_share(task.epochs)) for task in tasks),
+        ),
+        row_of(
+            "from the worst start to the best less than the interval over seeds",
+            *(_flat(cell) for cell in apart or [EMPTY] * len(tasks)),
+        ),
+    ]
+    asked: list[tuple[str, str, Sequence[str]]] = [
+        ("not below leaving a good rate alone", "leave alone", ["good"]),
+        ("not below the best constant of 5, from every start", "best constant of 5", list(STARTS)),
+        *((f"not below the {name}, from every start", name, list(STARTS)) for name in SWEPT),
+        *((f"not below {name}, from every start", name, list(STARTS)) for name in BOUGHT),
+    ]
+    for text, rival, starts in asked:
+        cells = _lowest(differences, rival, starts, len(tasks))
+        rows.append(row_of(text, *cells))
+    for name in BOUGHT:
+        good = [row[2:] for row in differences.rows if _of(row) == (name, "good")]
+        means = [_above(cell) for cell in (good[0] if good else [EMPTY] * len(tasks))]
+        rows.append(row_of(f"above {name} from the good start (on two thirds of tasks)", *means))
+    return Table(
+        name="limits",
+        title="What must hold, and whether it does",
+        headings=("limit", *results.tasks),
+        rows=tuple(rows),
+        note="Empty: not run. Not below: the mean difference of the worst start; 'no' where its "
+        "95 % interval, not corrected, lies below zero, and 'no, sure' where it does after Holm's "
+        "correction. A 'yes' of few seeds says little: intervals are wide then.",
+    )
+
+
+def _of(row: Sequence[Cell]) -> tuple[str, str]:
+    return row[0].text, row[1].text
+
+
+def _said(holds: bool, text: str, value: float, *, sure: bool = False) -> Cell:
+    word = "yes" if holds else "no, sure" if sure else "no"
+    return Cell(text=word, second_line=text, values={"": word, "by": rounded(value)})
+
+
+def _cost(results: ArenaResults, task: str, check: float) -> Cell:
+    each = [results.entries(METHODS[OURS], task, start).values() for start in STARTS]
+    if not all(each):
+        return EMPTY
+    runs = max(fmean(entry.runs for entry in entries) for entries in each) + check
+    return _said(round(runs, 6) <= MOST_RUNS, f"{runs:.2f} at most", runs)
+
+
+def _flat(cell: Cell) -> Cell:
+    apart, interval = (cell.values.get(name) for name in ("apart", "interval"))
+    if not isinstance(apart, float) or not isinstance(interval, float):
+        return EMPTY
+    return _said(apart < interval, f"{apart:.2f} < {interval:.2f}"
+                 if apart < interval else f"{apart:.2f} > {interval:.2f}", apart)  # fmt: skip
+
+
+def _lowest(differences: Table, rival: str, starts: Iterable[str], tasks: int) -> list[Cell]:
+    """Of each task the worst start, by the upper end of its interval."""
+    wanted = {(rival, start) for start in starts}
+    rows = [row[2:] for row in differences.rows if _of(row) in wanted]
+    cells = []
+    for column in range(tasks):
+        there = [row[column] for row in rows if _upper(row[column]) is not None]
+        if not there:
+            cells.append(EMPTY)
+            continue
+        worst = min(there, key=lambda cell: _upper(cell) or 0.0)
+        mean = float(worst.values["difference"])  # type: ignore[arg-type]
+        half = float(worst.values["half_width_95"])  # type: ignore[arg-type]
+        below = mean + half < 0
+        text = f"{signed(mean)} ± {half:.2f}"
+        cells.append(_said(not below, text, mean, sure=worst.side == "below"))
+    return cells
+
+
+def _upper(cell: Cell) -> float | None:
+    mean, half = (cell.values.get(name) for name in ("difference", "half_width_95"))
+    if not isinstance(mean, float) or not isinstance(half, float) or not math.isfinite(half):
+        return None
+    return mean + half
+
+
+def _above(cell: Cell) -> Cell:
+    mean = cell.values.get("difference")
+    return EMPTY if not isinstance(mean, float) else _said(mean > 0, signed(mean), mean)
