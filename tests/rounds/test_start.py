@@ -225,3 +225,15 @@ def test_each_round_begins_with_the_settings_of_the_run() -> None:
     assert [event.planned for event in started] == [4, 4, 6]
     assert [event.epochs for event in started] == [2, 2, 2]
     assert started[0].settings["try_for"] == "1"
+
+
+def test_a_round_that_is_not_due_is_not_made_longer_for_tries() -> None:
+    adapter = DynamicGridAdapter(
+        Quadratic(),
+        {"lr": [0.1, 0.5]},
+        criterion=lowest("loss"),
+        when=At([4]),
+        try_for=4,
+        record_every=2,
+    )
+    assert [(each.epochs, len(each.tries)) for each in adapter.run(8)] == [(2, 0), (2, 0), (4, 2)]
