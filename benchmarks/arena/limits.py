@@ -91,13 +91,14 @@ def _flat(cell: Cell) -> Cell:
 
 
 def _lowest(differences: Table, rival: str, starts: Iterable[str], tasks: int) -> list[Cell]:
-    """Of each task the worst start, by the upper end of its interval."""
-    wanted = {(rival, start) for start in starts}
+    """Of each task the worst start, by the upper end of its interval, once all are there."""
+    own = METHODS[rival].starts
+    wanted = {(rival, start) for start in starts if not own or start in own}
     rows = [row[2:] for row in differences.rows if _of(row) in wanted]
     cells = []
     for column in range(tasks):
         there = [row[column] for row in rows if _upper(row[column]) is not None]
-        if not there:
+        if len(there) < len(wanted):
             cells.append(EMPTY)
             continue
         worst = min(there, key=lambda cell: _upper(cell) or 0.0)
@@ -118,4 +119,6 @@ def _upper(cell: Cell) -> float | None:
 
 def _above(cell: Cell) -> Cell:
     mean = cell.values.get("difference")
-    return EMPTY if not isinstance(mean, float) else _said(mean > 0, signed(mean), mean)
+    if _upper(cell) is None or not isinstance(mean, float):
+        return EMPTY  # nothing, or a single seed
+    return _said(mean > 0, signed(mean), mean)

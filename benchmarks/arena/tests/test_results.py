@@ -75,6 +75,20 @@ def test_what_pays_is_said_with_the_differences_of_the_report() -> None:
     assert f"CiteSeer, {words[seeds.pop()]} seeds" in readme
 
 
+def test_the_page_says_how_far_other_rivals_are() -> None:
+    page = " ".join((DOCS / "arena.md").read_text("utf-8").split())
+    for row in read(RESULTS / "confirmation/differences.csv"):
+        names = {
+            "Schedule-Free": "Schedule-Free at the good rate",
+            "best Schedule-Free of 6": "the best of six",
+            "Prodigy, cosine": "Prodigy",
+            "one-cycle, range test": "one-cycle with a range test",
+            "ReduceLROnPlateau": "ReduceLROnPlateau",
+        }
+        if row["start"] == "good" and row["rival"] in names:
+            assert f"{names[row['rival']]} {_signed(row)}" in page
+
+
 def _signed(row: dict[str, str]) -> str:
     mean, half = (float(row[f"links-citeseer {name}"]) for name in ("difference", "half_width_95"))
     return f"{mean:+.2f} ± {half:.2f}".replace("-", "−")
