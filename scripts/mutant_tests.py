@@ -135,7 +135,7 @@ class MutantTests:
         names = list(self.items)
         files = list(dict.fromkeys(name.partition("::")[0] for name in names))
         parts = []
-        for part in range(self.workers):
+        for part in range(min(self.workers, len(files))):
             mine = set(files[part :: self.workers])
             tests = [name for name in names if name.partition("::")[0] in mine]
             path = Path(f"measured_{part}.json")

@@ -26,7 +26,7 @@ from dynhp import (
 )
 from dynhp.errors import ContractError, SettingsError
 from dynhp.proposers import Known, Waves
-from dynhp.records import Candidate, Progress, RoundStarted
+from dynhp.records import Candidate, Progress, Round, RoundStarted, Try
 from dynhp.rounds.steps import CarryOutTries, carry_out
 from dynhp.tails import annealed
 from dynhp.testing import NoisyQuadratic, Quadratic
@@ -237,3 +237,25 @@ def test_a_round_that_is_not_due_is_not_made_longer_for_tries() -> None:
         record_every=2,
     )
     assert [(each.epochs, len(each.tries)) for each in adapter.run(8)] == [(2, 0), (2, 0), (4, 2)]
+
+
+def test_a_round_that_was_left_counts_as_one_with_tries_though_the_trigger_says_otherwise() -> None:
+    adapter = DynamicGridAdapter(
+        Quadratic(),
+        {"lr": [0.1, 0.5]},
+        criterion=lowest("loss"),
+        when=At([4]),
+        try_for=1,
+        max_rounds=1,
+        record_every=50,
+        epochs=8,
+    )
+    tried = Try(candidate=Candidate({"lr": 0.5}), series=({"loss": 1.0},), epochs=1, score=-1.0)
+    begun = Round(
+        index=0, start=0, epochs=1, previous=adapter.current, tries=(tried,), chosen=0, reason="",
+        metrics={"loss": 1.0}, because="somebody asked for it",
+    )  # fmt: skip
+    adapter.trainer.train_k(1, tried.candidate)
+    for step in adapter.round_steps(begun):
+        carry_out(step, adapter.trainer, adapter.executor)
+    assert [round_.epochs for round_ in adapter.history] == [8]  # no other round was due in it
