@@ -82,13 +82,17 @@ class Lead:
             return
         self._safely(display, moment)
         if type(moment) is RoundStarted:
-            seconds = self._pace * (moment.epochs + self._overhead)
-            quiet = getattr(display, "quiet_until", 0.0)
-            self._skips = seconds < QUICK and monotonic() < quiet
+            self._safely(self._look_ahead, display, moment)
         elif type(moment) is Round:
             self._skips = False
             self._pace = moment.seconds / max(1, moment.epochs + moment.overhead)
             self._overhead = max(self._overhead, moment.overhead)
+
+    def _look_ahead(self, display: Display, round_: RoundStarted) -> None:
+        """Whether a round is over before its display shows anything again."""
+        seconds = self._pace * (round_.epochs + self._overhead)
+        quiet = getattr(display, "quiet_until", 0.0)
+        self._skips = seconds < QUICK and monotonic() < quiet
 
     def beat(self, now: float, place: int | None, epochs: int, metrics: Metrics | None) -> None:
         """Hand on a beat, and none for a while."""

@@ -15,7 +15,7 @@ from dynhp.planning.budget import HasHistory, history_of
 from dynhp.records import Candidate, History, Round, Try, Value
 from dynhp.records.kept import kept_epochs
 from dynhp.rounds.attempt import advance, reseed
-from dynhp.trainer import Trainer
+from dynhp.trainer import Trainer, trained_unit
 
 __all__ = ["Schedule", "Segment", "follow", "replay", "schedule_of"]
 
@@ -132,7 +132,7 @@ def follow(segments: Iterable[Segment], trainer: Trainer) -> History:
     """Train segment by segment: a run without tries, in the same records as any other."""
     require_trainer(trainer)
     rounds: list[Round] = []
-    start, previous = 0, None
+    start, previous, unit = 0, None, trained_unit(trainer)
     for index, segment in enumerate(segments):
         began = time.perf_counter()
         if segment.seed is not None:
@@ -145,6 +145,7 @@ def follow(segments: Iterable[Segment], trainer: Trainer) -> History:
             score=math.nan,
             seed=segment.seed,
             reported=(segment.epochs,) if segment.epochs > 1 else (),
+            unit=unit,
         )
         rounds.append(
             Round(
@@ -158,6 +159,7 @@ def follow(segments: Iterable[Segment], trainer: Trainer) -> History:
                 metrics=metrics,
                 seed=segment.seed,
                 seconds=time.perf_counter() - began,
+                unit=unit,
             )
         )
         start, previous = start + segment.epochs, segment.values

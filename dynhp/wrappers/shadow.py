@@ -137,7 +137,7 @@ class Shadow:
             shadow_score=shadow_score,
             adapted_error=adapted_error,
             shadow_error=shadow_error,
-            cost=Cost(main_line=epochs, overhead=overhead, abandoned=abandoned),
+            cost=Cost(main_line=epochs, overhead=overhead, abandoned=abandoned, unit=cost.unit),
         )
 
     def _unadapted(self, epochs: int) -> tuple[History, float, State, str | None, int]:

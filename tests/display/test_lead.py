@@ -361,3 +361,17 @@ def test_when_it_wants_to_see_it_again_it_does(monkeypatch: pytest.MonkeyPatch) 
     next(rounds)
     assert [type(moment) for moment in quiet.moments[before:]].count(TryScored) == 3
     rounds.close()  # type: ignore[attr-defined]
+
+
+class DoesNotKnowWhen(Keeps):
+    """Its silence has no end that is a number."""
+
+    quiet_until = None
+
+
+def test_a_display_that_cannot_say_when_it_is_quiet_ends_no_run() -> None:
+    display = DoesNotKnowWhen()
+    with pytest.warns(Hint, match="the display of this run is off, because it raised TypeError"):
+        history = an_adapter().run(20, progress=display)
+    assert history == an_adapter().run(20)
+    assert len(display.closed) == 1

@@ -114,13 +114,25 @@ def test_values_that_never_came_first_and_none_of_them() -> None:
     up = [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 5.0]
     signal = signal_of(walk(up, [1.0, 2.0, 3.0, 4.0, 5.0, 9.0]))
     assert signal.advice == (
-        "lr=9 never came first: leaving them out would have saved 18 epochs of 180."
+        "lr=9 never came first: leaving it out would have saved 18 epochs of 180."
     )
     many = signal_of(walk(up, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]))
-    assert "and 1 more never came first" in many.advice
+    assert "and 1 more never came first: leaving them out" in many.advice
     none = signal_of(walk(up, [1.0, 2.0, 3.0, 4.0, 5.0]))
     assert none.advice.startswith("Every value was chosen at some time")
     assert none.saving == 9 * 8 // 2
+    few = signal_of(walk([5.0, 5.0, 5.0], [1.0, 2.0, 3.0, 4.0, 5.0]))  # too few to name idle ones
+    assert few.advice.startswith("Rounds twice as long would save about")
+
+
+def test_a_winner_that_was_corrected_did_come_first() -> None:
+    up = [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 5.0]
+    history: list[Round] = []
+    for round_ in walk(up, [1.0, 2.0, 3.0, 4.0, 5.0, 9.0]):
+        before = history[-1].candidate if history else round_.previous
+        taken = Candidate({"lr": 0.125 * round_.winner.candidate["lr"]})  # type: ignore[operator]
+        history.append(replace(round_, previous=before, corrected=taken))
+    assert signal_of(history).advice.startswith("lr=9 never came first")
 
 
 def noisy(**settings: Any) -> list[Round]:

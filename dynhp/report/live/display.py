@@ -96,6 +96,9 @@ class LiveDisplay:
     def beat(self, place: int | None, epochs: int, metrics: Metrics | None) -> None:
         """Take in how far it is, and show it where it is time."""
         if self._shown is not None:
+            last = self._waiting[-1] if self._waiting else None
+            if isinstance(last, _Beat) and last.place == place:
+                self._waiting.pop()  # only the newest counts: a round may last for days
             self._waiting.append(_Beat(place, epochs, metrics))
             if self._shown[2].is_due(beat=True):
                 self._show()

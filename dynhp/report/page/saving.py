@@ -93,13 +93,16 @@ def advice_of(
         names = "; ".join(map(values_of, sorted(never, key=str)[:3]))
         more = f" and {len(never) - 3} more" if len(never) > 3 else ""
         return (
-            f"{names}{more} never came first: leaving them out would have saved {saved} "
+            f"{names}{more} never came first: leaving {'it' if len(never) == 1 else 'them'} out "
+            f"would have saved {saved} "
             f"{cost.unit} of {cost.total}.",
             saved,
         )
+    idle = {try_.candidate for round_ in tried for try_ in round_.tries} - _chosen(tried)
+    busy = "" if idle else "Every value was chosen at some time, so no try was idle. "
     return (
-        "Every value was chosen at some time, so no try was idle; rounds twice as long would save "
-        f"about {cost.overhead // 2} {cost.unit} beside the {cost.main_line} of the main line.",
+        f"{busy}Rounds twice as long would save about {cost.overhead // 2} {cost.unit} "
+        f"beside the {cost.main_line} of the main line.",
         cost.overhead // 2,
     )
 
@@ -110,8 +113,12 @@ def _never_near(tried: Sequence[Round]) -> set[Candidate]:
     for round_ in tried:
         for candidate in {try_.candidate for try_ in round_.tries}:
             counts[candidate] = counts.get(candidate, 0) + 1
-    chosen = {round_.candidate for round_ in tried} | {round_.previous for round_ in tried}
-    return {each for each, count in counts.items() if count >= _SETTLED and each not in chosen}
+    return {each for each, count in counts.items() if count >= _SETTLED} - _chosen(tried)
+
+
+def _chosen(tried: Sequence[Round]) -> set[Candidate]:
+    """The candidates that came first or were in force, also where the winner was corrected."""
+    return {each for r in tried for each in (r.winner.candidate, r.candidate, r.previous)}
 
 
 def returns_of(tried: Sequence[Round]) -> int:

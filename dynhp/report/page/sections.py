@@ -19,7 +19,7 @@ __all__ = ["best_of", "compare_section", "cost_section", "head_section", "settin
 __all__ += ["signal_section", "status_of", "under_way"]
 
 VERDICTS = {
-    "effect": "signal", "luck": "noise", "unknown": "cannot tell", "misled": "noise: they mislead"
+    "effect": "signal", "luck": "noise", "unknown": "cannot tell", "misled": "misleading"
 }  # fmt: skip
 """What the answers of the luck report are called on a page."""
 _MOST_UNDER_WAY = 12  # tries of a round that has not ended

@@ -90,3 +90,14 @@ def test_what_is_shown_last_is_the_same_however_little_was_heard(
         lasts.append([re.sub(r"\d+ s\b", "", line) for line in lines if line][-4:])
     assert lasts[0][-1] == lasts[1][-1]
     assert "140 of 140" in lasts[0][-1]
+
+
+def test_of_a_round_that_lasts_only_the_newest_beat_is_kept() -> None:
+    display = LiveDisplay(stream=io.StringIO())
+    space = {"lr": [0.1, 0.5]}
+    settings: Any = {"criterion": lowest("loss"), "adapt_every": 5, "try_for": 1, "epochs": 20}
+    display.open(DynamicGridAdapter(Quadratic(), space, **settings), unit="epochs")
+    for epochs in range(1, 1001):
+        display.beat(None, epochs, {"loss": 0.5})
+    assert len(display._waiting) == 1
+    display.close(None)
