@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from dynhp.loops import Part
 from dynhp_torch.parts.modules import module_part
 from dynhp_torch.parts.records import is_record
-from dynhp_torch.parts.tensors import tensor_part
+from dynhp_torch.parts.tensor_notes import TensorNote
 from dynhp_torch.parts.torch_part import torch_part
 
 __all__ = ["GENERATORS", "Notes", "frozen", "is_plain"]
@@ -77,35 +77,43 @@ class Notes:
     """
 
     def __init__(self, covered: Sequence[Any] = ()) -> None:
-        self._covered = covered
         self._known: dict[int, _Note] = {id(each): _Note(each, _Whose) for each in covered}
+        self._records = dict.fromkeys(self._known, True)
+        self._ahead: list[_Note] = []
 
     def of(self, value: Any) -> Any:
         """The value itself where it cannot change, else a note of what it holds."""
+        noted = self._noted(value)
+        while self._ahead:  # not one inside the other: a chain of objects may be long
+            note = self._ahead.pop()
+            note.content = self._content(note.thing)
+        return noted
+
+    def _noted(self, value: Any) -> Any:
         if type(value) is tuple:
-            return _Tuple(tuple(map(self.of, value)))
+            return _Tuple(tuple(map(self._noted, value)))
         if isinstance(value, _ATOMS):
             return value
         if (known := self._known.get(id(value))) is not None:
             return known
         # Known before its items are, because it may be one of them.
         note = self._known[id(value)] = _Note(value, None)
-        note.content = self._content(value)
+        self._ahead.append(note)
         return note
 
     def _content(self, value: Any) -> Any:
         if (part := _part_of(value)) is not None:
             return _OfPart(part)
         if isinstance(value, Tensor):
-            return _Whose if isinstance(value, nn.Parameter) else value.detach().clone()
+            return _Whose if isinstance(value, nn.Parameter) else TensorNote(value)
         if isinstance(value, np.ndarray):
             return value.copy()
         if type(value) in _MAPPINGS:
-            return [(key, self.of(item)) for key, item in value.items()]
+            return [(key, self._noted(item)) for key, item in value.items()]
         if type(value) in (*_SERIES, set):
-            return [self.of(item) for item in value]
-        if is_record(value, self._covered):
-            return {key: self.of(item) for key, item in vars(value).items()}
+            return [self._noted(item) for item in value]
+        if is_record(value, self._records):
+            return {key: self._noted(item) for key, item in vars(value).items()}
         return _Whose
 
     @staticmethod
@@ -150,64 +158,67 @@ class _PutBack:
 
     def __init__(self) -> None:
         self._done: dict[int, Any] = {}
+        self._ahead: list[_Note] = []
 
     def __call__(self, note: Any) -> Any:
+        value, sets = self._value(note), []
+        while self._ahead:
+            each = self._ahead.pop()
+            if type(each.thing) is set:
+                sets.append((each.thing, [self._value(item) for item in each.content]))
+            else:
+                self._fill(each.thing, each.content)
+        for thing, members in sets:  # last, because a hash may depend on what a member holds
+            thing.clear()
+            thing.update(members)
+        return value
+
+    def _value(self, note: Any) -> Any:
         if isinstance(note, _Tuple):
-            return tuple(map(self, note.items))
+            return tuple(map(self._value, note.items))
         if not isinstance(note, _Note):
             return note
         if id(note) not in self._done:
-            self._done[id(note)] = note.thing  # where it is among its own items
-            self._done[id(note)] = self._written(note.thing, note.content)
+            self._done[id(note)] = self._written(note)
         return self._done[id(note)]
 
-    def _written(self, thing: Any, content: Any) -> Any:
+    def _written(self, note: _Note) -> Any:
+        thing, content = note.thing, note.content
         if content is _Whose:
             return thing
+        if isinstance(content, TensorNote):
+            return content.put_into(thing)
+        if isinstance(thing, np.ndarray):
+            return _array_with(thing, content)
         if isinstance(content, _OfPart):
             content.part.set(content.state)
-        elif isinstance(thing, Tensor):
-            return _tensor_with(thing, content)
-        elif isinstance(thing, np.ndarray):
-            return _array_with(thing, content)
-        elif type(thing) in _MAPPINGS:
-            items = [(key, self(note)) for key, note in content]
+        else:
+            self._ahead.append(note)
+        return thing
+
+    def _fill(self, thing: Any, content: Any) -> None:
+        if type(thing) in _MAPPINGS:
+            items = [(key, self._value(note)) for key, note in content]
             thing.clear()
             for key, item in items:  # Counter.update would add
                 thing[key] = item
         elif isinstance(content, dict):
-            values = {key: self(note) for key, note in content.items()}
+            values = {key: self._value(note) for key, note in content.items()}
             vars(thing).clear()
             vars(thing).update(values)
         else:
-            members = [self(note) for note in content]
+            members = [self._value(note) for note in content]
             thing.clear()
-            thing.extend(members) if type(thing) in _SERIES else thing.update(members)
-        return thing
+            thing.extend(members)
 
 
 def _part_of(value: Any) -> Part | None:
-    """The part of a thing that has a state of its own, or a gradient."""
+    """The part of a thing that has a state of its own."""
     if isinstance(value, GENERATORS):
         return torch_part(value)
     if isinstance(value, nn.Module):
         return module_part(value)
-    trained = isinstance(value, Tensor) and value.is_leaf and value.requires_grad
-    if trained and not isinstance(value, nn.Parameter):  # whose module takes care of it
-        return tensor_part(value)
     return None
-
-
-@torch.no_grad()
-def _tensor_with(tensor: Tensor, content: Tensor) -> Tensor:
-    """The tensor with this content, or another where torch does not let it be written into."""
-    try:
-        if tensor.shape == content.shape:
-            return tensor.copy_(content)
-    except RuntimeError:  # made in inference mode, or several places of it share one memory
-        if torch.equal(tensor, content):
-            return tensor
-    return content.clone()
 
 
 def _array_with(array: Any, content: Any) -> Any:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import Enum
+from importlib.machinery import EXTENSION_SUFFIXES
+from io import IOBase
 from pathlib import PurePath
 from types import BuiltinFunctionType, FunctionType, SimpleNamespace
 from typing import Any
@@ -28,17 +31,26 @@ _FIXED: tuple[type, ...] = (
     *(torch.dtype, torch.device, torch.Size),
 )
 _CONTAINERS = (dict, OrderedDict, defaultdict, Counter, list, tuple, set, deque)
-_OTHERS = (Dataset, DataLoader, Sampler, Optimizer)  # large, or with parts of their own
-_MADE_IN_PYTHON = 1 << 9  # the flag of a class that a class statement has made
+_OTHERS = (Dataset, DataLoader, Sampler, Optimizer, IOBase)  # large, or with parts of their own
 _FRAMEWORKS = {"torch", "lightning", "lightning_fabric", "lightning_utilities", "torchmetrics"}
 _FRAMEWORKS |= {"pytorch_lightning", "transformers", "accelerate", "dynhp", "dynhp_torch"}
 
 
-def is_record(value: Any, covered: Sequence[Any] = ()) -> bool:
+class _Bare:
+    """Has nothing but names."""
+
+
+def is_record(value: Any, known: dict[int, bool] | None = None) -> bool:
     """Whether an object of a script holds nothing but data, so that it can be put back whole.
 
     One that holds a file, a connection or a part of a framework, at any depth, is not: what is
-    outside of the process would not go back with it. What is covered does not count.
+    outside of the process would not go back with it.
+
+    Args:
+        value: the object.
+        known: by ``id``, what is known of objects already. Ones that somebody else takes care of
+            stand in it as True. What this call learns is added, so that many objects that hold
+            each other are looked at once.
 
     >>> meter = SimpleNamespace(losses=[0.5]); is_record(meter)
     True
@@ -46,20 +58,26 @@ def is_record(value: Any, covered: Sequence[Any] = ()) -> bool:
     False
     >>> meter.log.close()
     """
-    if not _may_be(value):
-        return False
-    seen = {id(each) for each in (*covered, value)}
-    ahead = list(vars(value).values())
-    for item in ahead:
-        if id(item) in seen or isinstance(item, (*_FIXED, *_DATA)):
+    known = {} if known is None else known
+    if id(value) in known or not _may_be(value):
+        return known.setdefault(id(value), False)
+    holders: dict[int, int | None] = {id(value): None}
+    ahead = [(id(value), item) for item in vars(value).values()]
+    for holder, item in ahead:
+        place = id(item)
+        if place in holders or known.get(place) or isinstance(item, (*_FIXED, *_DATA)):
             continue
-        seen.add(id(item))
-        if type(item) in _CONTAINERS:
-            ahead += _items(item)
-        elif _may_be(item):
-            ahead += vars(item).values()
+        holders[place] = holder
+        if place not in known and type(item) in _CONTAINERS:
+            ahead += [(place, each) for each in _items(item)]
+        elif place not in known and _may_be(item):
+            ahead += [(place, each) for each in vars(item).values()]
         else:
+            up: int | None = place
+            while up is not None:  # none of those on the way to it is a record
+                known[up], up = False, holders[up]
             return False
+    known.update(dict.fromkeys(holders, True))
     return True
 
 
@@ -68,12 +86,20 @@ def _may_be(value: Any) -> bool:
     kind = type(value)
     if kind is SimpleNamespace:
         return True
-    made_here = all(each.__flags__ & _MADE_IN_PYTHON for each in kind.__mro__[:-1])
-    slots = any("__slots__" in vars(each) for each in kind.__mro__)
-    if not hasattr(value, "__dict__") or not made_here or slots:
+    # Whatever else an object holds, by slots or by a base written in C, makes it larger.
+    bare = kind.__basicsize__ == _Bare.__basicsize__ and not issubclass(kind, SimpleNamespace)
+    if not hasattr(value, "__dict__") or not bare or any(map(_is_compiled, kind.__mro__[:-1])):
         return False
     package = kind.__module__.partition(".")[0]
     return not isinstance(value, _OTHERS) and package not in _FRAMEWORKS
+
+
+def _is_compiled(kind: type) -> bool:
+    """Whether a class comes from a module without Python source; flags of classes do not say."""
+    if kind.__module__ in sys.builtin_module_names:
+        return True
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    return file.endswith(tuple(EXTENSION_SUFFIXES))
 
 
 def _items(container: Any) -> Iterable[Any]:
