@@ -60,10 +60,10 @@ def test_a_line_that_fails_has_cost_what_was_begun(given: dict[str, Any], check:
 
 
 def test_what_counts_steps_is_told_in_steps() -> None:
-    class Stepwise(Quadratic):
+    class QuadraticOfSteps(Quadratic):
         unit = "steps"
 
-    adapter = DynamicGridAdapter(Stepwise(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
+    adapter = DynamicGridAdapter(QuadraticOfSteps(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
                                  adapt_every=5, try_for=1)  # fmt: skip
     delivery = Shadow(adapter, criterion=lowest("loss")).run(10)
     assert str(delivery.cost).startswith("10 steps on the main line")
