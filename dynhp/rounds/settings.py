@@ -167,11 +167,11 @@ def starting_point(
 def _require_rates(space: Space, kinds: Mapping[str, str]) -> None:
     """Refuse learning rates that are below zero or no numbers, and say what zero means."""
     for name, axis in space.items():
-        bound = kind_of(kinds.get(name, ""))
-        if "learning_rate" not in (kind_of(name), bound) and name != "eta":
+        bound = name in kinds and kind_of(kinds[name]) == "learning_rate"
+        if not bound and kind_of(name) != "learning_rate" and name != "eta":
             continue
         words = [value for value in axis.grid() if not is_number(value)]
-        if words and bound == "learning_rate":
+        if words and bound:
             raise SettingsError(
                 f"{name}: a learning rate must be a number, got {shown(words[0])}; list numbers "
                 "alone, such as [0.01, 0.1]"
