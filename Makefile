@@ -45,7 +45,7 @@ help:
 	@echo "make test-report     the page of a report in a headless Chromium, which must be installed"
 	@echo "make test-oldest     the core's tests with the oldest numpy, on each Python that is here;"
 	@echo "                     with ONLY=\"jax keras\", those of integrations with their oldest frameworks"
-	@echo "make bench-core      overhead, memory, import time and wheel size of the core"
+	@echo "make bench-core      overhead, memory, import time and size of the core"
 	@echo "make bench-luck      how often the luck report is wrong, on noise and on real effects"
 	@echo "make bench-report    time and size of a report's page, of 500 and 5,000 rounds"
 	@echo "make bench-executors tries in other processes and on Ray against tries in turn"

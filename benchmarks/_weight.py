@@ -1,8 +1,7 @@
-"""What the package weighs: the time to import it, the size of its wheel, what it depends on."""
+"""What the package weighs: the time to import it, the size of its files, what it depends on."""
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from _facts import ROOT, Row
 __all__ = ["rows"]
 
 _INTERPRETERS = 20
-_WHEEL = 442  # kB: no heavier than the wheel of Optuna 5.0.0, which most would take instead
+_INSTALLED = 1.56  # MB: no heavier than the files of Optuna 5.0.0, which most would take instead
 
 
 def rows() -> list[Row]:
@@ -73,43 +72,24 @@ def _wheel() -> list[Row]:
         built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         if built.returncode:
             reason = (built.stderr or built.stdout).strip().splitlines()[-1]
-            return [Row("wheel", float("nan"), "kB", _WHEEL, f"not built: {reason}")]
+            return [Row("wheel", float("nan"), "MB", 0, f"not built: {reason}")]
         (wheel,) = Path(folder).glob("*.whl")
         return _weigh(wheel)
 
 
 def _weigh(wheel: Path) -> list[Row]:
     with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
-        data = sum(info.compress_size for info in archive.infolist() if "/data/" in info.filename)
-        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        files = archive.infolist()
+        (metadata,) = (each for each in files if each.filename.endswith(".dist-info/METADATA"))
         headers = Parser().parsestr(archive.read(metadata).decode())
-        core = _core_alone(archive)
+    core = sum(each.file_size for each in files if not each.filename.startswith("dynhp_"))
+    data = sum(each.compress_size for each in files if "/data/" in each.filename)
     needed = [line for line in headers.get_all("Requires-Dist", []) if "extra ==" not in line]
     others = [line for line in needed if not line.startswith("numpy")]
-    size = (wheel.stat().st_size - data) / 1e3
+    size = wheel.stat().st_size
     return [
-        Row(
-            "wheel without data and integrations",
-            core / 1e3,
-            "kB",
-            _WHEEL,
-            f"with all integrations {size:.0f} kB, {len(names)} files; data {data / 1e3:.0f} kB",
-        ),
+        Row("installed, without integrations", core / 1e6, "MB", _INSTALLED, "as Optuna's files"),
+        Row("wheel, as it is downloaded", size / 1e6, "MB", None,
+            f"{len(files)} files, all integrations; of it data {data / 1e6:.2f} MB"),
         Row("dependencies besides numpy", len(others), "", 0, f"needs {', '.join(needed)}"),
-    ]
-
-
-def _core_alone(archive: zipfile.ZipFile) -> int:
-    """The bytes of a wheel that holds the core and nothing else, its list of files included."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as alone:
-        for info in archive.infolist():
-            content = archive.read(info)
-            if info.filename.startswith("dynhp_"):
-                continue
-            if info.filename.endswith(".dist-info/RECORD"):
-                lines = content.splitlines(keepends=True)
-                content = b"".join(line for line in lines if not line.startswith(b"dynhp_"))
-            alone.writestr(info.filename, content)
-    return len(packed.getvalue())
+    ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The weight of the core: overhead, memory, import time and wheel, each with its limit.
+"""The weight of the core: overhead, memory, import time and size, each with its limit.
 
 Run as ``python benchmarks/bench_core.py``; the exit code is 1 where a limit is not kept.
 """

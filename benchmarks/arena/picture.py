@@ -1,10 +1,11 @@
-"""The picture of the arena: what methods come to against the rate that they start with."""
+"""Pictures of the arena: what methods come to against the rate that they start with."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from benchmarks.arena.methods import METHODS, OURS
 from benchmarks.arena.plan import STARTS
@@ -12,7 +13,7 @@ from benchmarks.arena.tables import ArenaResults
 from dynhp.report.svg import Canvas, text
 from dynhp_pyg.paper.document import Figure
 
-__all__ = ["start_figures"]
+__all__ = ["all_tasks_figure", "start_figures"]
 
 _CANVAS = Canvas(height=300, top=52, bottom=40, right=40)
 _INK: Mapping[str, str] = {
@@ -26,6 +27,9 @@ _INK: Mapping[str, str] = {
 }
 """Those that are run from all starts, and how their lines are drawn."""
 
+_WELL_KNOWN = (OURS, "leave alone", "WSD", "ReduceLROnPlateau", "Optuna: TPE, pruned")
+_WIDE = Canvas(width=860, height=250, left=44, right=0, top=62, bottom=24)
+
 Line = Mapping[str, float]
 """The mean of a method by start."""
 
@@ -34,9 +38,8 @@ def start_figures(results: ArenaResults) -> tuple[Figure, ...]:
     """A picture for each task of which our preset and another method have results."""
     figures = []
     for task in results.tasks:
-        lines = {name: _line(results, name, task) for name in _INK}
-        there = {name: line for name, line in lines.items() if len(line) == len(STARTS)}
-        if OURS in there and len(there) > 1:
+        there = _there(results, task, _INK)
+        if len(there) > 1:
             title = f"{task}: the test value against the rate at the start"
             figures.append(
                 Figure(
@@ -50,6 +53,13 @@ def start_figures(results: ArenaResults) -> tuple[Figure, ...]:
     return tuple(figures)
 
 
+def _there(results: ArenaResults, task: str, names: Iterable[str]) -> dict[str, Line]:
+    """The methods that have results from all starts; none where ours has not."""
+    lines = {name: _line(results, name, task) for name in names}
+    there = {name: line for name, line in lines.items() if len(line) == len(STARTS)}
+    return there if OURS in there else {}
+
+
 def _line(results: ArenaResults, name: str, task: str) -> Line:
     means = {}
     for start in STARTS:
@@ -59,32 +69,65 @@ def _line(results: ArenaResults, name: str, task: str) -> Line:
     return means
 
 
+def all_tasks_figure(results: ArenaResults) -> tuple[Figure, ...]:
+    """One picture of all tasks side by side, of the methods that people know; none for one task."""
+    panels = {task: _there(results, task, _WELL_KNOWN) for task in results.tasks}
+    whole = {task: lines for task, lines in panels.items() if len(lines) > 1}
+    if len(whole) < 2:
+        return ()
+    names = [name for name in _WELL_KNOWN if any(name in lines for lines in whole.values())]
+    title = "The test value against the rate at the start, by task"
+    parts = [part for number, name in enumerate(names) for part in _legend(name, number)]
+    step = (_WIDE.width - _WIDE.left) / len(whole)
+    for number, (task, lines) in enumerate(whole.items()):
+        begin = _WIDE.left + number * step
+        end = begin + step - _WIDE.left - 6
+        panel = replace(_WIDE, left=round(begin), right=round(_WIDE.width - end))
+        parts.append(text(panel.across(0.5), panel.top - 12, task, anchor="middle"))
+        parts += _panel(panel, lines, ticks=2)
+        shown = {"30 times too low": "÷30", "good": "good", "30 times too high": "×30"}
+        for start, name in shown.items():
+            x = _across(panel, start)
+            parts.append(text(x, panel.height - panel.bottom + 16, name, anchor="middle"))
+    note = "Means over seeds. What lies far below the others is drawn at the lower edge."
+    svg = _WIDE.picture(parts, label=title)
+    return (Figure(name="starts", title=title, svg=svg, note=note),)
+
+
 def _drawn(lines: Mapping[str, Line], title: str) -> str:
-    values = [value for line in lines.values() for value in line.values()]
-    top, bottom = max(values), _lower_end(values)
-    far = math.log(max(STARTS.values()))
-
-    def place(start: str, value: float) -> tuple[float, float]:
-        across = (math.log(STARTS[start]) / far + 1) / 2
-        share = (top - max(bottom, value)) / (top - bottom) if top > bottom else 0.5
-        return _CANVAS.across(across), _CANVAS.down(share)
-
-    ticks = dict.fromkeys((top, (top + bottom) / 2, bottom))
-    parts = [_CANVAS.grid_line(place("good", value)[1], f"{value:.4g}") for value in ticks]
-    parts += [
-        text(place(start, top)[0], _CANVAS.height - 22, _short(start), anchor="middle")
+    parts = [
+        text(_across(_CANVAS, start), _CANVAS.height - 22, _short(start), anchor="middle")
         for start in STARTS
     ]
     parts.append(text(_CANVAS.left, _CANVAS.height - 6, "the rate at the start"))
-    for number, (name, line) in enumerate(reversed(lines.items())):
-        points = [place(start, value) for start, value in line.items()]
+    parts += [part for number, name in enumerate(lines) for part in _legend(name, number)]
+    return _CANVAS.picture([*_panel(_CANVAS, lines, ticks=3), *parts], label=title)
+
+
+def _panel(canvas: Canvas, lines: Mapping[str, Line], *, ticks: int) -> list[str]:
+    """The lines, ours above the others, and so many lines across with their values."""
+    values = [value for line in lines.values() for value in line.values()]
+    top, bottom = max(values), _lower_end(values)
+
+    def down(value: float) -> float:
+        share = (top - max(bottom, value)) / (top - bottom) if top > bottom else 0.5
+        return canvas.down(share)
+
+    marked = dict.fromkeys(top - (top - bottom) * n / (ticks - 1) for n in range(ticks))
+    parts = [canvas.grid_line(down(value), f"{value:.4g}") for value in marked]
+    for name, line in reversed(lines.items()):
+        points = [(_across(canvas, start), down(value)) for start, value in line.items()]
         drawn = " ".join(f"{x},{y}" for x, y in points)
         parts.append(f'<polyline style="{_INK[name]}" points="{drawn}"/>')
         if name == OURS:
             dot = '<circle style="fill: var(--line)"'
-            parts += [f'{dot} cx="{x}" cy="{y}" r="5"/>' for x, y in points]
-        parts += _legend(name, len(lines) - 1 - number)
-    return _CANVAS.picture(parts, label=title)
+            parts += [f'{dot} cx="{x}" cy="{y}" r="4"/>' for x, y in points]
+    return parts
+
+
+def _across(canvas: Canvas, start: str) -> float:
+    far = math.log(max(STARTS.values()))
+    return canvas.across((math.log(STARTS[start]) / far + 1) / 2)
 
 
 def _legend(name: str, number: int) -> Sequence[str]:

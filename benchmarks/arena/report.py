@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.arena.limits import check_share, limit_table
 from benchmarks.arena.methods import OURS
-from benchmarks.arena.picture import start_figures
+from benchmarks.arena.picture import all_tasks_figure, start_figures
 from benchmarks.arena.plan import half_power
 from benchmarks.arena.tables import (
     ArenaResults,
@@ -50,7 +50,7 @@ def arena_files(
         Section(title="Values", parts=tuple(_filled(value_table(results)))),
         Section(
             title="Does the start matter?",
-            parts=(*start_figures(results), *_filled(flatness)),
+            parts=(*all_tasks_figure(results), *start_figures(results), *_filled(flatness)),
         ),
         Section(title="Cost", text=_checks(results), parts=tuple(_filled(cost_table(results)))),
     ]
