@@ -141,7 +141,7 @@ def find_rate(
     >>> trainer = Quadratic()
     >>> search = find_rate(trainer, epochs=100, start=0.001, loss="loss")
     >>> search.rate, search.epochs, trainer.get_state()
-    (0.316228, 50, 1.0)
+    (0.316228, 45, 1.0)
     """
     epochs = require_count("find_rate: epochs", epochs)
     adapter = DynamicGridAdapter(

@@ -1,8 +1,8 @@
-"""A climb along an axis: from the value in force on in the better direction, until worse."""
+"""A climb along an axis: from the value in force to one whose neighbours are both worse."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,13 +19,13 @@ __all__ = ["Climb"]
 
 @dataclass(frozen=True, slots=True)
 class Climb:
-    """The value in force and the next higher one, then on in the better direction until worse.
+    """The value in force and one two steps up, then neighbours of the best until both are worse.
 
-    The next lower one is tried as well, unless two steps up were better, each than the one before:
-    a single one may be luck. On an axis without ends (``Around``) this is a ladder whose rungs are
-    a factor apart: wherever it starts, it comes to the best rung, unless scores rise and fall on
-    the way. A try that fails counts as worse. Where all have failed, it goes down. A step that is
-    only as good is not taken. Several axes take turns.
+    One at a time, first the neighbour that leads away from the start. On an axis without ends
+    (``Around``) this is a ladder whose rungs are a factor apart: wherever it starts, it comes to
+    the best rung, unless scores rise and fall on the way. A try that fails counts as worse. Where
+    all have failed, it goes down. A step that is only as good is not taken. Several axes take
+    turns.
 
     Args:
         rungs: the most steps on one side; where the last of them is the best, a hint says so.
@@ -33,7 +33,7 @@ class Climb:
     >>> from dynhp.spaces import Around
     >>> known = Known(space=Space({"lr": Around(0.1)}), current=Candidate({"lr": 0.1}))
     >>> Climb().propose(known, np.random.default_rng(0))
-    [Candidate(lr=0.1), Candidate(lr=0.316228)]
+    [Candidate(lr=0.1), Candidate(lr=1.0)]
     """
 
     rungs: int = 8
@@ -42,23 +42,26 @@ class Climb:
         object.__setattr__(self, "rungs", require_count("Climb: rungs", self.rungs))
 
     def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
-        """The first wave has two; each further one has the next step of the better side."""
+        """The first wave has two; each further one has a neighbour of the best."""
         names = list(known.space)
         name = names[len(known.history) % len(names)]
         down, up = sides_of_value(known.space[name], known.current[name], self.rungs)
+        values = dict(zip(range(-len(down), 0), reversed(down), strict=True))
+        values |= dict(enumerate([known.current[name], *up]))  # by their steps from the start
         if not known.tries:
-            values = [known.current[name], *(up or down)[:1]]
-            return [known.current.but({name: value}) for value in values]
-        side = _side_to_go(name, known.tries, down, up)
-        tried = [try_.candidate[name] for try_ in known.tries]
-        steps = [value for value in side if value not in tried]
-        if steps:
-            return [known.current.but({name: steps[0]})]
-        if side and any(try_.error is None for try_ in known.tries):
+            first = dict.fromkeys((0, min(2, max(values)) or max(-1, min(values))))
+            return [known.current.but({name: values[step]}) for step in first]
+        steps = {value: step for step, value in values.items()}
+        tried = {steps[try_.candidate[name]]: try_ for try_ in known.tries}
+        for step in _wanted(tried):
+            if step in values and step not in tried:
+                return [known.current.but({name: values[step]})]
+        best = max(tried, key=lambda step: tried[step].rank_key)
+        if best in (-len(down), len(up)) and best and tried[best].error is None:
             advise(
-                f"{name} was best at {side[-1]!r}, the last of {len(side)} steps from "
+                f"{name} was best at {values[best]!r}, the last of {abs(best)} steps from "
                 f"{known.current[name]!r}; start nearer to it, or allow more with Climb(rungs=...)",
-                about=(name, side[-1]),
+                about=(name, values[best]),
             )
         return []
 
@@ -68,11 +71,12 @@ class Climb:
         for name, axis in space.items():
             require_numbers(f"{self!r} goes up and down", name, axis)
             starts = (*axis.grid(), current[name])
-            sides += [sides_of_value(axis, value, self.rungs) for value in starts]
+            both = (sides_of_value(axis, value, self.rungs) for value in starts)
+            sides += [(len(down), len(up)) for down, up in both]
         first = [2 if down or up else 1 for down, up in sides]
-        third = [1] if all(down and up for down, up in sides) else []
-        further = max(_most_further(len(down), len(up)) for down, up in sides)
-        return Waves((min(first), *third), (max(first), *[1] * further))
+        least = min(_least_further(down, up) for down, up in sides)
+        most = max(_most_further(down, up) for down, up in sides)
+        return Waves((min(first), *[1] * least), (max(first), *[1] * most))
 
     def searched(self, axis: Axis, value: Value) -> str | None:
         """The start, the factor and the rungs on an axis without ends; elsewhere it is the grid."""
@@ -85,26 +89,28 @@ class Climb:
         )
 
 
-def _side_to_go(
-    name: str, tries: Sequence[Try], down: Sequence[Value], up: Sequence[Value]
-) -> Sequence[Value]:
-    """The side whose next step is to be tried; where the best is its last one, there is none."""
-    if all(try_.error is not None for try_ in tries):
-        return down
-    best = max(tries, key=lambda try_: try_.rank_key).candidate[name]  # the first of equals
-    tried = {try_.candidate[name] for try_ in tries}
-    higher, lower = ([value for value in side if value in tried] for side in (up, down))
-    if best in higher[-1:] and len(higher) < len(up):
-        return up
-    if best not in up[1:] and not lower and down:
-        return down  # a single step up may be luck
-    if best in lower[-1:]:
-        return down
-    return up if best in up[-1:] else ()
+def _wanted(tried: Mapping[int, Try]) -> list[int]:
+    """The steps from the start that must be known, the first one first, also beyond the ends."""
+    if all(try_.error is not None for try_ in tried.values()):
+        return [min(0, *tried) - 1]
+    best = max(tried, key=lambda step: tried[step].rank_key)  # the first of equals
+    away = 1 if best > 0 else -1
+    wanted = [best + away, best - away]
+    if best == 2 and 1 in tried and tried[1].rank_key < tried[0].rank_key:
+        wanted.append(-1)  # lower between two higher ones is luck: what is below is not known yet
+    return wanted
+
+
+def _least_further(down: int, up: int) -> int:
+    """How many tries follow the first two at least, with so many steps on each side."""
+    if up < 2 or not down:
+        return 0  # as where both have failed, and nothing is below
+    return 2 if down > 1 and up > 3 else 1
 
 
 def _most_further(down: int, up: int) -> int:
     """How many tries can follow the first two, with so many steps on each side."""
-    all_the_way_up = up - 1
-    all_the_way_down = down if up else down - 1  # where there is no step up, the first two have one
-    return max(0, all_the_way_up, all_the_way_down + (up > 1))  # a second step up that was worse
+    if not up:
+        return max(0, down - 1)
+    worse = min(2, up - 1)  # a third step up and the first one, before it goes down
+    return max(up - 2, worse + down)

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.arena import program
 from benchmarks.arena.methods import METHODS, OURS, MethodResult, entries, gather
-from benchmarks.arena.picture import start_figures
+from benchmarks.arena.picture import all_tasks_figure, start_figures
 from benchmarks.arena.plan import STARTS, half_power, read_arena, runs_of, start_rate
 from benchmarks.arena.tables import ArenaResults, difference_table, flatness_table, summary_table
 from dynhp.campaign import Finished
@@ -132,3 +132,20 @@ def test_a_picture_has_a_line_for_each_method_and_a_point_for_each_start(
     assert heights[list(STARTS).index("good")] < min(heights[:2]), "higher is further up"
     nothing = ArenaResults(arena=results.arena, good=results.good, runs={})
     assert start_figures(nothing) == ()
+
+
+def test_one_picture_has_a_panel_for_each_task(results: ArenaResults) -> None:
+    assert all_tasks_figure(results) == (), "one task has a picture of its own"
+    both = read_arena(HERE / "toy.toml").only(half=None, tasks=None, seeds=6)
+    also = {("boosting-diabetes", *key[1:]): run for key, run in results.runs.items()}
+    two = ArenaResults(
+        arena=both, good=dict.fromkeys(["links-cora", "boosting-diabetes"], -4),
+        runs={**results.runs, **also},
+    )  # fmt: skip
+    [figure] = all_tasks_figure(two)
+    lines = [part.split('"')[0].split() for part in figure.svg.split('points="')[1:]]
+    left, right = ([float(point.split(",")[0]) for point in line] for line in lines[-3::2])
+    assert len(left) == len(right) == len(STARTS)
+    assert max(left) < min(right), "panels do not overlap"
+    for name in ("links-cora", "boosting-diabetes", OURS.replace("'", "&#x27;"), "leave alone"):
+        assert f">{name}</text>" in figure.svg
