@@ -1,0 +1,110 @@
+"""The tables of the page "Should I use this?", from the files of a report, as Markdown.
+
+python -m benchmarks.arena.page docs/results/arena/confirmation
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import dropwhile, takewhile
+from pathlib import Path
+
+from benchmarks.arena.methods import OURS
+from benchmarks.arena.tables import SURE
+
+__all__ = ["NAMES", "far_rows", "limit_rows", "near_rows"]
+
+NAMES: Mapping[str, str] = {
+    "digits-mlp": "digits, perceptron",
+    "clothes-cnn": "Fashion-MNIST, CNN",
+    "characters-gru": "Shakespeare, GRU",
+    "links-citeseer": "links, CiteSeer",
+    "links-usair": "links, USAir",
+}
+"""The tasks for confirmation as people call them."""
+
+Row = Mapping[str, str]
+
+
+def near_rows(folder: Path) -> list[str]:
+    """Our preset less each rival from the good rate, and what that rival costs."""
+    rows = [row for row in _read(folder / "differences.csv") if row["start"] == "good"]
+    return list(_table(["less", *_tasks(rows), "it costs"], _lines(folder, rows, with_start=False)))
+
+
+def far_rows(folder: Path) -> list[str]:
+    """The same from the worst starts that each rival was run from, where starts matter to it."""
+    rows = _read(folder / "differences.csv")
+    values = _read(folder / "values.csv")
+    starts: dict[str, list[str]] = defaultdict(list)
+    for row in values:
+        starts[row["method"]].append(row["start"])
+    far = [
+        row
+        for row in rows
+        if len(starts[row["rival"]]) > 1
+        and row["start"] in (starts[row["rival"]][0], starts[row["rival"]][-1])
+    ]
+    return list(_table(["less", "from", *_tasks(far)], _lines(folder, far, with_start=True)))
+
+
+def limit_rows(folder: Path) -> list[str]:
+    """What must hold, as the report says it."""
+    lines = (folder / "report.md").read_text("utf-8").splitlines()
+    from_table = dropwhile(lambda line: not line.startswith("| limit |"), lines)
+    table = list(takewhile(lambda line: line.startswith("|"), from_table))
+    heading = table[0]
+    for task, name in NAMES.items():
+        heading = heading.replace(f" {task} ", f" {name} ")
+    return [heading, *(line.replace("<br>", ": ") for line in table[1:])]
+
+
+def _lines(folder: Path, rows: Sequence[Row], *, with_start: bool) -> Iterator[list[str]]:
+    cost = {(row["method"], row["start"]): row for row in _read(folder / "cost.csv")}
+    for row in rows:
+        tasks = [task for task in NAMES if f"{task} difference" in row]
+        cells = [_cell(row, task) for task in tasks]
+        if with_start:
+            yield [row["rival"], row["start"], *cells]
+            continue
+        paid = cost.get((row["rival"], "good")) or cost[row["rival"], "any"]
+        each = [float(paid[task]) for task in tasks if paid[task]]
+        low, high = f"{min(each):.2f}", f"{max(each):.2f}"
+        yield [row["rival"], *cells, low if low == high else f"{low} to {high}"]
+
+
+def _cell(row: Row, task: str) -> str:
+    if not row[f"{task} difference"]:
+        return ""
+    mean, half = (float(row[f"{task} {name}"]) for name in ("difference", "half_width_95"))
+    text = f"{mean:+.2f} ± {half:.2f}".replace("-", "−")
+    p = row[f"{task} p_holm"]
+    if p and float(p) < SURE:
+        return f"**{text}**"
+    return f"{text} °" if abs(mean) > half else text
+
+
+def _tasks(rows: Sequence[Row]) -> list[str]:
+    return [name for task, name in NAMES.items() if f"{task} difference" in rows[0]]
+
+
+def _table(heading: Sequence[str], rows: Iterator[list[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(heading)} |"
+    yield f"|{'---|' * len(heading)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def _read(path: Path) -> list[Row]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+if __name__ == "__main__":
+    where = Path(sys.argv[1])
+    for title, made in (("What must hold", limit_rows), (f"{OURS}, from the good rate", near_rows),
+                        (f"{OURS}, from bad ones", far_rows)):  # fmt: skip
+        print(f"{title}\n", *made(where), sep="\n", end="\n\n")
