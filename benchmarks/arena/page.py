@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import dropwhile, takewhile
 from pathlib import Path
 
-from benchmarks.arena.methods import OURS
 from benchmarks.arena.tables import SURE
 
-__all__ = ["NAMES", "far_rows", "limit_rows", "near_rows"]
+__all__ = ["NAMES", "TABLES", "far_rows", "limit_rows", "near_rows", "with_tables"]
 
 NAMES: Mapping[str, str] = {
     "digits-mlp": "digits, perceptron",
@@ -103,8 +102,19 @@ def _read(path: Path) -> list[Row]:
         return list(csv.DictReader(file))
 
 
+def with_tables(page: str, folder: Path) -> str:
+    """A page with its tables as they are now, each between two comments that name it."""
+    for name, make in TABLES.items():
+        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+        before, rest = page.split(begin)
+        after = rest.split(end)[1]
+        page = "\n".join([before + begin, *make(folder), end + after])
+    return page
+
+
+TABLES = {"limits": limit_rows, "from the good rate": near_rows, "from bad rates": far_rows}
+
+
 if __name__ == "__main__":
-    where = Path(sys.argv[1])
-    for title, made in (("What must hold", limit_rows), (f"{OURS}, from the good rate", near_rows),
-                        (f"{OURS}, from bad ones", far_rows)):  # fmt: skip
-        print(f"{title}\n", *made(where), sep="\n", end="\n\n")
+    where, written = map(Path, sys.argv[1:])
+    written.write_text(with_tables(written.read_text("utf-8"), where), "utf-8")
