@@ -9,10 +9,17 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynhp.records import Round
 from dynhp.records.noise import comparable_scores
+from dynhp.report.agreement import (
+    Array,
+    Scores,
+    agreement_chance,
+    centered,
+    one_stands_out,
+    standardized,
+)
 from dynhp.report.student import missed_share, t_tail
 
 __all__ = ["Evidence", "evidence_of"]
@@ -22,13 +29,11 @@ LEVEL = 0.02
 EFFECT = 5.0
 """What a record should be able to show: one value better by so many times the noise."""
 
-Scores = list[tuple[Hashable, float]]
-Array = NDArray[np.float64]
-
 # Three tests share one chance of error. Most of it goes to the first; with few rounds, where the
-# others could say nothing, all of it.
+# others could say nothing, all of it, and a test of the order of the values has a quarter more.
 _SHARES = {"better on average": 0.8, "better again": 0.1, "better after the same": 0.1}
 _FEW_ROUNDS = 8
+_SHARE_OF_ORDER = 0.25
 _OF_A_WALK = 2.0  # the first test is too sure, by less than this, where rounds try other values
 _MOST_VALUES = 600  # more would take seconds, unless every round has tried all of them
 
@@ -41,11 +46,13 @@ class Evidence(NamedTuple):
         missed: how often rounds with the same tries would not show one value that is better by five
             times the noise, where that may be any of them.
         equal: whether all tries of each round scored the same; False where the chance is unknown.
+        uneven: whether one round has far larger differences than all others.
     """
 
     chance: float | None
     missed: float
     equal: bool
+    uneven: bool = False
 
 
 class _Averages(NamedTuple):
@@ -67,7 +74,10 @@ def evidence_of(history: Sequence[Round]) -> Evidence:
     repeats. What counts as evidence is therefore what rounds have in common, never a large gap in
     one of them: a value that is better on average (a t-test of the largest deviation from the
     mean), the same with each value in force looked at by itself, and an order of the values that
-    comes again in the next round (a sum of correlations, each with its exact variance).
+    comes again in the next round (a sum of correlations, each with its exact variance). With few
+    rounds the order is compared in all of them at once, whatever the size of the differences: those
+    of a model that converges shrink. Where a single round has far larger ones than all others,
+    nobody can tell whether it shows an effect that is gone later, or is a bad one (``uneven``).
 
     The first test is exact where every round tries the same values. Where the values follow the
     value in force (``Neighbors``), earlier scores decide what is tried: a value is tried again and
@@ -83,7 +93,7 @@ def evidence_of(history: Sequence[Round]) -> Evidence:
     rounds, though the walk would have stayed with it, were it the better one.
 
     >>> evidence_of([])
-    Evidence(chance=None, missed=1.0, equal=False)
+    Evidence(chance=None, missed=1.0, equal=False, uneven=False)
     """
     number: dict[Hashable, int] = {}  # numbers are found far faster than candidates
     scores: list[Scores] = [
@@ -95,21 +105,24 @@ def evidence_of(history: Sequence[Round]) -> Evidence:
         return Evidence(None, 1.0, equal=False)
     # A chance of 1 does not say it: a sum over the values is cut there.
     equal = all(len({score for _, score in listed}) < 2 for listed in scores)
+    uneven = one_stands_out(_repeated(scores))
     if len(history) < _FEW_ROUNDS:
-        return Evidence(min(1.0, on_average.chance), on_average.missed(LEVEL), equal)
+        order = agreement_chance(scores)
+        chances = [on_average.chance, *([] if order is None else [order / _SHARE_OF_ORDER])]
+        return Evidence(min(1.0, *chances), on_average.missed(LEVEL), equal, uneven)
     walk = len({frozenset(name for name, _ in listed) for listed in scores}) > 1
     factor = (_OF_A_WALK if walk else 1.0) / _SHARES["better on average"]
     after: list[Scores] = [
         [((name, number.get(round_.previous)), score) for name, score in listed]
         for round_, listed in zip(history, scores, strict=True)
     ]
-    chances = {
+    by_test = {
         "better on average": on_average.chance * (_OF_A_WALK if walk else 1.0),
         "better again": _again(scores),
         "better after the same": None if (each := _on_average(after)) is None else each.chance,
     }
-    known = [chance / _SHARES[name] for name, chance in chances.items() if chance is not None]
-    return Evidence(min(1.0, *known), on_average.missed(LEVEL / factor), equal)
+    known = [chance / _SHARES[name] for name, chance in by_test.items() if chance is not None]
+    return Evidence(min(1.0, *known), on_average.missed(LEVEL / factor), equal, uneven)
 
 
 def _on_average(rounds: list[Scores]) -> _Averages | None:
@@ -127,7 +140,7 @@ def _on_average(rounds: list[Scores]) -> _Averages | None:
     sums = np.zeros(len(place))
     squares = 0.0
     for column, listed in enumerate(rounds):
-        deviations = _centered([score for _, score in listed]).tolist()
+        deviations = centered([score for _, score in listed]).tolist()
         for (name, _), deviation in zip(listed, deviations, strict=True):
             counts[place[name], column] += 1
             sums[place[name]] += deviation
@@ -183,22 +196,9 @@ def _again(rounds: list[Scores]) -> float | None:
         earlier, later = dict(before), dict(now)
         both = [name for name in later if name in earlier]
         if len(both) > 1:
-            first = _standardized([earlier[name] for name in both])
-            second = _standardized([later[name] for name in both])
+            first = standardized([earlier[name] for name in both])
+            second = standardized([later[name] for name in both])
             # Under any order of the values this has mean 0 and variance 1.
             total += math.sqrt(len(both) - 1) * float(first @ second)
             pairs += 1
     return math.erfc(total / math.sqrt(2 * pairs)) / 2 if pairs else None
-
-
-def _standardized(scores: list[float]) -> Array:
-    centered = _centered(scores)
-    centered /= float(np.linalg.norm(centered)) or 1.0
-    return centered
-
-
-def _centered(scores: list[float]) -> Array:
-    """Without their mean: exactly 0 where all are equal, which the mean alone would round."""
-    centered: Array = np.array(scores) - scores[0]
-    centered -= np.mean(centered)
-    return centered

@@ -32,6 +32,7 @@ class Luck:
         chance: how likely such differences are where all values are equal, None where unknown.
         missed: how often so few rounds would not show a value better by five times the noise.
         equal: whether all tries of each round scored the same.
+        uneven: whether one round has far larger differences than all others.
 
     >>> print(Luck(rounds=10, changes=4, clear=3, noise=0.02, chance=0.001))
     The value changed in 4 of 10 rounds. In 3 of these the gain was clear of the noise (0.02).
@@ -44,6 +45,7 @@ class Luck:
     chance: float | None = None
     missed: float = 0.0
     equal: bool = False
+    uneven: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -58,6 +60,8 @@ class Luck:
             return "luck" if 2 * self.clear < self.changes else "effect"
         if self.chance < LEVEL:
             return "effect"
+        if self.uneven:
+            return "unknown"
         # A chance cut at 1 is luck too: else a long walk would often get no answer.
         return "unknown" if self.missed > MISSED and self.chance < 1 else "luck"
 
@@ -75,6 +79,12 @@ class Luck:
 
     def _doubt(self) -> str:
         shown = "" if self.chance is None else f" (p = {self.chance:.2g})"
+        if self.verdict == "unknown" and self.uneven:
+            return (
+                " In one round the values differ far more than in all others: whether that is luck "
+                "or an effect that is gone later cannot be told. Compare with a placebo, or with "
+                "other seeds."
+            )
         if self.verdict == "unknown" and self.chance is not None:
             return (
                 f" Too few rounds tried the same values to tell luck from an effect{shown}: "
@@ -114,6 +124,7 @@ def luck_of(history: Sequence[Round]) -> Luck:
         chance=evidence.chance,
         missed=evidence.missed,
         equal=evidence.equal,
+        uneven=evidence.uneven,
     )
 
 

@@ -115,7 +115,7 @@ def test_values_that_were_tried_in_some_rounds_only_are_adjusted_for() -> None:
     again = evidence_of(a_history(*rows, {2: 0.0, 9: 50.0}))
     assert again.chance == together  # 9 was never seen again
     nothing_in_common = a_history(*rows[:1], {3: 1.0, 4: 2.0})
-    assert evidence_of(nothing_in_common) == (None, 1.0, False)
+    assert evidence_of(nothing_in_common) == (None, 1.0, False, False)
 
 
 def test_rounds_that_agree_to_the_last_digit_are_no_luck() -> None:

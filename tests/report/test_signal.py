@@ -67,7 +67,10 @@ def test_a_value_that_has_settled_names_what_later_rounds_cost() -> None:
     history = rounds_of([3.0] * 9, [level(n, 3.0) for n in range(9)])
     signal = signal_of(history)
     assert signal.luck.verdict == "effect"
-    assert signal.headline == "The values differ by more than luck: lr went from 1 to 3."
+    assert (
+        signal.headline
+        == "The values differ by more than luck: lr went from 1 to 3, the best on average."
+    )
     assert signal.saving == sum(round_.overhead for round_ in history[1:]) == 8 * 4
     assert "since epoch 0: one round alone would have saved 32 epochs of 126." in signal.advice
     later = signal_of(rounds_of([1.0] * 2 + [3.0] * 9, [level(n, 3.0) for n in range(11)]))
@@ -90,6 +93,37 @@ def test_where_no_change_was_clear_of_the_noise_it_does_not_say_that_they_were()
         "Some values are worse by more than luck; the changes made (lr went from 1 to 2) are not "
         "clear of the noise."
     )
+
+
+def test_the_headline_names_the_best_on_average_where_the_last_round_chose_another() -> None:
+    scores = [{1.0: 0.0, 2.0: 1.0 + 0.1 * (n % 2), 3.0: -1.0 + 2.5 * (n == 8)} for n in range(9)]
+    signal = signal_of(rounds_of([2.0] * 8 + [3.0], scores))
+    assert signal.luck.verdict == "effect"
+    assert signal.headline == (
+        "The values differ by more than luck: lr=2 is the best on average; lr went from 1 to 3."
+    )
+
+
+def test_a_model_that_converges_is_not_called_luck() -> None:
+    """Its values differ less and less, in the same order: nothing about it is random."""
+    adapter = DynamicGridAdapter(
+        Quadratic(), {"lr": [0.003, 0.01, 0.03]}, minimize="loss", adapt_every=10, try_for=5
+    )
+    signal = signal_of(adapter.run(40))
+    assert signal.verdict == "effect"
+    assert signal.headline.startswith("The values differ by more than luck: lr went from 0.01 to")
+
+
+def test_one_round_that_stands_out_is_neither_luck_nor_an_effect() -> None:
+    scores = [{1.0: 0.0, 2.0: -9.0, 3.0: 9.0}]
+    scores += [{v: 0.001 * math.sin(7 * n + 3 * v) for v in (1.0, 2.0, 3.0)} for n in range(4)]
+    signal = signal_of(rounds_of([3.0, 1.0, 2.0, 1.0, 3.0], scores))
+    assert signal.verdict == "unknown"
+    assert signal.headline == (
+        "One round alone tells the values apart: luck, or an effect that is gone later."
+    )
+    assert "In one round the values differ far more than in all others" in str(signal.luck)
+    assert "Leave it" not in signal.advice
 
 
 def test_changes_that_are_taken_back() -> None:
@@ -180,7 +214,7 @@ def test_a_rescue_among_other_rounds_does_not_hide_what_these_say() -> None:
     signal = signal_of(history)
     assert signal.headline == (
         "The main line broke once and was rescued. The values differ by more than luck: lr went "
-        "from 1 to 3."
+        "from 1 to 3, the best on average."
     )
     assert "one round alone" in signal.advice
 

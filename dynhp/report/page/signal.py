@@ -13,6 +13,8 @@ from dynhp.records import Round
 from dynhp.records.noise import comparable_scores
 from dynhp.records.text import label
 from dynhp.records.units import unit_of
+from dynhp.report.agreement import clearly_ahead
+from dynhp.report.evidence import LEVEL
 from dynhp.report.luck import Luck, luck_of
 from dynhp.report.page.saving import advice_of, is_placebo, returns_of, values_of, verdict_of
 
@@ -132,13 +134,22 @@ def _judged(tried: Sequence[Round], luck: Luck, misled: Mapping[str, str]) -> st
     if verdict == "unknown" and taken is not None:
         best = values_of(tried[-1].winner.candidate)
         return f"The best try was {best}; {values_of(taken)} was taken."
+    if verdict == "unknown" and luck.uneven:
+        return "One round alone tells the values apart: luck, or an effect that is gone later."
     if verdict == "unknown":
         return "Too little was tried to tell luck from an effect."
     if not luck.changes:
         return (
             f"The values differ by more than luck: {values_of(tried[0].previous)} stayed the best."
         )
-    course = _course(tried)
+    course, ahead = _course(tried), clearly_ahead(tried, level=LEVEL)
+    if ahead == tried[-1].winner.candidate:
+        return f"The values differ by more than luck: {course}, the best on average."
+    if ahead is not None:
+        return (
+            f"The values differ by more than luck: {values_of(ahead)} is the best on average; "
+            f"{course}."
+        )
     if not luck.clear:
         return (
             f"Some values are worse by more than luck; the changes made ({course}) are not clear "
