@@ -32,6 +32,8 @@ const nearest = (sorted, x) => {
   while (high - low > 1) { const mid = (low + high) >> 1; sorted[mid] <= x ? (low = mid) : (high = mid); }
   return x - sorted[low] <= sorted[high] - x ? low : high;
 };
+const printing = () => document.documentElement.classList.contains("print");
+const PRINTED = 700; // how wide a chart is drawn for paper, whose width is not known beforehand; it is scaled to it
 const runColor = (place) => color(`c${place % 8}`);
 const ramp = (share) => {
   const stops = [0, 1, 2, 3, 4].map((i) => color(`r${i}`));
@@ -80,7 +82,7 @@ document.body.append(tip, spoken);
 class Chart {
   constructor(host, spec) {
     this.spec = spec;
-    this.area = el("div", { className: "area", style: `height:${spec.height || 210}px` });
+    this.area = el("div", { className: "area", style: `height:${spec.height}px` });
     this.base = el("canvas", { "aria-hidden": "true" });
     this.over = el("canvas", { className: "over", tabIndex: 0, role: "img" });
     this.area.append(this.base, this.over);
@@ -104,7 +106,7 @@ class Chart {
     this.legend();
     this.later();
   }
-  later() { this.dirty = true; if (this.visible) this.draw(); }
+  later() { this.dirty = true; if (this.visible && !printing()) this.draw(); }
   isHidden(key) { return Boolean(state.hidden[`${this.spec.id}:${key}`]); }
   legend() {
     this.top.replaceChildren(el("b", { textContent: this.title }));
@@ -170,10 +172,9 @@ class Chart {
   outside(y) { return y < this.y[0] || y > this.y[1]; }
   unpx(px) { return this.x[0] + ((px - this.left) / (this.width - this.left - this.right)) * (this.x[1] - this.x[0]); }
   context(canvas) {
-    const ratio = Math.max(window.devicePixelRatio || 1, document.documentElement.classList.contains("print") ? 2 : 1);
-    const box = this.area.getBoundingClientRect();
-    this.width = box.width; this.height = box.height;
-    canvas.width = Math.round(box.width * ratio); canvas.height = Math.round(box.height * ratio);
+    const ratio = printing() ? 2 : window.devicePixelRatio || 1, box = this.area.getBoundingClientRect();
+    this.width = printing() ? PRINTED : box.width; this.height = this.spec.height;
+    canvas.width = Math.round(this.width * ratio); canvas.height = Math.round(this.height * ratio);
     const c = canvas.getContext("2d");
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.font = "11.5px system-ui, sans-serif";
@@ -208,7 +209,7 @@ class Chart {
     c.restore();
     const notes = [...this.notes, ...(cut ? [`${cut} values outside the picture are drawn at its edge`] : [])];
     this.note.textContent = notes.length ? `${notes.join("; ")}.` : "";
-    this.point();
+    if (!printing()) this.point();
   }
   mark(c, { from, to, kind }) {
     const left = this.px(from), right = this.px(to ?? from);
@@ -651,6 +652,7 @@ for (const dot of document.querySelectorAll(".dot")) dot.style.background = runC
 bar(); inspect(); table();
 const recolor = () => { for (const chart of charts) chart.build(); for (const dot of document.querySelectorAll(".dot")) dot.style.background = runColor(+dot.dataset.run); };
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolor);
+// Chromium prints a canvas as it was drawn since this event, and blank where that was done twice: all are drawn once.
 addEventListener("beforeprint", () => { document.documentElement.classList.add("print"); recolor(); for (const chart of charts) chart.draw(); });
 addEventListener("afterprint", () => { document.documentElement.classList.remove("print"); recolor(); });
 addEventListener("pagehide", remember);
