@@ -23,7 +23,7 @@ from dynhp import (
 from dynhp.campaign.results import Finished
 from dynhp.planning.budget import spent
 from dynhp.records.kept import kept_epochs
-from dynhp.report import ReportedCampaign, ReportedRun, html_report, report_page
+from dynhp.report import ReportedCampaign, ReportedRun, html_report, report_page, signal_of
 from dynhp.report.page import data, sections
 from dynhp.report.page.campaigns import campaign_section
 from dynhp.report.page.data import run_data
@@ -208,6 +208,19 @@ def test_the_head_says_what_came_out_and_the_best() -> None:
     assert sections.best_of(higher) == ("loss", max(losses), 1 + losses.index(max(losses)))
     other = ReportedRun(name="h", history=adapter.history, settings={"criterion": "highest('x')"})
     assert sections.best_of(other) is None
+
+
+@pytest.mark.parametrize(
+    ("chance", "says"),
+    [(None, ""), (0.0, "p &lt; 0.001 if all values were equal"), (0.0314, "p = 0.031 if all")],
+)
+def test_a_chance_of_nothing_is_never_shown(chance: float | None, says: str) -> None:
+    run = ReportedRun(name="r", history=made().history)
+    signal = signal_of(run.history)
+    signal = replace(signal, luck=replace(signal.luck, chance=chance))
+    page = sections.head_section("r", [run], [signal])
+    assert f"<small>{says}" in page
+    assert "p = 0 " not in page
 
 
 def test_how_far_a_run_is() -> None:

@@ -22,6 +22,7 @@ from dynhp import (
     Float,
     History,
     adapt,
+    fixed,
     lowest,
     plan_for,
     recommended,
@@ -254,6 +255,24 @@ def test_runs_side_by_side_by_epoch_and_by_cost(window: Browser, tmp_path: Path)
         assert tip(window)
     assert "rescued" in window.js("document.getElementById('tries').textContent")
     window.js("(s => { s.value = '3'; s.onchange() })(document.querySelector('#bar select'))")
+    assert is_clean(window)
+
+
+def test_a_run_whose_value_was_given_shows_no_tries(window: Browser, tmp_path: Path) -> None:
+    given = fixed(NoisyQuadratic(), {"lr": 0.1}, epochs=40, measure_every=10)
+    write_html(tmp_path / "page.html", html_report(given, title="Given"))
+    window.open(tmp_path / "page.html")
+    text = window.js("document.querySelector('main').innerText")
+    assert "Nothing was tried." in text
+    assert "not finite" not in text
+    runs = [ReportedRun(name="given", history=given)]
+    runs.append(ReportedRun(name="adapted", history=noisy().history))
+    write_html(tmp_path / "page.html", report_page(runs, title="Two"))
+    window.open(tmp_path / "page.html")
+    for part in ("schedule", "metrics"):
+        x, y, width, height = window.box(f"#{part} canvas.over")
+        window.mouse("mouseMoved", x + width / 3, y + height / 2)
+        assert tip(window)
     assert is_clean(window)
 
 

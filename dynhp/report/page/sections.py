@@ -13,7 +13,7 @@ from dynhp.records.text import values_text
 from dynhp.records.units import one_of
 from dynhp.report.page.reported import ReportedRun
 from dynhp.report.page.signal import Signal
-from dynhp.report.text import summary
+from dynhp.report.text import nothing_chosen, summary
 
 __all__ = ["best_of", "compare_section", "cost_section", "head_section", "settings_section"]
 __all__ += ["signal_section", "status_of", "under_way"]
@@ -74,16 +74,13 @@ def head_section(title: str, runs: Sequence[ReportedRun], signals: Sequence[Sign
 def _tiles(run: ReportedRun, signal: Signal) -> str:
     cost, best = spent(run.history), best_of(run)
     tried = sum(bool(round_.tries) for round_ in run.history)
-    chance = signal.luck.chance
     tiles = [
         ("cost", _runs(run, cost), f"{cost.total} {cost.unit} in all"),
         ("rounds", str(tried), f"the value changed in {signal.luck.changes}"),
-        (
-            "the tries say",
-            VERDICTS[signal.verdict],
-            "" if chance is None else f"p = {chance:.2g} if all values were equal",
-        ),
+        ("the tries say", VERDICTS[signal.verdict], _chance(signal)),
     ]
+    if nothing_chosen(run.history):
+        tiles[-1] = ("the tries say", "nothing", "each round had one value")
     if best is not None:
         tiles.insert(0, (f"best {best[0]}", f"{best[1]:.5g}", f"at {one_of(run.unit)} {best[2]}"))
     cells = "".join(
@@ -100,6 +97,14 @@ def _runs(run: ReportedRun, cost: Cost) -> str:
     return f"{cost.total / run.epochs:.2f} runs so far"
 
 
+def _chance(signal: Signal) -> str:
+    """How likely luck alone is, in words; a number of draws cannot show a chance of nothing."""
+    chance = signal.luck.chance
+    if chance is None:
+        return ""
+    return f"p {'< 0.001' if chance < 0.001 else f'= {chance:.2g}'} if all values were equal"
+
+
 def compare_section(runs: Sequence[ReportedRun], signals: Sequence[Signal]) -> str:
     """Several runs in a table: how far, what they came to, what they cost."""
     if len(runs) < 2:
@@ -114,7 +119,7 @@ def compare_section(runs: Sequence[ReportedRun], signals: Sequence[Signal]) -> s
             last,
             f"{_runs(run, cost)}, {cost.total} {cost.unit}",
             f"{signal.luck.changes} of {signal.luck.rounds}",
-            VERDICTS[signal.verdict],
+            "nothing was chosen" if nothing_chosen(run.history) else VERDICTS[signal.verdict],
         )
         first = f'<td><i class="dot" data-run="{place}"></i>{escape(run.name)}</td>'
         rows.append(f"<tr>{first}{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
@@ -191,7 +196,8 @@ def signal_section(runs: Sequence[ReportedRun], signals: Sequence[Signal]) -> st
     for run, signal in zip(runs, signals, strict=True):
         name = f"<h3>{escape(run.name)}</h3>" if len(runs) > 1 else ""
         lines = summary(run.history).splitlines()
-        rest = "".join(f"<p>{escape(line)}</p>" for line in (_spread(signal), *lines[1:]))
+        spread = [] if nothing_chosen(run.history) else [_spread(signal)]
+        rest = "".join(f"<p>{escape(line)}</p>" for line in (*spread, *lines[1:]))
         parts.append(f'{name}<p class="advice">{escape(signal.advice)}</p>{rest}')
     return f'<section id="signal"><h2>Signal or noise</h2>{"".join(parts)}</section>'
 
