@@ -266,6 +266,18 @@ def test_what_is_not_known_is_said_and_what_is_known_can_be_repeated() -> None:
     assert "the schedule as JSON" in page
 
 
+def test_versions_and_command_are_never_guessed() -> None:
+    adapter = made()
+    given: dict[str, Any] = {"settings": adapter.described, "plan": plan_for(made(8), 40)}
+    page = html_report(adapter.history, title="r", **given)
+    assert "Not known here: the versions, the command. A journal of the run, " in page
+    assert "<th>versions</th>" not in page
+    given |= {"versions": {"numpy": "2"}}
+    page = html_report(adapter.history, title="r", **given)
+    assert "Not known here: the command.</p>" in page
+    assert "Not known" not in html_report(adapter.history, title="r", command="run", **given)
+
+
 def test_a_schedule_that_is_long_is_not_in_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sections, "_LONGEST", 10)
     page = html_report(made().history, title="long")

@@ -229,6 +229,8 @@ def _settings(run: ReportedRun, *, named: bool) -> str:
     facts |= {name: text for name, text in (("versions", versions),) if text}
     command = f'<pre class="command">{escape(run.command)}</pre>' if run.command else ""
     absent = f"Not known here: {', '.join(run.missing)}." if run.missing else ""
+    if "the versions" in run.missing:  # a checkpoint has none, nor has a history
+        absent += " A journal of the run, Journal among its callbacks, holds versions and command."
     schedule = schedule_of(run.history).to_json() if run.history else ""
     known = (
         f"<details><summary>the schedule as JSON</summary><pre>{escape(schedule)}</pre></details>"
