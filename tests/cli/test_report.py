@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -209,6 +210,40 @@ def test_watching_ends_with_ctrl_c_and_leaves_a_page_that_stays(tmp_path: Path) 
     with pytest.raises(KeyboardInterrupt):
         command.run(parsed(*sources, "-o", str(out), "--watch"), sleep=stop)
     assert data_of(out.read_text())["reload"] is None
+
+
+@pytest.mark.parametrize("name", ["", "results.jsonl"])
+def test_watching_a_campaign_ends_when_its_table_is_written(name: str, tmp_path: Path) -> None:
+    campaign(tmp_path / "c")
+    ledger, table = tmp_path / "c" / "results.jsonl", tmp_path / "c" / "results.csv"
+    whole, rows = ledger.read_bytes(), table.read_bytes()
+    ledger.write_bytes(b"".join(whole.splitlines(keepends=True)[:-1]))
+    table.unlink()
+    looks: list[int] = []
+
+    def sleep(seconds: float) -> None:
+        looks.append(len(sources_in(tmp_path / "c")[0].runs))  # type: ignore[union-attr]
+        if len(looks) == 2:
+            ledger.write_bytes(whole)  # the last run has ended
+        if len(looks) == 3:
+            table.write_bytes(rows)
+
+    arguments = parsed(str(tmp_path / "c" / name), "-o", str(tmp_path / "page.html"), "--watch")
+    assert command.run(arguments, sleep=sleep) == 0
+    assert looks == [1, 1, 2]
+    assert command.run(arguments, sleep=lambda seconds: pytest.fail("it is over")) == 0
+
+
+def test_a_campaign_that_was_taken_up_again_is_not_over(tmp_path: Path) -> None:
+    campaign(tmp_path)
+    (source,) = sources_in(tmp_path)
+    assert isinstance(source, ReportedCampaign)
+    assert source.is_over
+    later = (tmp_path / "results.csv").stat().st_mtime + 1
+    os.utime(tmp_path / "results.jsonl", (later, later))  # a run has ended since
+    (source,) = sources_in(tmp_path)
+    assert isinstance(source, ReportedCampaign)
+    assert not source.is_over
 
 
 def test_watching_what_is_not_there_does_not_say_that_a_page_was_written(
