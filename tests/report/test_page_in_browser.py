@@ -172,6 +172,48 @@ def test_the_keyboard_reaches_points_and_series(window: Browser, tmp_path: Path)
     assert is_clean(window)
 
 
+def test_a_chart_that_is_not_drawn_yet_can_have_the_focus(window: Browser, tmp_path: Path) -> None:
+    window.open(one_run(tmp_path / "page.html"), height=300)
+    last = "[...document.querySelectorAll('canvas.over')].at(-1)"
+    assert window.js(f"{last}.previousSibling.width") == 300  # as a canvas is made
+    focused = f"({last}.focus({{preventScroll: true}}), document.activeElement === {last})"
+    window.key("Tab")  # focus by the keyboard is shown
+    assert window.js(focused)
+    assert "steps" in tip(window)
+    for key in ("ArrowRight", "+", "Escape"):
+        window.key(key)
+    assert is_clean(window)
+
+
+def tap(window: Browser, x: float, y: float) -> None:
+    window.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+    window.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+    window.settle()
+
+
+def test_a_tap_shows_values_and_opens_the_round(window: Browser, tmp_path: Path) -> None:
+    window.call("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=1)
+    try:
+        window.open(one_run(tmp_path / "page.html"), width=390, height=800)
+        opened = "document.querySelector('#round b').textContent"
+        x, y, width, height = window.box("#tries canvas.over")
+        seen = []
+        for share in (0.3, 0.7):
+            tap(window, x + share * width, y + height / 2)
+            seen.append(window.js(opened))
+            assert tip(window).startswith(seen[-1])
+        assert len(set(seen)) == 2
+        x, y, width, height = window.box("#metrics canvas.over")
+        tap(window, x + 0.5 * width, y + height / 2)
+        assert "loss, epoch" in tip(window)
+        x, y, *_ = window.box("#signal h2")
+        tap(window, x + 5, y + 5)
+        assert tip(window) == ""
+    finally:
+        window.call("Emulation.setTouchEmulationEnabled", enabled=False)
+    assert is_clean(window)
+
+
 def test_a_page_that_loads_itself_again_keeps_zoom_and_place(
     window: Browser, tmp_path: Path
 ) -> None:

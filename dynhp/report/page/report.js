@@ -284,7 +284,8 @@ class Chart {
     }
   }
   go(stop, y, near) {
-    if (!this.stops.length) return;
+    if (!this.x) this.draw(); // the focus may be faster than the eye
+    if (!this.x || !this.stops.length) return;
     this.stop = Math.max(0, Math.min(this.stops.length - 1, stop));
     const said = this.spec.tip(this, this.stop, y);
     pointed.chart = this; pointed.x = this.stops[this.stop]; pointed.y = said.y ?? null;
@@ -309,13 +310,18 @@ class Chart {
       if (this.drag) this.drag[1] = x;
       this.go(nearest(this.stops, this.unpx(x)), y, [event.clientX, event.clientY]);
     });
-    this.over.addEventListener("pointerleave", () => { if (!this.drag) hide(); });
+    // A finger leaves when it is lifted: what it has shown stays until it touches something else.
+    this.over.addEventListener("pointerleave", (event) => { if (!this.drag && event.pointerType !== "touch") hide(); });
     this.over.addEventListener("pointerdown", (event) => {
       if (event.pointerType !== "mouse" || event.button) return;
       const [x] = place(event); this.drag = [x, x]; this.over.setPointerCapture(event.pointerId);
     });
     this.over.addEventListener("pointerup", (event) => {
       const drag = this.drag; this.drag = null;
+      if (event.pointerType === "touch" && this.x && this.stops.length) {
+        const [x, y] = place(event);
+        this.go(nearest(this.stops, this.unpx(x)), y, [event.clientX, event.clientY]);
+      }
       if (drag && Math.abs(drag[0] - drag[1]) > 6) {
         const [a, b] = drag.map((x) => Math.max(this.x[0], Math.min(this.x[1], this.unpx(x)))).sort((p, q) => p - q);
         if (b > a) zoom([a, b]);
@@ -330,7 +336,7 @@ class Chart {
       this.scale(Math.pow(1.0016, event.deltaY || event.deltaX), this.unpx(x));
     }, { passive: false });
     this.over.addEventListener("focus", () => { if (pointed.chart !== this && this.over.matches(":focus-visible")) this.go(this.stop ?? this.firstSeen()); });
-    this.over.addEventListener("blur", hide);
+    this.over.addEventListener("blur", () => { if (pointed.chart === this) hide(); }); // not what another chart shows by now
     this.over.addEventListener("keydown", (event) => {
       const key = event.key, stop = this.stop ?? this.firstSeen();
       if (key === "ArrowRight" || key === "ArrowLeft") this.go(stop + (key === "ArrowRight" ? 1 : -1) * (event.shiftKey ? 10 : 1));
@@ -356,6 +362,7 @@ const hide = () => {
   pointed.chart = null; pointed.x = pointed.y = null; tip.hidden = true;
   for (const chart of charts) if (chart.visible && chart.x) chart.point();
 };
+addEventListener("pointerdown", (event) => { if (event.pointerType === "touch" && !event.target.closest("canvas.over")) hide(); });
 const zoom = (view) => { state.view = view; for (const chart of charts) chart.later(); bar(); remember(); };
 const rebuild = () => { for (const chart of charts) chart.build(); bar(); remember(); };
 
@@ -642,7 +649,7 @@ function bar() {
     const button = el("button", { type: "button", textContent: "show all" });
     button.onclick = () => zoom(null);
     parts.push(button);
-  } else parts.push(el("span", { textContent: matchMedia("(hover: hover)").matches ? "drag to zoom, double click to go back" : "" }));
+  } else parts.push(el("span", { textContent: matchMedia("(hover: hover)").matches ? "drag to zoom, double click to go back" : "tap a chart for its values" }));
   const active = document.activeElement && host.contains(document.activeElement) ? document.activeElement.textContent : null;
   host.replaceChildren(...parts);
   if (active) [...host.querySelectorAll("button")].find((each) => each.textContent === active)?.focus();
