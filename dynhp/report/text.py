@@ -68,7 +68,7 @@ def summary(history: Sequence[Round], *, plan: Plan | None = None) -> str:
     lines = []
     cost = spent(history, candidates=None if plan is None else plan.most.candidates)
     if cost.main_line:
-        lines.append(f"Cost: {cost}.")
+        lines.append(f"Cost: {cost.text(None if plan is None else plan.most.main_line)}.")
         if plan is not None:
             lines.append(f"Plan: {plan}.")
     tried = [round_ for round_ in history if round_.tries]

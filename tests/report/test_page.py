@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -172,6 +173,9 @@ def test_a_run_that_goes_on_is_counted_in_runs_of_the_planned_length() -> None:
     assert f"<dt>cost</dt><dd>{so_far}<small>" in report_page([going], title="one")
     assert f"<dt>cost</dt><dd>{total / 40:.2f} runs<small>" in report_page([over], title="one")
     assert f"<td>{so_far}, " in report_page([going, over], title="two")
+    page = report_page([going], title="one")
+    assert f"= {spent(half).total}: {so_far}. " in page  # the same under the bar of the cost
+    assert set(re.findall(r"[\d.]+ runs", page.partition("<script")[0])) == {so_far[:9]}
 
 
 def test_the_tries_of_a_round_under_way_are_named_and_counted() -> None:

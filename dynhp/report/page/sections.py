@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from dynhp.planning.budget import Cost, spent
+from dynhp.planning.budget import spent
 from dynhp.planning.schedule import schedule_of
 from dynhp.records.kept import measured_on
 from dynhp.records.text import values_text
@@ -75,7 +75,7 @@ def _tiles(run: ReportedRun, signal: Signal) -> str:
     cost, best = spent(run.history), best_of(run)
     tried = sum(bool(round_.tries) for round_ in run.history)
     tiles = [
-        ("cost", _runs(run, cost), f"{cost.total} {cost.unit} in all"),
+        ("cost", cost.in_runs(run.epochs), f"{cost.total} {cost.unit} in all"),
         ("rounds", str(tried), f"the value changed in {signal.luck.changes}"),
         ("the tries say", VERDICTS[signal.verdict], _chance(signal)),
     ]
@@ -88,13 +88,6 @@ def _tiles(run: ReportedRun, signal: Signal) -> str:
         for name, value, more in tiles
     )
     return f'<dl class="tiles">{cells}</dl>'
-
-
-def _runs(run: ReportedRun, cost: Cost) -> str:
-    """The cost in runs of one model; of one that goes on, in runs of the planned length."""
-    if run.epochs is None or run.is_over:
-        return f"{cost.runs:.2f} runs"
-    return f"{cost.total / run.epochs:.2f} runs so far"
 
 
 def _chance(signal: Signal) -> str:
@@ -117,7 +110,7 @@ def compare_section(runs: Sequence[ReportedRun], signals: Sequence[Signal]) -> s
             status_of(run),
             "" if best is None else f"{best[0]} {best[1]:.5g} at {one_of(run.unit)} {best[2]}",
             last,
-            f"{_runs(run, cost)}, {cost.total} {cost.unit}",
+            f"{cost.in_runs(run.epochs)}, {cost.total} {cost.unit}",
             f"{signal.luck.changes} of {signal.luck.rounds}",
             "nothing was chosen" if nothing_chosen(run.history) else VERDICTS[signal.verdict],
         )
@@ -186,7 +179,7 @@ def _bar(run: ReportedRun, most: int, *, named: bool) -> str:
     return (
         (f"<h3>{escape(run.name)}</h3>" if named else "")
         + f'<div class="stack">{drawn}{mark}</div><ul class="legend">{legend}</ul>'
-        f'<p class="note">Spent: {cost}.{more} {escape(plan)}</p>'
+        f'<p class="note">Spent: {cost.text(run.epochs)}.{more} {escape(plan)}</p>'
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import time
 import types
@@ -186,6 +187,21 @@ def test_the_last_picture_says_what_ended_the_run(
     with pytest.raises(failure):
         a_run(progress=LiveDisplay(stream=terminal), callbacks=fail)
     assert text in screen_of(terminal.getvalue())[0]
+
+
+def test_a_run_that_was_stopped_is_counted_in_runs_of_the_planned_length(
+    terminal: Terminal,
+) -> None:
+    def stop(event: Any) -> None:
+        if isinstance(event, Round) and event.index == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        a_run(progress=LiveDisplay(stream=terminal), callbacks=stop, check="off")
+    shown = "\n".join(screen_of(terminal.getvalue()))
+    cost = re.search(r"cost     (\d+) of 28 epochs, ([\d.]+) runs\n", shown)
+    assert cost is not None
+    assert float(cost[2]) == int(cost[1]) / 20  # not by the few epochs that were trained
 
 
 def test_every_beat_is_drawn_where_there_is_time(
