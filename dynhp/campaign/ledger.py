@@ -15,7 +15,7 @@ from dynhp.errors import CheckpointError, DamagedFile
 from dynhp.storage.codecs.json_text import json_line, strict_json
 from dynhp.storage.files import locked, sync_folder, write_atomically
 
-__all__ = ["Ledger", "ended_in", "ledger_in"]
+__all__ = ["Ledger", "ended_in", "is_tabulated", "ledger_in"]
 
 
 def ended_in(folder: Path, name: str) -> dict[str, Finished]:
@@ -41,6 +41,14 @@ def ledger_in(path: Path) -> tuple[Finished, ...]:
     if lines and not lines[0].startswith(b'{"event":"campaign","version":1,'):
         raise DamagedFile(f"{str(path)!r} is no campaign: the first line of one says so")
     return tuple(_ended(path, lines[1:]).values())
+
+
+def is_tabulated(path: Path) -> bool:
+    """Whether the table of this ledger was written after its last run: then all have ended."""
+    try:
+        return path.with_name("results.csv").stat().st_mtime_ns >= path.stat().st_mtime_ns
+    except OSError:  # there is no table yet
+        return False
 
 
 class Ledger:

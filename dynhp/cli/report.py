@@ -33,7 +33,8 @@ def register(subparsers: Any) -> None:
     parser.add_argument(
         "--watch",
         action="store_true",
-        help="write it again whenever something is new, until all runs are over or Ctrl-C",
+        help="write it again whenever something is new, until all runs are over or Ctrl-C; a "
+        "campaign is over once results.csv, its table, is newer than its last run",
     )
     parser.add_argument(
         "--every", type=float, default=5.0, help="how many seconds lie between looks (default 5)"
@@ -89,7 +90,8 @@ def _write(paths: Sequence[Path], target: Path, title: str | None, *, reload: fl
         write_html(target, page)
     except OSError as failure:
         raise CheckpointError(f"the page cannot be written: {failure}") from failure
-    return bool(campaigns) or any(run.epochs is None or not run.is_over for run in runs)
+    unknown = any(run.epochs is None for run in runs)
+    return unknown or not all(each.is_over for each in sources)
 
 
 def _named(runs: Sequence[ReportedRun]) -> list[ReportedRun]:
@@ -104,7 +106,11 @@ def _named(runs: Sequence[ReportedRun]) -> list[ReportedRun]:
 
 
 def _require_page(target: Path, paths: Sequence[Path]) -> None:
-    """Refuse to write over what is no page: a slip would cost a run."""
+    """Refuse to make folders for a page, or to write over what is none: a slip would cost a run."""
+    if not target.parent.is_dir():
+        raise SettingsError(
+            f"-o must be in a folder that is there, got {target}; make {target.parent} first"
+        )
     if not target.exists():
         return
     if target.is_dir() or any(path.exists() and path.samefile(target) for path in paths):
@@ -119,7 +125,8 @@ def _stamps(paths: Sequence[Path]) -> list[tuple[str, int, int]]:
     """What tells whether something is new: names, sizes and times of all files."""
     stamps = []
     for path in paths:
-        for each in [path] if path.is_file() else sorted(path.rglob("*")):
+        table = path.with_name("results.csv")  # that of a campaign says that it is over
+        for each in [path, table] if path.is_file() else sorted(path.rglob("*")):
             try:
                 status = os.stat(each)
             except OSError:

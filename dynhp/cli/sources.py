@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from dynhp.campaign.ledger import ledger_in
+from dynhp.campaign.ledger import is_tabulated, ledger_in
 from dynhp.errors import CheckpointError, SettingsError
 from dynhp.report.page import ReportedCampaign, ReportedRun, run_of
 from dynhp.storage.folder import CheckpointFolder
@@ -40,7 +40,10 @@ checkpoints, a campaign, or a folder in which some are
 
 def _file(path: Path) -> Source:
     if path.name == "results.jsonl" or _begins(path, b'{"event":"campaign"'):
-        return ReportedCampaign(name=path.parent.name or path.name, runs=ledger_in(path))
+        over = is_tabulated(path)  # asked first: a run that ends meanwhile is not missed
+        return ReportedCampaign(
+            name=path.parent.name or path.name, runs=ledger_in(path), is_over=over
+        )
     content = read_journal(path)
     return run_of(path.stem, content.history, about=content.about, unfinished=content.unfinished)
 

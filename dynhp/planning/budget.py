@@ -50,23 +50,44 @@ class Cost:
     @property
     def runs(self) -> float:
         """The cost in runs of one model."""
-        return self.total / self.main_line if self.main_line else 0.0
+        return self._runs(None)
 
     @property
     def of_complete_search(self) -> float | None:
         """The share of a complete search, which trains one model per grid value; None: unknown."""
         return self.runs / self.candidates if self.candidates else None
 
-    def __str__(self) -> str:
+    def in_runs(self, planned: int | None = None) -> str:
+        """The runs as text: of one that has not ended, in runs of the length that was planned.
+
+        >>> Cost(main_line=10, overhead=15).in_runs(), Cost(main_line=10, overhead=15).in_runs(100)
+        ('2.50 runs', '0.25 runs so far')
+        """
+        under_way = planned is not None and planned > self.main_line
+        return f"{self._runs(planned):.2f} runs" + " so far" * under_way
+
+    def _runs(self, planned: int | None) -> float:
+        length = max(self.main_line, planned or 0)
+        return self.total / length if length else 0.0
+
+    def text(self, planned: int | None = None) -> str:
+        """All of it as text, of a run that was planned for so many epochs.
+
+        >>> Cost(main_line=10, overhead=15).text(100)
+        '10 epochs on the main line + 15 overhead = 25: 0.25 runs so far'
+        """
         left = f" + {self.abandoned} abandoned" if self.abandoned else ""
         text = (
             f"{self.main_line} {self.unit} on the main line + {self.overhead} overhead{left} = "
-            f"{self.total}: {self.runs:.2f} runs"
+            f"{self.total}: {self.in_runs(planned)}"
         )
-        share = self.of_complete_search
-        if share is None:
+        if not self.candidates:
             return text
+        share = self._runs(planned) / self.candidates
         return f"{text}, {share:.0%} of a complete search of {self.candidates}"
+
+    def __str__(self) -> str:
+        return self.text()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

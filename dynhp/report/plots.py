@@ -92,7 +92,8 @@ def plot_tries(
         base = _base(each) if gains else 0.0
         heights = [try_.rank_key - base for try_ in each.tries]
         points += [(each.start, y) for y in heights if math.isfinite(y)]
-        kept.append((each.start, heights[each.chosen]))
+        if math.isfinite(heights[each.chosen]):
+            kept.append((each.start, heights[each.chosen]))
     ax.plot([x for x, _ in points], [y for _, y in points], ".", color=_TRIED, label="tried")
     ring: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": _LINE}
     ax.plot([x for x, _ in kept], [y for _, y in kept], "o", label="kept", **ring)
@@ -228,9 +229,9 @@ def _places(
 
 
 def _base(round_: Round) -> float:
-    """The score of the value in force, or the mean of the round where there is none."""
+    """The score of the value in force, or the mean of the round; 0 where nothing was scored."""
     scores = [try_.rank_key for try_ in round_.tries if math.isfinite(try_.rank_key)]
     held = [t.rank_key for t in round_.tries if t.candidate == round_.previous]
     if held and math.isfinite(held[0]):
         return held[0]
-    return sum(scores) / len(scores)
+    return sum(scores) / len(scores) if scores else 0.0

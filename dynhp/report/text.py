@@ -68,10 +68,13 @@ def summary(history: Sequence[Round], *, plan: Plan | None = None) -> str:
     lines = []
     cost = spent(history, candidates=None if plan is None else plan.most.candidates)
     if cost.main_line:
-        lines.append(f"Cost: {cost}.")
+        lines.append(f"Cost: {cost.text(None if plan is None else plan.most.main_line)}.")
         if plan is not None:
             lines.append(f"Plan: {plan}.")
     tried = [round_ for round_ in history if round_.tries]
+    if nothing_chosen(tried):
+        nothing = "Nothing was chosen: each round had one value, and none was tried beside it."
+        return "\n".join([*lines, nothing])
     if tried:
         lines.append(_checked(tried))
     rescues = sum(round_.rescue for round_ in tried)
@@ -83,6 +86,20 @@ def summary(history: Sequence[Round], *, plan: Plan | None = None) -> str:
     lines.append(str(luck_of(tried)) if tried or not history else "No round was due.")
     lines += [f"Short tries mislead about {name}: {why}." for name, why in doubts(history).items()]
     return "\n".join(lines)
+
+
+def nothing_chosen(history: Sequence[Round]) -> bool:
+    """Whether values were only followed: one in each round, and no epoch beside the main line.
+
+    >>> from dynhp import fixed
+    >>> from dynhp.testing import Quadratic
+    >>> nothing_chosen(fixed(Quadratic(), {"lr": 0.1}, epochs=10))
+    True
+    """
+    tried = [round_ for round_ in history if round_.tries]
+    return bool(tried) and all(
+        len(round_.tries) == 1 and not round_.overhead and not round_.rescue for round_ in tried
+    )
 
 
 def _checked(history: Sequence[Round]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -71,7 +72,7 @@ def test_a_folder_of_runs_is_a_comparison(tmp_path: Path) -> None:
     assert [each.name for each in sources] == ["a", "b", "d", "f"]
     kinds = [ReportedRun, ReportedRun, ReportedCampaign, ReportedRun]
     assert [type(each) for each in sources] == kinds
-    out = tmp_path / "out" / "page.html"
+    out = tmp_path / "e" / "page.html"
     assert main(["report", str(tmp_path), str(tmp_path / "a.jsonl"), "-o", str(out)]) == 0
     runs = data_of(out.read_text())["runs"]
     assert [run["name"] for run in runs] == ["a", "b", "f", "a (2)"]
@@ -164,8 +165,22 @@ def test_nothing_but_a_page_is_written_over(
     for _ in range(2):  # an empty file, and a page
         assert main(["report", str(journal), "-o", str(page)]) == 0
     assert main(["report", str(journal), "-o", str(page), "--every", "0"]) == 2
-    assert main(["report", str(journal), "-o", str(page / "below" / "x.html")]) == 2
-    assert "cannot be written" in capsys.readouterr().err
+    for folder in (page, tmp_path / "no" / "such"):
+        assert main(["report", str(journal), "-o", str(folder / "x.html")]) == 2
+        assert f"-o must be in a folder that is there, got {folder}" in capsys.readouterr().err
+    assert not (tmp_path / "no").exists()
+
+
+def test_a_page_that_cannot_be_written_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError("no space left")
+
+    journaled(tmp_path / "run.jsonl", {}, 8)
+    monkeypatch.setattr(command, "write_html", full)
+    assert main(["report", str(tmp_path / "run.jsonl"), "-o", str(tmp_path / "x.html")]) == 2
+    assert "the page cannot be written: no space left" in capsys.readouterr().err
 
 
 def test_watching_writes_what_is_new_and_ends_with_the_run(
@@ -209,6 +224,40 @@ def test_watching_ends_with_ctrl_c_and_leaves_a_page_that_stays(tmp_path: Path) 
     with pytest.raises(KeyboardInterrupt):
         command.run(parsed(*sources, "-o", str(out), "--watch"), sleep=stop)
     assert data_of(out.read_text())["reload"] is None
+
+
+@pytest.mark.parametrize("name", ["", "results.jsonl"])
+def test_watching_a_campaign_ends_when_its_table_is_written(name: str, tmp_path: Path) -> None:
+    campaign(tmp_path / "c")
+    ledger, table = tmp_path / "c" / "results.jsonl", tmp_path / "c" / "results.csv"
+    whole, rows = ledger.read_bytes(), table.read_bytes()
+    ledger.write_bytes(b"".join(whole.splitlines(keepends=True)[:-1]))
+    table.unlink()
+    looks: list[int] = []
+
+    def sleep(seconds: float) -> None:
+        looks.append(len(sources_in(tmp_path / "c")[0].runs))  # type: ignore[union-attr]
+        if len(looks) == 2:
+            ledger.write_bytes(whole)  # the last run has ended
+        if len(looks) == 3:
+            table.write_bytes(rows)
+
+    arguments = parsed(str(tmp_path / "c" / name), "-o", str(tmp_path / "page.html"), "--watch")
+    assert command.run(arguments, sleep=sleep) == 0
+    assert looks == [1, 1, 2]
+    assert command.run(arguments, sleep=lambda seconds: pytest.fail("it is over")) == 0
+
+
+def test_a_campaign_that_was_taken_up_again_is_not_over(tmp_path: Path) -> None:
+    campaign(tmp_path)
+    (source,) = sources_in(tmp_path)
+    assert isinstance(source, ReportedCampaign)
+    assert source.is_over
+    later = (tmp_path / "results.csv").stat().st_mtime + 1
+    os.utime(tmp_path / "results.jsonl", (later, later))  # a run has ended since
+    (source,) = sources_in(tmp_path)
+    assert isinstance(source, ReportedCampaign)
+    assert not source.is_over
 
 
 def test_watching_what_is_not_there_does_not_say_that_a_page_was_written(

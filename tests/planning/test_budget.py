@@ -225,6 +225,17 @@ def test_where_an_axis_has_no_ends_there_is_no_complete_search() -> None:
     assert planned.least.candidates is planned.most.candidates is None
 
 
+def test_what_has_not_ended_is_counted_in_runs_of_the_planned_length() -> None:
+    going = Cost(main_line=10, overhead=4, abandoned=6, candidates=5)
+    assert going.text(40) == (
+        "10 epochs on the main line + 4 overhead + 6 abandoned = 20: 0.50 runs so far, 10% of a "
+        "complete search of 5"
+    )
+    assert going.text(10) == going.text(8) == str(going)
+    assert going.in_runs(10) == "2.00 runs"
+    assert Cost(main_line=0, overhead=0).in_runs() == "0.00 runs"
+
+
 def test_a_cost_says_what_was_left_behind() -> None:
     assert str(Cost(main_line=10, overhead=4, abandoned=6)) == (
         "10 epochs on the main line + 4 overhead + 6 abandoned = 20: 2.00 runs"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +24,7 @@ from dynhp import (
 from dynhp.campaign.results import Finished
 from dynhp.planning.budget import spent
 from dynhp.records.kept import kept_epochs
-from dynhp.report import ReportedCampaign, ReportedRun, html_report, report_page
+from dynhp.report import ReportedCampaign, ReportedRun, html_report, report_page, signal_of
 from dynhp.report.page import data, sections
 from dynhp.report.page.campaigns import campaign_section
 from dynhp.report.page.data import run_data
@@ -172,6 +173,9 @@ def test_a_run_that_goes_on_is_counted_in_runs_of_the_planned_length() -> None:
     assert f"<dt>cost</dt><dd>{so_far}<small>" in report_page([going], title="one")
     assert f"<dt>cost</dt><dd>{total / 40:.2f} runs<small>" in report_page([over], title="one")
     assert f"<td>{so_far}, " in report_page([going, over], title="two")
+    page = report_page([going], title="one")
+    assert f"= {spent(half).total}: {so_far}. " in page  # the same under the bar of the cost
+    assert set(re.findall(r"[\d.]+ runs", page.partition("<script")[0])) == {so_far[:9]}
 
 
 def test_the_tries_of_a_round_under_way_are_named_and_counted() -> None:
@@ -208,6 +212,19 @@ def test_the_head_says_what_came_out_and_the_best() -> None:
     assert sections.best_of(higher) == ("loss", max(losses), 1 + losses.index(max(losses)))
     other = ReportedRun(name="h", history=adapter.history, settings={"criterion": "highest('x')"})
     assert sections.best_of(other) is None
+
+
+@pytest.mark.parametrize(
+    ("chance", "says"),
+    [(None, ""), (0.0, "p &lt; 0.001 if all values were equal"), (0.0314, "p = 0.031 if all")],
+)
+def test_a_chance_of_nothing_is_never_shown(chance: float | None, says: str) -> None:
+    run = ReportedRun(name="r", history=made().history)
+    signal = signal_of(run.history)
+    signal = replace(signal, luck=replace(signal.luck, chance=chance))
+    page = sections.head_section("r", [run], [signal])
+    assert f"<small>{says}" in page
+    assert "p = 0 " not in page
 
 
 def test_how_far_a_run_is() -> None:
@@ -251,6 +268,18 @@ def test_what_is_not_known_is_said_and_what_is_known_can_be_repeated() -> None:
     assert "Not known here: the settings, a plan of the cost." in page
     assert "The plan is not known." in page
     assert "the schedule as JSON" in page
+
+
+def test_versions_and_command_are_never_guessed() -> None:
+    adapter = made()
+    given: dict[str, Any] = {"settings": adapter.described, "plan": plan_for(made(8), 40)}
+    page = html_report(adapter.history, title="r", **given)
+    assert "Not known here: the versions, the command. A journal of the run, " in page
+    assert "<th>versions</th>" not in page
+    given |= {"versions": {"numpy": "2"}}
+    page = html_report(adapter.history, title="r", **given)
+    assert "Not known here: the command.</p>" in page
+    assert "Not known" not in html_report(adapter.history, title="r", command="run", **given)
 
 
 def test_a_schedule_that_is_long_is_not_in_the_page(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,11 +5,16 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dynhp import (
@@ -17,6 +22,7 @@ from dynhp import (
     Float,
     History,
     adapt,
+    fixed,
     lowest,
     plan_for,
     recommended,
@@ -166,6 +172,48 @@ def test_the_keyboard_reaches_points_and_series(window: Browser, tmp_path: Path)
     assert is_clean(window)
 
 
+def test_a_chart_that_is_not_drawn_yet_can_have_the_focus(window: Browser, tmp_path: Path) -> None:
+    window.open(one_run(tmp_path / "page.html"), height=300)
+    last = "[...document.querySelectorAll('canvas.over')].at(-1)"
+    assert window.js(f"{last}.previousSibling.width") == 300  # as a canvas is made
+    focused = f"({last}.focus({{preventScroll: true}}), document.activeElement === {last})"
+    window.key("Tab")  # focus by the keyboard is shown
+    assert window.js(focused)
+    assert "steps" in tip(window)
+    for key in ("ArrowRight", "+", "Escape"):
+        window.key(key)
+    assert is_clean(window)
+
+
+def tap(window: Browser, x: float, y: float) -> None:
+    window.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+    window.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+    window.settle()
+
+
+def test_a_tap_shows_values_and_opens_the_round(window: Browser, tmp_path: Path) -> None:
+    window.call("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=1)
+    try:
+        window.open(one_run(tmp_path / "page.html"), width=390, height=800)
+        opened = "document.querySelector('#round b').textContent"
+        x, y, width, height = window.box("#tries canvas.over")
+        seen = []
+        for share in (0.3, 0.7):
+            tap(window, x + share * width, y + height / 2)
+            seen.append(window.js(opened))
+            assert tip(window).startswith(seen[-1])
+        assert len(set(seen)) == 2
+        x, y, width, height = window.box("#metrics canvas.over")
+        tap(window, x + 0.5 * width, y + height / 2)
+        assert "loss, epoch" in tip(window)
+        x, y, *_ = window.box("#signal h2")
+        tap(window, x + 5, y + 5)
+        assert tip(window) == ""
+    finally:
+        window.call("Emulation.setTouchEmulationEnabled", enabled=False)
+    assert is_clean(window)
+
+
 def test_a_page_that_loads_itself_again_keeps_zoom_and_place(
     window: Browser, tmp_path: Path
 ) -> None:
@@ -248,14 +296,82 @@ def test_runs_side_by_side_by_epoch_and_by_cost(window: Browser, tmp_path: Path)
         window.mouse("mouseMoved", x + width / 3, y + height / 2)
         assert tip(window)
     assert "rescued" in window.js("document.getElementById('tries').textContent")
+    assert window.js("document.querySelector('#round b').textContent").startswith("rescued: round ")
+    assert "rounds of rescued" in window.js("document.getElementById('rounds').textContent")
+    window.box("#tries canvas.over")
+    window.js("document.querySelector('#tries canvas.over').focus()")
+    window.key("ArrowRight")
+    assert tip(window).startswith("rescued: round ")
     window.js("(s => { s.value = '3'; s.onchange() })(document.querySelector('#bar select'))")
     assert is_clean(window)
 
 
-def test_it_can_be_printed(window: Browser, tmp_path: Path) -> None:
-    window.open(one_run(tmp_path / "page.html"), dark=True)
-    pdf = window.call("Page.printToPDF")["data"]
-    assert len(pdf) > 20_000
+def test_a_run_whose_value_was_given_shows_no_tries(window: Browser, tmp_path: Path) -> None:
+    given = fixed(NoisyQuadratic(), {"lr": 0.1}, epochs=40, measure_every=10)
+    write_html(tmp_path / "page.html", html_report(given, title="Given"))
+    window.open(tmp_path / "page.html")
+    text = window.js("document.querySelector('main').innerText")
+    assert "Nothing was tried." in text
+    assert "not finite" not in text
+    runs = [ReportedRun(name="given", history=given)]
+    runs.append(ReportedRun(name="adapted", history=noisy().history))
+    write_html(tmp_path / "page.html", report_page(runs, title="Two"))
+    window.open(tmp_path / "page.html")
+    for part in ("schedule", "metrics"):
+        x, y, width, height = window.box(f"#{part} canvas.over")
+        window.mouse("mouseMoved", x + width / 3, y + height / 2)
+        assert tip(window)
+    assert is_clean(window)
+
+
+def printed(window: Browser, folder: Path, *, without: str = "") -> Any:
+    """The pages as they come out of a printer that prints no backgrounds, as grey dots."""
+    rule = f"{without} {{ visibility: hidden !important }}" if without else ""
+    style = f"Object.assign(document.createElement('style'), {{textContent: {json.dumps(rule)}}})"
+    window.js(f"void document.head.appendChild({style})")
+    pdf, picture = folder / "page.pdf", folder / "page"
+    pdf.write_bytes(base64.b64decode(window.call("Page.printToPDF", paperHeight=40)["data"]))
+    command = ["pdftoppm", "-gray", "-r", "50", "-singlefile", str(pdf), str(picture)]
+    subprocess.run(command, check=True)
+    kind, width, height, _, dots = picture.with_suffix(".pgm").read_bytes().split(None, 4)
+    assert kind == b"P5"
+    return np.frombuffer(dots, dtype=np.uint8).reshape(int(height), int(width)).astype(int)
+
+
+@pytest.mark.skipif(not shutil.which("pdftoppm"), reason="needs pdftoppm, of poppler-utils")
+@pytest.mark.parametrize("look", [{}, {"dark": True}, {"width": 390, "height": 800}])
+def test_it_can_be_printed(look: dict[str, Any], window: Browser, tmp_path: Path) -> None:
+    path = one_run(tmp_path / "page.html")
+    window.open(path, **look)
+    whole = printed(window, tmp_path)
+    assert whole.mean() > 240  # dark ink on a light page
+    again = printed(window, tmp_path)
+    parts = {f"#{part} canvas": 500 for part in ("schedule", "tries", "metrics")}
+    parts |= {"#cost .stack": 500, "#cost .legend i": 20, "#round .meter": 100}
+    for part, least in {**parts, "#tries .key i": 20}.items():
+        window.open(path, **look)
+        ink = abs(whole - printed(window, tmp_path, without=part)) > 8
+        assert ink.sum() > least, part
+        rows, columns = np.nonzero(ink)
+        if least == 500:
+            assert np.ptp(columns) > 0.8 * whole.shape[1], part  # as wide as the page
+        place = np.s_[rows.min() : rows.max() + 1, columns.min() : columns.max() + 1]
+        assert (255 - again[place]).sum() > 0.5 * (255 - whole[place]).sum(), part
+    assert is_clean(window)
+
+
+def test_charts_are_drawn_for_the_width_of_a_printed_page_and_then_as_before(
+    window: Browser, tmp_path: Path
+) -> None:
+    for width in (1200, 390):
+        window.open(one_run(tmp_path / "page.html"), width=width)
+        sizes = "[...document.querySelectorAll('canvas:not(.over)')].map(c => c.width)"
+        window.js(f"addEventListener('beforeprint', () => {{ window.sizes = {sizes} }})")
+        window.call("Page.printToPDF")
+        assert set(window.js("window.sizes")) == {1400}  # two dots for each of 700
+        window.box("#schedule .area")
+        wide = window.js("document.querySelector('#schedule .area').clientWidth")
+        assert window.js("document.querySelector('#schedule canvas').width") == wide
     assert is_clean(window)
 
 

@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from dynhp import Categorical, DynamicGridAdapter, plan_for, recommended, rescue, trainer_from
+from dynhp import (
+    Categorical,
+    DynamicGridAdapter,
+    fixed,
+    plan_for,
+    recommended,
+    rescue,
+    trainer_from,
+)
 from dynhp.errors import SettingsError
 from dynhp.planning.budget import spent
 from dynhp.records.kept import kept_epochs
@@ -103,6 +111,12 @@ def test_every_score_is_drawn_and_the_kept_one_ringed() -> None:
     scores, best = plot_tries(adapter.history, gains=False).get_lines()
     assert [y for _, y in xy(scores)] == [t.score for r in adapter.history for t in r.tries]
     assert [y for _, y in xy(best)] == [round_.winner.score for round_ in adapter.history]
+
+
+@pytest.mark.parametrize("gains", [True, False])
+def test_a_run_without_scores_has_no_dots(gains: bool) -> None:
+    ax = plot_tries(fixed(NoisyQuadratic(), {"lr": 0.1}, epochs=10, measure_every=5), gains=gains)
+    assert [xy(line) for line in ax.get_lines()] == [[], []]
 
 
 def test_where_the_value_in_force_failed_the_mean_is_the_base() -> None:

@@ -22,6 +22,7 @@ from dynhp import (
     random_search,
     trainer_from,
 )
+from dynhp.planning.budget import spent
 from dynhp.report import html_report, schedule_picture, summary, write_html
 from dynhp.testing import NoisyQuadratic, Quadratic
 from tests.support.pages import run_on
@@ -80,6 +81,8 @@ def test_words_have_rows_of_their_own() -> None:
 def test_the_summary_tells_cost_plan_and_failures() -> None:
     adapter, history = a_run()
     text = summary(history, plan=plan_for(adapter, 20))
+    half = summary(history[:2], plan=plan_for(adapter, 20))
+    assert f": {spent(history[:2]).total / 20:.2f} runs so far" in half
     assert text.splitlines()[0] == f"Cost: {plan_for(adapter, 20).most}."
     assert text.splitlines()[1] == f"Plan: {plan_for(adapter, 20)}."
     assert "failed" not in text

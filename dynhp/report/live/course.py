@@ -139,9 +139,9 @@ class Course:
     def current_plan(self) -> Plan:
         """The cost of the whole run as it is known now."""
         if self._stale and not self.plan.exact and self._pause.is_over():
-            began = time.perf_counter()  # it looks at all rounds so far
+            began = time.thread_time()  # it looks at all rounds so far
             self.plan, self._stale = plan_for(self._adapter), False
-            self._pause.begin(time.perf_counter() - began)
+            self._pause.begin(time.thread_time() - began)
         return self.plan
 
     def totals(self) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 __all__ = ["Pause"]
@@ -15,6 +16,7 @@ class Pause:
 
     Args:
         least: the seconds that a pause lasts at least.
+        most: those that it lasts at most, whatever was done before it.
 
     >>> pause = Pause(least=0.1)
     >>> pause.is_over()
@@ -24,8 +26,8 @@ class Pause:
     (False, True)
     """
 
-    def __init__(self, *, least: float) -> None:
-        self._least, self.until = least, 0.0
+    def __init__(self, *, least: float, most: float = math.inf) -> None:
+        self._least, self._most, self.until = least, most, 0.0
         self._began, self._spent = time.monotonic(), 0.0
 
     def is_over(self, *, eager: bool = False) -> bool:
@@ -34,6 +36,10 @@ class Pause:
         return now >= self.until or (eager and self._spent < FREE + (now - self._began) / SHARE)
 
     def begin(self, cost: float) -> None:
-        """Begin the next one, after what took so many seconds."""
+        """Begin the next one, after what took so many seconds of the processor.
+
+        ``time.thread_time`` has them: a terminal that stands still, as after Ctrl-S, or a computer
+        that sleeps makes nothing slower later.
+        """
         self._spent += cost
-        self.until = time.monotonic() + max(self._least, SHARE * cost)
+        self.until = time.monotonic() + min(self._most, max(self._least, SHARE * cost))

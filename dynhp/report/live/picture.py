@@ -148,8 +148,8 @@ class RunPicture:
             planned = f"at least {least}"
         parts = [f"{course.trained} of {planned} {course.unit}"]
         if course.epoch:
-            whole = course.epoch if self.ended else course.planned
-            parts.append(f"{course.trained / whole:.2f} runs" + " so far" * (not self.ended))
+            runs = course.trained / course.planned  # also where it was stopped: one measure for all
+            parts.append(f"{runs:.2f} runs" + " so far" * (not self.ended))
         if course.abandoned:
             parts.append(f"{course.abandoned} abandoned")
         if course.rescues:

@@ -16,6 +16,7 @@ from dynhp.report.live.streams import CaughtStream
 __all__ = ["Screen", "screen_on"]
 
 _LOOKS: dict[Style, str] = {"title": "bold", "dim": "dim", "good": "green", "bad": "red"}
+SILENT = 5.0  # seconds at most from picture to picture: one that does not move looks broken
 _missing = ["progress comes as lines; a picture needs rich: pip install 'dynhp[rich]'"]
 _one_at_a_time = threading.Lock()  # held by the screen that has the terminal
 
@@ -49,7 +50,7 @@ class Screen:
         self._picture: list[str] = []
         self._width = console.size.width - 1
         self._rest = ""  # a line of the program that has not ended
-        self._pause, self._process = Pause(least=0.2), os.getpid()
+        self._pause, self._process = Pause(least=0.2, most=SILENT), os.getpid()
         self._stream = stream
         streams = dict.fromkeys(
             each for each in (stream, sys.stdout, sys.stderr) if _is_terminal(each)
@@ -68,14 +69,14 @@ class Screen:
 
     def show(self, picture: Picture) -> None:
         """Put a picture in the place of the one before."""
-        began = time.perf_counter()
+        began = time.thread_time()
         size = self._console.size
         lines = picture.lines(size.width - 1, max(1, size.height - 2), self._marks)
         with self._lock:
             self._width = size.width - 1
             self._picture = [self._drawn(line) for line in lines]
             self._draw([])
-        self._pause.begin(time.perf_counter() - began)
+        self._pause.begin(time.thread_time() - began)
 
     def close(self, picture: Picture) -> None:
         """Leave the last picture where it is, and give the terminal back."""

@@ -22,7 +22,7 @@ _MOST_ROWS = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedCampaign:
-    """A campaign of a report: its name, and the runs that ended.
+    """A campaign of a report: its name, the runs that ended, and whether all have.
 
     >>> ReportedCampaign(name="seeds", runs=()).name
     'seeds'
@@ -30,6 +30,7 @@ class ReportedCampaign:
 
     name: str
     runs: Sequence[Finished]
+    is_over: bool = False
 
 
 class _Mean(NamedTuple):

@@ -13,6 +13,7 @@ from dynhp.records.text import round_cells
 from dynhp.report.page.rebuilt import linear_axes
 from dynhp.report.page.reported import ReportedRun
 from dynhp.report.page.thinned import extremes, places_kept
+from dynhp.report.text import nothing_chosen
 from dynhp.storage.journal import comparison
 
 __all__ = ["looks_log", "run_data"]
@@ -35,9 +36,9 @@ def run_data(run: ReportedRun, *, share: int = 1) -> dict[str, Any]:
     tried = max(1, sum(bool(round_.tries) for round_ in run.history))
     most = max(5, MOST_SCORES // share // tried)
     notes: list[str] = []
-    columns = _Columns()
+    columns, followed = _Columns(), nothing_chosen(run.history)
     for round_, kept in zip(run.history, kept_epochs(run.history), strict=True):
-        columns.add(round_, kept, places_kept(round_, most))
+        columns.add(round_, kept, [] if followed else places_kept(round_, most))
     widest = max((len(round_.tries) for round_ in run.history), default=0)
     if widest > most:
         notes.append(f"of up to {widest} tries of a round about {most} are drawn, evenly by rank")
@@ -52,7 +53,7 @@ def run_data(run: ReportedRun, *, share: int = 1) -> dict[str, Any]:
         "tries": columns.tries,
         "errors": columns.errors,
         "line": line,
-        "behind": dict(_behind(run.history, list(line), notes)),
+        "behind": {} if followed else dict(_behind(run.history, list(line), notes)),
         "noise": _number(paired_noise([each for each in run.history if each.tries])),
         "notes": notes,
     }
@@ -69,7 +70,10 @@ class _Columns:
         self._spent = 0
 
     def add(self, round_: Round, kept: int, places: Sequence[int]) -> None:
-        """Take the next round, of whose tries those at these places are shown."""
+        """Take the next round, of whose tries those at these places are shown.
+
+        Where a value was only followed there are none: its one record is the main line.
+        """
         failed = sum(try_.error is not None for try_ in round_.tries)
         row = {
             "start": round_.start,
@@ -77,9 +81,9 @@ class _Columns:
             "kept": kept,
             "previous": self._number_of(round_.previous),
             "candidate": self._number_of(round_.candidate),
-            "chosen": places.index(round_.chosen) if round_.tries else -1,
+            "chosen": places.index(round_.chosen) if places else -1,
             "shown": len(places),
-            "tried": len(round_.tries),
+            "tried": len(round_.tries) if places else 0,
             "failed": failed,
             "overhead": round_.overhead,
             "before": self._spent,

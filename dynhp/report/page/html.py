@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -17,7 +18,7 @@ from dynhp.report.page import sections
 from dynhp.report.page.campaigns import ReportedCampaign, campaign_section
 from dynhp.report.page.data import run_data
 from dynhp.report.page.rebuilt import log_axes
-from dynhp.report.page.reported import ReportedRun
+from dynhp.report.page.reported import ReportedRun, missing_of
 from dynhp.report.page.signal import signal_of
 from dynhp.storage.files import write_texts
 
@@ -57,7 +58,8 @@ def html_report(
         facts: names and values for the table at the end.
         hints: sentences to show under the title.
         settings: those of the adapter, as ``adapter.described`` has them.
-        versions: of Python and packages, by name, as ``dynhp.records.provenance.versions_here()``.
+        versions: of Python and packages, by name: ``dynhp.records.provenance.versions_here()`` has
+            those of this process. They are never guessed: a history may be of another one.
         command: how the run can be repeated.
 
     >>> "<h1>Demo</h1>" in html_report([], title="Demo")
@@ -76,7 +78,7 @@ def html_report(
         command=command,
         log=log_axes(settings or {}),
     )
-    return report_page([run], title=title)
+    return report_page([replace(run, missing=missing_of(run))], title=title)
 
 
 def report_page(

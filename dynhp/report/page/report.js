@@ -32,6 +32,8 @@ const nearest = (sorted, x) => {
   while (high - low > 1) { const mid = (low + high) >> 1; sorted[mid] <= x ? (low = mid) : (high = mid); }
   return x - sorted[low] <= sorted[high] - x ? low : high;
 };
+const printing = () => document.documentElement.classList.contains("print");
+const PRINTED = 700; // how wide a chart is drawn for paper, whose width is not known beforehand; it is scaled to it
 const runColor = (place) => color(`c${place % 8}`);
 const ramp = (share) => {
   const stops = [0, 1, 2, 3, 4].map((i) => color(`r${i}`));
@@ -61,6 +63,7 @@ for (const run of runs) {
   run.end = run.count ? r.start[run.count - 1] + r.epochs[run.count - 1] : 0;
 }
 const values = (run, number) => run.axes.map((axis, k) => `${axis.name}=${show(run.candidates[number][k])}`).join(", ");
+const roundTitle = (run, i) => `${runs.length > 1 ? `${run.name}: round` : "Round"} ${i}, ${run.unit} ${run.rounds.start[i]}–${run.rounds.start[i] + run.rounds.epochs[i]}`;
 const roundAt = (run, epoch) => {
   let low = 0, high = run.starts.length - 1;
   while (low < high) { const mid = (low + high + 1) >> 1; run.starts[mid] < epoch ? (low = mid) : (high = mid - 1); }
@@ -80,7 +83,7 @@ document.body.append(tip, spoken);
 class Chart {
   constructor(host, spec) {
     this.spec = spec;
-    this.area = el("div", { className: "area", style: `height:${spec.height || 210}px` });
+    this.area = el("div", { className: "area", style: `height:${spec.height}px` });
     this.base = el("canvas", { "aria-hidden": "true" });
     this.over = el("canvas", { className: "over", tabIndex: 0, role: "img" });
     this.area.append(this.base, this.over);
@@ -104,7 +107,7 @@ class Chart {
     this.legend();
     this.later();
   }
-  later() { this.dirty = true; if (this.visible) this.draw(); }
+  later() { this.dirty = true; if (this.visible && !printing()) this.draw(); }
   isHidden(key) { return Boolean(state.hidden[`${this.spec.id}:${key}`]); }
   legend() {
     this.top.replaceChildren(el("b", { textContent: this.title }));
@@ -170,10 +173,9 @@ class Chart {
   outside(y) { return y < this.y[0] || y > this.y[1]; }
   unpx(px) { return this.x[0] + ((px - this.left) / (this.width - this.left - this.right)) * (this.x[1] - this.x[0]); }
   context(canvas) {
-    const ratio = Math.max(window.devicePixelRatio || 1, document.documentElement.classList.contains("print") ? 2 : 1);
-    const box = this.area.getBoundingClientRect();
-    this.width = box.width; this.height = box.height;
-    canvas.width = Math.round(box.width * ratio); canvas.height = Math.round(box.height * ratio);
+    const ratio = printing() ? 2 : window.devicePixelRatio || 1, box = this.area.getBoundingClientRect();
+    this.width = printing() ? PRINTED : box.width; this.height = this.spec.height;
+    canvas.width = Math.round(this.width * ratio); canvas.height = Math.round(this.height * ratio);
     const c = canvas.getContext("2d");
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.font = "11.5px system-ui, sans-serif";
@@ -208,7 +210,7 @@ class Chart {
     c.restore();
     const notes = [...this.notes, ...(cut ? [`${cut} values outside the picture are drawn at its edge`] : [])];
     this.note.textContent = notes.length ? `${notes.join("; ")}.` : "";
-    this.point();
+    if (!printing()) this.point();
   }
   mark(c, { from, to, kind }) {
     const left = this.px(from), right = this.px(to ?? from);
@@ -283,7 +285,8 @@ class Chart {
     }
   }
   go(stop, y, near) {
-    if (!this.stops.length) return;
+    if (!this.x) this.draw(); // the focus may be faster than the eye
+    if (!this.x || !this.stops.length) return;
     this.stop = Math.max(0, Math.min(this.stops.length - 1, stop));
     const said = this.spec.tip(this, this.stop, y);
     pointed.chart = this; pointed.x = this.stops[this.stop]; pointed.y = said.y ?? null;
@@ -308,13 +311,18 @@ class Chart {
       if (this.drag) this.drag[1] = x;
       this.go(nearest(this.stops, this.unpx(x)), y, [event.clientX, event.clientY]);
     });
-    this.over.addEventListener("pointerleave", () => { if (!this.drag) hide(); });
+    // A finger leaves when it is lifted: what it has shown stays until it touches something else.
+    this.over.addEventListener("pointerleave", (event) => { if (!this.drag && event.pointerType !== "touch") hide(); });
     this.over.addEventListener("pointerdown", (event) => {
       if (event.pointerType !== "mouse" || event.button) return;
       const [x] = place(event); this.drag = [x, x]; this.over.setPointerCapture(event.pointerId);
     });
     this.over.addEventListener("pointerup", (event) => {
       const drag = this.drag; this.drag = null;
+      if (event.pointerType === "touch" && this.x && this.stops.length) {
+        const [x, y] = place(event);
+        this.go(nearest(this.stops, this.unpx(x)), y, [event.clientX, event.clientY]);
+      }
       if (drag && Math.abs(drag[0] - drag[1]) > 6) {
         const [a, b] = drag.map((x) => Math.max(this.x[0], Math.min(this.x[1], this.unpx(x)))).sort((p, q) => p - q);
         if (b > a) zoom([a, b]);
@@ -329,7 +337,7 @@ class Chart {
       this.scale(Math.pow(1.0016, event.deltaY || event.deltaX), this.unpx(x));
     }, { passive: false });
     this.over.addEventListener("focus", () => { if (pointed.chart !== this && this.over.matches(":focus-visible")) this.go(this.stop ?? this.firstSeen()); });
-    this.over.addEventListener("blur", hide);
+    this.over.addEventListener("blur", () => { if (pointed.chart === this) hide(); }); // not what another chart shows by now
     this.over.addEventListener("keydown", (event) => {
       const key = event.key, stop = this.stop ?? this.firstSeen();
       if (key === "ArrowRight" || key === "ArrowLeft") this.go(stop + (key === "ArrowRight" ? 1 : -1) * (event.shiftKey ? 10 : 1));
@@ -355,6 +363,7 @@ const hide = () => {
   pointed.chart = null; pointed.x = pointed.y = null; tip.hidden = true;
   for (const chart of charts) if (chart.visible && chart.x) chart.point();
 };
+addEventListener("pointerdown", (event) => { if (event.pointerType === "touch" && !event.target.closest("canvas.over")) hide(); });
 const zoom = (view) => { state.view = view; for (const chart of charts) chart.later(); bar(); remember(); };
 const rebuild = () => { for (const chart of charts) chart.build(); bar(); remember(); };
 
@@ -480,7 +489,7 @@ const triesChart = runs.some((run) => run.tried.length) ? new Chart(document.que
       rows.push([null, error ? `failed: ${error}` : `score ${show(run.tries.score[t])}`]);
     }
     rows.push([null, corrected(run, i) ? `took ${values(run, r.candidate[i])}, made of ${values(run, bestOf(run, i))} by then=` : `kept ${values(run, r.candidate[i])}`], [null, `margin ${show(r.margin[i] ?? "–")}, spread ${show(r.spread[i] ?? "–")}`]);
-    return { title: `Round ${i}, ${run.unit} ${r.start[i]}–${r.start[i] + r.epochs[i]}`, rows, y: best === null ? null : ys[best] };
+    return { title: roundTitle(run, i), rows, y: best === null ? null : ys[best] };
   },
   turn(by) { turned += by; },
   choose(stop) { choose(runs[state.run].tried[stop]); },
@@ -547,7 +556,7 @@ function inspect() {
   const step = (by, text) => { const button = el("button", { type: "button", textContent: text, disabled: !(place + by in run.tried) }); button.onclick = () => choose(run.tried[place + by]); return button; };
   const back = r.abandoned[i] ? ` It went back by ${r.abandoned[i]} ${run.unit}${r.rescue[i] ? ", a rescue" : ""}.` : "";
   round.replaceChildren(
-    el("div", { className: "pager" }, step(-1, "← before"), step(1, "next →"), el("b", { textContent: `Round ${i}, ${run.unit} ${r.start[i]}–${r.start[i] + r.epochs[i]}` })),
+    el("div", { className: "pager" }, step(-1, "← before"), step(1, "next →"), el("b", { textContent: roundTitle(run, i) })),
     el("p", { textContent: `${r.reason[i]}. Margin ${show(r.margin[i] ?? "–")}, spread ${show(r.spread[i] ?? "–")}.${back}` }),
     el("div", { className: "wide" }, el("table", {}, el("thead", {}, el("tr", {}, ...["values", "score", "", run.unit, ""].map((text) => el("th", { textContent: text })))), el("tbody", {}, ...rows, ...made))),
     ...(r.tried[i] > rows.length ? [el("p", { className: "note", textContent: `${r.tried[i] - rows.length} tries more.` })] : []));
@@ -619,7 +628,7 @@ function table() {
   const box = el("input", { type: "checkbox", checked: changesOnly });
   box.onchange = () => { changesOnly = box.checked; page = 0; table(); };
   host.replaceChildren(
-    el("div", { className: "pager" }, button("← earlier", -1), button("later →", 1), el("span", { textContent: `page ${page + 1} of ${pages}, ${listed.length} rounds` }), el("label", {}, box, " only changes")),
+    el("div", { className: "pager" }, button("← earlier", -1), button("later →", 1), el("span", { textContent: `page ${page + 1} of ${pages}, ${listed.length} rounds${runs.length > 1 ? ` of ${run.name}` : ""}` }), el("label", {}, box, " only changes")),
     el("table", {}, el("thead", {}, el("tr", {}, ...names.map((text) => el("th", { textContent: text })))), el("tbody", {}, ...rows)));
 }
 
@@ -641,7 +650,7 @@ function bar() {
     const button = el("button", { type: "button", textContent: "show all" });
     button.onclick = () => zoom(null);
     parts.push(button);
-  } else parts.push(el("span", { textContent: matchMedia("(hover: hover)").matches ? "drag to zoom, double click to go back" : "" }));
+  } else parts.push(el("span", { textContent: matchMedia("(hover: hover)").matches ? "drag to zoom, double click to go back" : "tap a chart for its values" }));
   const active = document.activeElement && host.contains(document.activeElement) ? document.activeElement.textContent : null;
   host.replaceChildren(...parts);
   if (active) [...host.querySelectorAll("button")].find((each) => each.textContent === active)?.focus();
@@ -651,6 +660,7 @@ for (const dot of document.querySelectorAll(".dot")) dot.style.background = runC
 bar(); inspect(); table();
 const recolor = () => { for (const chart of charts) chart.build(); for (const dot of document.querySelectorAll(".dot")) dot.style.background = runColor(+dot.dataset.run); };
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolor);
+// Chromium prints a canvas as it was drawn since this event, and blank where that was done twice: all are drawn once.
 addEventListener("beforeprint", () => { document.documentElement.classList.add("print"); recolor(); for (const chart of charts) chart.draw(); });
 addEventListener("afterprint", () => { document.documentElement.classList.remove("print"); recolor(); });
 addEventListener("pagehide", remember);

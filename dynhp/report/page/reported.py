@@ -11,7 +11,7 @@ from dynhp.records import Round, Try, Unit
 from dynhp.records.units import EPOCHS, unit_of
 from dynhp.report.page.rebuilt import log_axes, plan_of
 
-__all__ = ["ReportedRun", "run_of"]
+__all__ = ["ReportedRun", "missing_of", "run_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class ReportedRun:
         hints: sentences to show.
         unfinished: the tries of a round that has not ended.
         log: the hyperparameters whose axis is logarithmic.
-        missing: what its file does not hold, in words.
+        missing: what is not known of it, in words.
         unit: "epochs" or "steps"; where there are rounds, as these say.
 
     >>> ReportedRun(name="first", history=()).is_over
@@ -85,14 +85,7 @@ def run_of(
     settings, epochs = about.get("settings", {}), about.get("epochs")
     unit: Unit = unit_of(history) if history else about.get("unit", EPOCHS)
     plan = plan_of(settings, history, epochs, unit=unit)
-    parts = {
-        "the settings": settings,
-        f"the {unit} that were planned": epochs,
-        "the versions": about.get("versions"),
-        "the command": about.get("command"),
-        "a plan of the cost": plan,
-    }
-    return ReportedRun(
+    run = ReportedRun(
         name=name,
         history=history,
         plan=plan,
@@ -102,6 +95,22 @@ def run_of(
         command=about.get("command"),
         unfinished=unfinished,
         log=log_axes(settings),
-        missing=tuple(name for name, part in parts.items() if not part),
         unit=unit,
     )
+    return replace(run, missing=missing_of(run))
+
+
+def missing_of(run: ReportedRun) -> tuple[str, ...]:
+    """What is not known of a run that would be needed to repeat it, in words.
+
+    >>> missing_of(ReportedRun(name="r", history=(), epochs=9, settings={"try_for": "1"}))
+    ('the versions', 'the command', 'a plan of the cost')
+    """
+    parts = {
+        "the settings": run.settings,
+        f"the {run.unit} that were planned": run.epochs,
+        "the versions": run.versions,
+        "the command": run.command,
+        "a plan of the cost": run.plan,
+    }
+    return tuple(name for name, part in parts.items() if not part)

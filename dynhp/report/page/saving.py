@@ -9,6 +9,7 @@ from dynhp.records import Candidate, Round
 from dynhp.records.text import label
 from dynhp.records.units import one_of
 from dynhp.report.luck import MISSED, Luck, Verdict
+from dynhp.report.text import nothing_chosen
 
 __all__ = ["advice_of", "is_placebo", "returns_of", "values_of", "verdict_of"]
 
@@ -39,6 +40,8 @@ def advice_of(
             f"{cost.unit} of {cost.total}.",
             saved,
         )
+    if nothing_chosen(tried):
+        return "Nothing was tried beside the main line, so there is nothing to save.", 0
     if is_placebo(tried):
         return f"Without its tries this run would have saved {of_all}.", cost.overhead
     verdict = verdict_of(luck)

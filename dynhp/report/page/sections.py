@@ -6,14 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from dynhp.planning.budget import Cost, spent
+from dynhp.planning.budget import spent
 from dynhp.planning.schedule import schedule_of
 from dynhp.records.kept import measured_on
 from dynhp.records.text import values_text
 from dynhp.records.units import one_of
 from dynhp.report.page.reported import ReportedRun
 from dynhp.report.page.signal import Signal
-from dynhp.report.text import summary
+from dynhp.report.text import nothing_chosen, summary
 
 __all__ = ["best_of", "compare_section", "cost_section", "head_section", "settings_section"]
 __all__ += ["signal_section", "status_of", "under_way"]
@@ -74,16 +74,13 @@ def head_section(title: str, runs: Sequence[ReportedRun], signals: Sequence[Sign
 def _tiles(run: ReportedRun, signal: Signal) -> str:
     cost, best = spent(run.history), best_of(run)
     tried = sum(bool(round_.tries) for round_ in run.history)
-    chance = signal.luck.chance
     tiles = [
-        ("cost", _runs(run, cost), f"{cost.total} {cost.unit} in all"),
+        ("cost", cost.in_runs(run.epochs), f"{cost.total} {cost.unit} in all"),
         ("rounds", str(tried), f"the value changed in {signal.luck.changes}"),
-        (
-            "the tries say",
-            VERDICTS[signal.verdict],
-            "" if chance is None else f"p = {chance:.2g} if all values were equal",
-        ),
+        ("the tries say", VERDICTS[signal.verdict], _chance(signal)),
     ]
+    if nothing_chosen(run.history):
+        tiles[-1] = ("the tries say", "nothing", "each round had one value")
     if best is not None:
         tiles.insert(0, (f"best {best[0]}", f"{best[1]:.5g}", f"at {one_of(run.unit)} {best[2]}"))
     cells = "".join(
@@ -93,11 +90,12 @@ def _tiles(run: ReportedRun, signal: Signal) -> str:
     return f'<dl class="tiles">{cells}</dl>'
 
 
-def _runs(run: ReportedRun, cost: Cost) -> str:
-    """The cost in runs of one model; of one that goes on, in runs of the planned length."""
-    if run.epochs is None or run.is_over:
-        return f"{cost.runs:.2f} runs"
-    return f"{cost.total / run.epochs:.2f} runs so far"
+def _chance(signal: Signal) -> str:
+    """How likely luck alone is, in words; a number of draws cannot show a chance of nothing."""
+    chance = signal.luck.chance
+    if chance is None:
+        return ""
+    return f"p {'< 0.001' if chance < 0.001 else f'= {chance:.2g}'} if all values were equal"
 
 
 def compare_section(runs: Sequence[ReportedRun], signals: Sequence[Signal]) -> str:
@@ -112,9 +110,9 @@ def compare_section(runs: Sequence[ReportedRun], signals: Sequence[Signal]) -> s
             status_of(run),
             "" if best is None else f"{best[0]} {best[1]:.5g} at {one_of(run.unit)} {best[2]}",
             last,
-            f"{_runs(run, cost)}, {cost.total} {cost.unit}",
+            f"{cost.in_runs(run.epochs)}, {cost.total} {cost.unit}",
             f"{signal.luck.changes} of {signal.luck.rounds}",
-            VERDICTS[signal.verdict],
+            "nothing was chosen" if nothing_chosen(run.history) else VERDICTS[signal.verdict],
         )
         first = f'<td><i class="dot" data-run="{place}"></i>{escape(run.name)}</td>'
         rows.append(f"<tr>{first}{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
@@ -181,7 +179,7 @@ def _bar(run: ReportedRun, most: int, *, named: bool) -> str:
     return (
         (f"<h3>{escape(run.name)}</h3>" if named else "")
         + f'<div class="stack">{drawn}{mark}</div><ul class="legend">{legend}</ul>'
-        f'<p class="note">Spent: {cost}.{more} {escape(plan)}</p>'
+        f'<p class="note">Spent: {cost.text(run.epochs)}.{more} {escape(plan)}</p>'
     )
 
 
@@ -191,7 +189,8 @@ def signal_section(runs: Sequence[ReportedRun], signals: Sequence[Signal]) -> st
     for run, signal in zip(runs, signals, strict=True):
         name = f"<h3>{escape(run.name)}</h3>" if len(runs) > 1 else ""
         lines = summary(run.history).splitlines()
-        rest = "".join(f"<p>{escape(line)}</p>" for line in (_spread(signal), *lines[1:]))
+        spread = [] if nothing_chosen(run.history) else [_spread(signal)]
+        rest = "".join(f"<p>{escape(line)}</p>" for line in (*spread, *lines[1:]))
         parts.append(f'{name}<p class="advice">{escape(signal.advice)}</p>{rest}')
     return f'<section id="signal"><h2>Signal or noise</h2>{"".join(parts)}</section>'
 
@@ -223,6 +222,8 @@ def _settings(run: ReportedRun, *, named: bool) -> str:
     facts |= {name: text for name, text in (("versions", versions),) if text}
     command = f'<pre class="command">{escape(run.command)}</pre>' if run.command else ""
     absent = f"Not known here: {', '.join(run.missing)}." if run.missing else ""
+    if "the versions" in run.missing:  # a checkpoint has none, nor has a history
+        absent += " A journal of the run, Journal among its callbacks, holds versions and command."
     schedule = schedule_of(run.history).to_json() if run.history else ""
     known = (
         f"<details><summary>the schedule as JSON</summary><pre>{escape(schedule)}</pre></details>"

@@ -17,6 +17,7 @@ from dynhp.report.agreement import clearly_ahead
 from dynhp.report.evidence import LEVEL
 from dynhp.report.luck import Luck, luck_of
 from dynhp.report.page.saving import advice_of, is_placebo, returns_of, values_of, verdict_of
+from dynhp.report.text import nothing_chosen
 
 __all__ = ["Signal", "signal_of"]
 
@@ -124,6 +125,10 @@ def _times(count: int) -> str:
 
 def _judged(tried: Sequence[Round], luck: Luck, misled: Mapping[str, str]) -> str:
     """What the tries say, whatever they were made for."""
+    if nothing_chosen(tried) and is_placebo(tried):
+        return f"Nothing was chosen: {values_of(tried[0].candidate)} was the only value."
+    if nothing_chosen(tried):
+        return "Nothing was chosen: each round had one value, which was given."
     if is_placebo(tried):
         return f"Only one value was tried: {values_of(tried[0].candidate)}."
     verdict, taken = verdict_of(luck), tried[-1].corrected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import time
 import types
@@ -188,10 +189,25 @@ def test_the_last_picture_says_what_ended_the_run(
     assert text in screen_of(terminal.getvalue())[0]
 
 
+def test_a_run_that_was_stopped_is_counted_in_runs_of_the_planned_length(
+    terminal: Terminal,
+) -> None:
+    def stop(event: Any) -> None:
+        if isinstance(event, Round) and event.index == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        a_run(progress=LiveDisplay(stream=terminal), callbacks=stop, check="off")
+    shown = "\n".join(screen_of(terminal.getvalue()))
+    cost = re.search(r"cost     (\d+) of 28 epochs, ([\d.]+) runs\n", shown)
+    assert cost is not None
+    assert float(cost[2]) == int(cost[1]) / 20  # not by the few epochs that were trained
+
+
 def test_every_beat_is_drawn_where_there_is_time(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(screen, "Pause", lambda least: Pause(least=0.0))
+    monkeypatch.setattr(screen, "Pause", lambda **_: Pause(least=0.0))
     monkeypatch.setattr("dynhp.report.live.pause.SHARE", 0)
     monkeypatch.setattr("dynhp.display.lead.BEATS", 0.0)
     a_run(progress=LiveDisplay(stream=terminal), check="off")
@@ -232,6 +248,27 @@ def test_pictures_are_so_seldom_that_they_take_a_400th(monkeypatch: pytest.Monke
     assert not seldom.is_over()
     now += 0.1
     assert seldom.is_over()
+    slow = Pause(least=0.1, most=5.0)
+    slow.begin(3.0)  # it is never silent for long
+    now += 5.0
+    assert slow.is_over()
+
+
+class HeldBack(Terminal):
+    """A terminal that stands still for a moment, as after Ctrl-S."""
+
+    def write(self, text: str) -> int:
+        time.sleep(0.1)
+        return super().write(text)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_terminal_that_stands_still_for_a_while_does_not_stop_the_pictures() -> None:
+    shown = screen.screen_on(HeldBack())
+    assert shown is not None
+    shown.show(StillPicture([("one", "")]))
+    assert shown.quiet_until < time.monotonic() + 4.9  # 40 seconds, were waiting drawing
+    shown.close(StillPicture([("last", "")]))
 
 
 class OutputHandle:
