@@ -12,19 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import dropwhile, takewhile
 from pathlib import Path
 
+from benchmarks.arena.limits import check_share
+from benchmarks.arena.methods import OURS
+from benchmarks.arena.picture import NAMES
 from benchmarks.arena.tables import SURE
 
-__all__ = ["NAMES", "TABLES", "far_rows", "limit_rows", "near_rows", "with_tables"]
+__all__ = ["TABLES", "far_rows", "limit_rows", "near_rows", "readme_row"]
+__all__ += ["with_tables"]
 
-NAMES: Mapping[str, str] = {
-    "digits-mlp": "digits, perceptron",
-    "clothes-cnn": "Fashion-MNIST, CNN",
-    "characters-gru": "Shakespeare, GRU",
-    "links-citeseer": "links, CiteSeer",
-    "links-usair": "links, USAir",
-}
-"""The tasks for confirmation as people call them."""
-
+ALONE = "leave alone"
 Row = Mapping[str, str]
 
 
@@ -100,6 +96,30 @@ def _table(heading: Sequence[str], rows: Iterator[list[str]]) -> Iterator[str]:
 def _read(path: Path) -> list[Row]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def readme_row(folder: Path) -> str:
+    """The row of README.md: our preset less leaving the rate alone, the worst and the best task."""
+    rows = {row["start"]: row for row in _read(folder / "differences.csv") if row["rival"] == ALONE}
+    costs = [
+        float(row[task])
+        for row in _read(folder / "cost.csv")
+        for task in NAMES
+        if row["method"] == OURS and row.get(task)
+    ]
+    texts = []
+    for start in ("good", "30 times too low", "30 times too high"):
+        tasks = [task for task in NAMES if rows[start].get(f"{task} difference")]
+        tasks.sort(key=lambda task, row=rows[start]: float(row[f"{task} difference"]))  # type: ignore[misc]
+        low, high = (_cell(rows[start], task).strip("* °") for task in (tasks[0], tasks[-1]))
+        texts.append(f"{low} to {high}")
+    check = check_share(100)
+    return (
+        f"| learning rate before the run, `recommended(...)`, {len(tasks)} tasks, ten seeds | "
+        "leaving it alone, where it is good; 30 times too low; 30 times too high | "
+        f"{'; '.join(texts)} points: insurance | {min(costs) + check:.2f} to "
+        f"{max(costs) + check:.2f} |"
+    )
 
 
 def with_tables(page: str, folder: Path) -> str:

@@ -13,7 +13,7 @@ from benchmarks.arena.tables import ArenaResults
 from dynhp.report.svg import Canvas, text
 from dynhp_pyg.paper.document import Figure
 
-__all__ = ["all_tasks_figure", "start_figures"]
+__all__ = ["NAMES", "all_tasks_figure", "start_figures"]
 
 _CANVAS = Canvas(height=300, top=52, bottom=40, right=40)
 _INK: Mapping[str, str] = {
@@ -28,7 +28,16 @@ _INK: Mapping[str, str] = {
 """Those that are run from all starts, and how their lines are drawn."""
 
 _WELL_KNOWN = (OURS, "leave alone", "WSD", "ReduceLROnPlateau", "Optuna: TPE, pruned")
-_WIDE = Canvas(width=860, height=250, left=44, right=0, top=62, bottom=24)
+_WIDE = Canvas(width=860, height=230, left=50, right=0, top=52, bottom=24)
+
+NAMES: Mapping[str, str] = {
+    "digits-mlp": "digits, perceptron",
+    "clothes-cnn": "Fashion-MNIST, CNN",
+    "characters-gru": "Shakespeare, GRU",
+    "links-citeseer": "links, CiteSeer",
+    "links-usair": "links, USAir",
+}
+"""The tasks for confirmation as people call them."""
 
 Line = Mapping[str, float]
 """The mean of a method by start."""
@@ -77,13 +86,15 @@ def all_tasks_figure(results: ArenaResults) -> tuple[Figure, ...]:
         return ()
     names = [name for name in _WELL_KNOWN if any(name in lines for lines in whole.values())]
     title = "The test value against the rate at the start, by task"
-    parts = [part for number, name in enumerate(names) for part in _legend(name, number)]
+    parts = [part for number, name in enumerate(names) for part in _legend(name, number, 5)]
     step = (_WIDE.width - _WIDE.left) / len(whole)
     for number, (task, lines) in enumerate(whole.items()):
         begin = _WIDE.left + number * step
         end = begin + step - _WIDE.left - 6
         panel = replace(_WIDE, left=round(begin), right=round(_WIDE.width - end))
-        parts.append(text(panel.across(0.5), panel.top - 12, task, anchor="middle"))
+        parts.append(
+            text(panel.across(0.5), panel.top - 14, NAMES.get(task, task), anchor="middle")
+        )
         parts += _panel(panel, lines, ticks=2)
         shown = {"30 times too low": "÷30", "good": "good", "30 times too high": "×30"}
         for start, name in shown.items():
@@ -130,9 +141,9 @@ def _across(canvas: Canvas, start: str) -> float:
     return canvas.across((math.log(STARTS[start]) / far + 1) / 2)
 
 
-def _legend(name: str, number: int) -> Sequence[str]:
-    """Four names in a row above the picture."""
-    x, y = 20 + 172 * (number % 4), 16 + 18 * (number // 4)
+def _legend(name: str, number: int, in_a_row: int = 4) -> Sequence[str]:
+    """The names above the picture."""
+    x, y = 20 + 172 * (number % in_a_row), 16 + 18 * (number // in_a_row)
     line = f'<polyline style="{_INK[name]}" points="{x},{y} {x + 26},{y}"/>'
     return line, text(x + 32, y + 4, name)
 
