@@ -48,6 +48,11 @@ def run(parsed: argparse.Namespace) -> int:
     require_count("--candidates", parsed.candidates)
     if (parsed.adapt_every is None) != (parsed.try_for is None):
         raise SettingsError("--adapt-every and --try-for go together; give both or none")
+    if parsed.adapt_every is not None and parsed.overhead is not None:
+        raise SettingsError(
+            "--overhead asks for lengths that fit, but --adapt-every and --try-for give them; "
+            "leave out the one or the others"
+        )
     if parsed.adapt_every is not None:
         given = _suggestion(parsed, parsed.adapt_every, parsed.try_for, racing=parsed.racing)
         print(f"{given.cost}")
@@ -118,9 +123,11 @@ def _recommended(parsed: argparse.Namespace, epochs: int) -> str:
                 if row.cost.overhead <= limit:
                     return _words(row, share)
     row = _suggestion(parsed, -(-epochs // 4), 1, racing=True)
+    count = -(-epochs // row.adapt_every)
+    such = "1 round" if count == 1 else f"{count} rounds"
     return (
-        f"Nothing that is worth a try fits {parsed.overhead:g} runs: four rounds with tries of one "
-        f"epoch cost {row.cost.overhead / epochs:.2f}. Take fewer candidates."
+        f"Nothing that is worth a try fits {parsed.overhead:g} runs: {such} "
+        f"with tries of one epoch cost {row.cost.overhead / epochs:.2f}. Take fewer candidates."
     )
 
 

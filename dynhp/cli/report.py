@@ -106,7 +106,11 @@ def _named(runs: Sequence[ReportedRun]) -> list[ReportedRun]:
 
 
 def _require_page(target: Path, paths: Sequence[Path]) -> None:
-    """Refuse to write over what is no page: a slip would cost a run."""
+    """Refuse to make folders for a page, or to write over what is none: a slip would cost a run."""
+    if not target.parent.is_dir():
+        raise SettingsError(
+            f"-o must be in a folder that is there, got {target}; make {target.parent} first"
+        )
     if not target.exists():
         return
     if target.is_dir() or any(path.exists() and path.samefile(target) for path in paths):

@@ -83,7 +83,11 @@ def test_where_nothing_fits_it_says_so(capsys: pytest.CaptureFixture[str]) -> No
     words = ["--epochs", "40", "--candidates", "50", "--overhead", "0.5", "--racing"]
     last = printed(capsys, *words).splitlines()[-1]
     assert last.startswith("Nothing that is worth a try fits 0.5 runs")
+    assert ": 4 rounds with tries of one epoch cost" in last
     assert last.endswith("Take fewer candidates.")
+    for epochs, rounds in (("3", "3 rounds"), ("1", "1 round")):
+        short = ["--epochs", epochs, "--candidates", "50", "--overhead", "0.5"]
+        assert f": {rounds} with tries of one epoch cost" in printed(capsys, *short)
 
 
 @pytest.mark.parametrize(
@@ -94,6 +98,10 @@ def test_where_nothing_fits_it_says_so(capsys: pytest.CaptureFixture[str]) -> No
         ("--epochs 9 --candidates 3 --try-for 2", "go together"),
         ("--epochs 9 --candidates 3 --adapt-every 2 --try-for 3", "try_for"),
         ("--epochs 9 --candidates 3 --overhead 0", "--overhead must be above 0"),
+        (
+            "--epochs 9 --candidates 3 --adapt-every 3 --try-for 1 --overhead 1",
+            "--overhead asks for lengths that fit, but --adapt-every and --try-for give them",
+        ),
     ],
 )
 def test_what_cannot_be_planned(

@@ -72,7 +72,7 @@ def test_a_folder_of_runs_is_a_comparison(tmp_path: Path) -> None:
     assert [each.name for each in sources] == ["a", "b", "d", "f"]
     kinds = [ReportedRun, ReportedRun, ReportedCampaign, ReportedRun]
     assert [type(each) for each in sources] == kinds
-    out = tmp_path / "out" / "page.html"
+    out = tmp_path / "e" / "page.html"
     assert main(["report", str(tmp_path), str(tmp_path / "a.jsonl"), "-o", str(out)]) == 0
     runs = data_of(out.read_text())["runs"]
     assert [run["name"] for run in runs] == ["a", "b", "f", "a (2)"]
@@ -165,8 +165,22 @@ def test_nothing_but_a_page_is_written_over(
     for _ in range(2):  # an empty file, and a page
         assert main(["report", str(journal), "-o", str(page)]) == 0
     assert main(["report", str(journal), "-o", str(page), "--every", "0"]) == 2
-    assert main(["report", str(journal), "-o", str(page / "below" / "x.html")]) == 2
-    assert "cannot be written" in capsys.readouterr().err
+    for folder in (page, tmp_path / "no" / "such"):
+        assert main(["report", str(journal), "-o", str(folder / "x.html")]) == 2
+        assert f"-o must be in a folder that is there, got {folder}" in capsys.readouterr().err
+    assert not (tmp_path / "no").exists()
+
+
+def test_a_page_that_cannot_be_written_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError("no space left")
+
+    journaled(tmp_path / "run.jsonl", {}, 8)
+    monkeypatch.setattr(command, "write_html", full)
+    assert main(["report", str(tmp_path / "run.jsonl"), "-o", str(tmp_path / "x.html")]) == 2
+    assert "the page cannot be written: no space left" in capsys.readouterr().err
 
 
 def test_watching_writes_what_is_new_and_ends_with_the_run(

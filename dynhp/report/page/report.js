@@ -63,6 +63,7 @@ for (const run of runs) {
   run.end = run.count ? r.start[run.count - 1] + r.epochs[run.count - 1] : 0;
 }
 const values = (run, number) => run.axes.map((axis, k) => `${axis.name}=${show(run.candidates[number][k])}`).join(", ");
+const roundTitle = (run, i) => `${runs.length > 1 ? `${run.name}: round` : "Round"} ${i}, ${run.unit} ${run.rounds.start[i]}–${run.rounds.start[i] + run.rounds.epochs[i]}`;
 const roundAt = (run, epoch) => {
   let low = 0, high = run.starts.length - 1;
   while (low < high) { const mid = (low + high + 1) >> 1; run.starts[mid] < epoch ? (low = mid) : (high = mid - 1); }
@@ -488,7 +489,7 @@ const triesChart = runs.some((run) => run.tried.length) ? new Chart(document.que
       rows.push([null, error ? `failed: ${error}` : `score ${show(run.tries.score[t])}`]);
     }
     rows.push([null, corrected(run, i) ? `took ${values(run, r.candidate[i])}, made of ${values(run, bestOf(run, i))} by then=` : `kept ${values(run, r.candidate[i])}`], [null, `margin ${show(r.margin[i] ?? "–")}, spread ${show(r.spread[i] ?? "–")}`]);
-    return { title: `Round ${i}, ${run.unit} ${r.start[i]}–${r.start[i] + r.epochs[i]}`, rows, y: best === null ? null : ys[best] };
+    return { title: roundTitle(run, i), rows, y: best === null ? null : ys[best] };
   },
   turn(by) { turned += by; },
   choose(stop) { choose(runs[state.run].tried[stop]); },
@@ -555,7 +556,7 @@ function inspect() {
   const step = (by, text) => { const button = el("button", { type: "button", textContent: text, disabled: !(place + by in run.tried) }); button.onclick = () => choose(run.tried[place + by]); return button; };
   const back = r.abandoned[i] ? ` It went back by ${r.abandoned[i]} ${run.unit}${r.rescue[i] ? ", a rescue" : ""}.` : "";
   round.replaceChildren(
-    el("div", { className: "pager" }, step(-1, "← before"), step(1, "next →"), el("b", { textContent: `Round ${i}, ${run.unit} ${r.start[i]}–${r.start[i] + r.epochs[i]}` })),
+    el("div", { className: "pager" }, step(-1, "← before"), step(1, "next →"), el("b", { textContent: roundTitle(run, i) })),
     el("p", { textContent: `${r.reason[i]}. Margin ${show(r.margin[i] ?? "–")}, spread ${show(r.spread[i] ?? "–")}.${back}` }),
     el("div", { className: "wide" }, el("table", {}, el("thead", {}, el("tr", {}, ...["values", "score", "", run.unit, ""].map((text) => el("th", { textContent: text })))), el("tbody", {}, ...rows, ...made))),
     ...(r.tried[i] > rows.length ? [el("p", { className: "note", textContent: `${r.tried[i] - rows.length} tries more.` })] : []));
@@ -627,7 +628,7 @@ function table() {
   const box = el("input", { type: "checkbox", checked: changesOnly });
   box.onchange = () => { changesOnly = box.checked; page = 0; table(); };
   host.replaceChildren(
-    el("div", { className: "pager" }, button("← earlier", -1), button("later →", 1), el("span", { textContent: `page ${page + 1} of ${pages}, ${listed.length} rounds` }), el("label", {}, box, " only changes")),
+    el("div", { className: "pager" }, button("← earlier", -1), button("later →", 1), el("span", { textContent: `page ${page + 1} of ${pages}, ${listed.length} rounds${runs.length > 1 ? ` of ${run.name}` : ""}` }), el("label", {}, box, " only changes")),
     el("table", {}, el("thead", {}, el("tr", {}, ...names.map((text) => el("th", { textContent: text })))), el("tbody", {}, ...rows)));
 }
 
