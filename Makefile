@@ -142,7 +142,7 @@ BROWSER ?= chromium
 test-report: $(READY)
 	@command -v $(BROWSER) >/dev/null || { echo "test-report needs a Chromium: apt-get install chromium, or \
 	BROWSER=its name" >&2; exit 1; }
-	DYNHP_BROWSER=$(BROWSER) $(BIN)/python -m pytest tests/report/test_page_in_browser.py -q
+	DYNHP_BROWSER=$(BROWSER) $(BIN)/python -m pytest tests/report/test_page_in_browser.py tests/report/test_page_on_paper.py -q
 
 # Environments of their own, in build/oldest. ONLY="3.12 3.13" takes these versions of Python alone, and
 # ONLY="jax keras" the oldest versions that these integrations declare.

@@ -1,6 +1,6 @@
 """Mutation testing: does a test notice when a line of the algorithm is changed?
 
-mutmut changes ``adapter.py``, ``rounds/``, ``selection.py`` and ``planning/budget.py`` in a
+mutmut changes ``adapter.py``, ``rounds/``, ``selection.py`` and the costs of ``planning/`` in a
 temporary copy, one change at a time, and ``mutant_tests.py`` runs the fast tests of the core that
 run the changed statement. What survives is printed as a diff. The exit code is 1 where one survives
 that ``equivalent_mutants.toml`` does not list with the reason why no test can notice it, and also
@@ -44,6 +44,7 @@ MUTATED = (
     "dynhp/adapter.py",
     "dynhp/selection.py",
     "dynhp/planning/budget.py",
+    "dynhp/planning/cost.py",
     *(
         path.relative_to(ROOT).as_posix()
         for path in sorted((ROOT / "dynhp" / "rounds").glob("*.py"))

@@ -124,9 +124,9 @@ def _recommended(parsed: argparse.Namespace, epochs: int) -> str:
                     return _words(row, share)
     row = _suggestion(parsed, -(-epochs // 4), 1, racing=True)
     count = -(-epochs // row.adapt_every)
-    rounds = "1 round" if count == 1 else f"{count} rounds"
+    such = "1 round" if count == 1 else f"{count} rounds"
     return (
-        f"Nothing that is worth a try fits {parsed.overhead:g} runs: {rounds} "
+        f"Nothing that is worth a try fits {parsed.overhead:g} runs: {such} "
         f"with tries of one epoch cost {row.cost.overhead / epochs:.2f}. Take fewer candidates."
     )
 

@@ -254,7 +254,7 @@ def test_pictures_are_so_seldom_that_they_take_a_400th(monkeypatch: pytest.Monke
     assert slow.is_over()
 
 
-class HeldBack(Terminal):
+class StoppedTerminal(Terminal):
     """A terminal that stands still for a moment, as after Ctrl-S."""
 
     def write(self, text: str) -> int:
@@ -264,7 +264,7 @@ class HeldBack(Terminal):
 
 @pytest.mark.usefixtures("terminal")
 def test_a_terminal_that_stands_still_for_a_while_does_not_stop_the_pictures() -> None:
-    shown = screen.screen_on(HeldBack())
+    shown = screen.screen_on(StoppedTerminal())
     assert shown is not None
     shown.show(StillPicture([("one", "")]))
     assert shown.quiet_until < time.monotonic() + 4.9  # 40 seconds, were waiting drawing
