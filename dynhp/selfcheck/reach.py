@@ -1,4 +1,4 @@
-"""What a loop's own code can reach by name: where forgotten parts of a state are looked for."""
+"""What names lead to, a few steps deep: where forgotten parts of a state are looked for."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from dynhp.selfcheck.owners import (
     is_installed,
     is_library_kind,
     is_our_code,
-    is_our_frame,
     is_our_kind,
     is_users_module,
-    owns_the_loop,
 )
 
-__all__ = ["attributes", "in_reach", "is_module", "loop_names", "trainer_names"]
+__all__ = ["attributes", "in_reach", "is_module"]
 
 _DEPTH = 3
 _MOST_THINGS = 20_000
@@ -31,66 +29,6 @@ _WAYS = (FunctionType, MethodType, functools.partial, ModuleType, type)  # they 
 _OPEN_LIBRARY = ("argparse", "builtins", "collections", "functools", "types")
 # What torch keeps in every module of its own accord; parameters and modes are in its snapshot.
 _OF_EVERY_MODULE = {"_parameters", "_buffers", "_non_persistent_buffers_set", "training"}
-
-
-def loop_names() -> dict[str, Any]:
-    """The names that the code around dynhp sees now: its variables and those of its module.
-
-    A loop may be wrapped (``for epoch in tqdm(loop)``, or a generator of one's own), or a framework
-    may own it, so the search goes up through both to the code of the user. No frame is kept.
-    """
-    names: dict[str, Any] = {}
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and (is_our_frame(frame) or owns_the_loop(frame)):
-        frame = frame.f_back
-    frame = _outside_of_libraries(frame) or frame
-    while frame is not None:
-        generator = bool(frame.f_code.co_flags & inspect.CO_GENERATOR)
-        wrapper = generator or frame.f_code.co_name == "__next__"
-        if not wrapper or not is_installed(frame.f_code.co_filename):
-            _add_names(names, frame)
-        frame = frame.f_back if wrapper else None
-    return names
-
-
-def _outside_of_libraries(frame: FrameType | None) -> FrameType | None:
-    """The nearest code that is no library's: a framework that owns the loop calls dynhp itself."""
-    while frame is not None and _is_hook(frame):
-        frame = frame.f_back
-    return frame
-
-
-def _is_hook(frame: FrameType) -> bool:
-    wrapper = frame.f_code.co_flags & inspect.CO_GENERATOR or frame.f_code.co_name == "__next__"
-    return not wrapper and is_installed(frame.f_code.co_filename)
-
-
-def _add_names(names: dict[str, Any], frame: FrameType) -> None:
-    """The variables of a frame come before those of its module; nearer frames before others."""
-    if frame.f_locals is not frame.f_globals:
-        for name, thing in frame.f_locals.items():
-            names.setdefault(name, thing)
-    for name, thing in list(frame.f_globals.items()):
-        if not name.startswith("_") and name not in ("In", "Out"):  # those of a notebook
-            names.setdefault(name, thing)
-
-
-def trainer_names(trainer: Any) -> dict[str, Any]:
-    """A trainer under its name, and the functions of its class, which use names of their module.
-
-    >>> from dynhp.testing import Quadratic
-    >>> sorted(trainer_names(Quadratic()))[-2:]
-    ['train_k', 'trainer']
-    """
-    if is_our_kind(type(trainer)):  # made of functions, by ``trainer_from``
-        return attributes(trainer)
-    functions = {
-        name: function
-        for kind in type(trainer).__mro__
-        for name, function in vars(kind).items()
-        if isinstance(function, FunctionType)
-    }
-    return {**functions, "trainer": trainer}
 
 
 def in_reach(names: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import Any
 
 from dynhp.selfcheck.fingerprint import Fingerprint
 from dynhp.selfcheck.moment import Moment, Things, ids_inside
-from dynhp.selfcheck.reach import in_reach, trainer_names
+from dynhp.selfcheck.names import trainer_names
+from dynhp.selfcheck.reach import in_reach
 from dynhp.selfcheck.reading import read_state
 
 __all__ = ["Watch", "trainer_watch"]

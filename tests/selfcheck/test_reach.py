@@ -1,4 +1,4 @@
-"""What a loop's code can reach: by which names, how deep, and that nothing is touched."""
+"""What names lead to: how deep, and that nothing is touched."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import random
 import sys
 import types
 from collections import deque
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,88 +16,12 @@ import pytest
 
 from dynhp import Counter, trainer_from
 from dynhp.selfcheck import reach
-from dynhp.selfcheck.reach import attributes, in_reach, loop_names, trainer_names
+from dynhp.selfcheck.names import trainer_names
+from dynhp.selfcheck.reach import attributes, in_reach
 from dynhp.selfcheck.watch import trainer_watch
 from dynhp.testing import Quadratic
 
 OF_THE_MODULE = np.random.default_rng(0)
-_private = 3
-
-
-def test_the_names_are_those_of_the_code_around_and_of_its_module() -> None:
-    local = object()
-    names = loop_names()
-    assert names["local"] is local
-    assert names["OF_THE_MODULE"] is OF_THE_MODULE
-    assert "_private" not in names
-
-
-def test_a_variable_hides_that_of_the_module() -> None:
-    OF_THE_MODULE = 3
-    assert loop_names()["OF_THE_MODULE"] == OF_THE_MODULE
-
-
-def test_at_the_top_of_a_module_its_variables_are_all() -> None:
-    space: dict[str, Any] = {"__name__": "script", "loop_names": loop_names}
-    exec("steps = 3\nnames = loop_names()", space)
-    assert space["names"]["steps"] == 3
-    assert "space" not in space["names"]
-
-
-def epochs() -> Iterator[dict[str, Any]]:
-    inner = 5  # noqa: F841
-    yield loop_names()
-
-
-def test_a_generator_around_the_loop_is_looked_through() -> None:
-    outer = 4  # noqa: F841
-    for names in epochs():
-        assert (names["inner"], names["outer"]) == (5, 4)
-
-
-def test_a_wrapper_of_a_library_is_looked_through_without_its_names() -> None:
-    mine = 4  # noqa: F841
-    text = "def bar():\n    hidden = 1\n    yield loop_names()"
-    library: dict[str, Any] = {"__name__": "tqdm", "loop_names": loop_names}
-    exec(compile(text, "/usr/lib/site-packages/tqdm.py", "exec"), library)
-    for names in library["bar"]():
-        assert names["mine"] == 4
-        assert "hidden" not in names
-
-
-def test_a_framework_that_calls_us_is_looked_through_to_the_code_that_called_it() -> None:
-    mine = 4  # noqa: F841
-    text = "def fit():\n    hidden = 1\n    return loop_names()"
-    library: dict[str, Any] = {"__name__": "keras", "loop_names": loop_names}
-    exec(compile(text, "/usr/lib/site-packages/keras.py", "exec"), library)
-    names = library["fit"]()
-    assert names["mine"] == 4
-    assert "hidden" not in names
-
-
-def test_where_all_code_is_a_librarys_its_own_names_are_taken(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(reach, "_outside_of_libraries", lambda frame: None)
-    text = "def fit():\n    own = 1\n    return loop_names()"
-    library: dict[str, Any] = {"__name__": "keras", "loop_names": loop_names}
-    exec(compile(text, "/usr/lib/site-packages/keras.py", "exec"), library)
-    assert library["fit"]()["own"] == 1
-
-
-def test_code_of_ours_is_passed_over() -> None:
-    mine = 4  # noqa: F841
-    text = "def ours():\n    hidden = 1\n    return loop_names()"
-    space: dict[str, Any] = {"__name__": "dynhp_torch.loop", "loop_names": loop_names}
-    exec(compile(text, "loop.py", "exec"), space)
-    names = space["ours"]()
-    assert names["mine"] == 4
-    assert "hidden" not in names
-
-
-def test_nobody_around_gives_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reach.sys, "_getframe", lambda depth: None)
-    assert loop_names() == {}
 
 
 class WithSlots:
