@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from dynhp.selfcheck.fingerprint import Fingerprint, fingerprint
-from dynhp.selfcheck.reach import attributes, is_module
+from dynhp.selfcheck.reach import attributes, is_array, is_module
 
 __all__ = ["Moment", "Things", "ids_inside", "kind_of", "of_module", "unreadable"]
 __all__ += ["used_by"]
 
 _LARGEST_ARRAY = 16 * 2**20  # bytes
 _LARGEST_LOOK = 64 * 2**20  # of all arrays together
-_ARRAYS = ("torch", "jax", "jaxlib", "cupy")  # whose tensors and arrays have bytes to compare
 
 _PLAIN = (type(None), int, float, complex, str, bytes, tuple)
 _ITERATOR = "an iterator kept across epochs"
@@ -93,7 +92,7 @@ class Moment:
         self._suspicious: dict[str, tuple[_Reference, str]] = {}
         self._names = set(reached)
         self._listed = {
-            name: _is_array(thing) for name, thing in reached.items() if things.in_state(thing)
+            name: is_array(thing) for name, thing in reached.items() if things.in_state(thing)
         }
         self._met: set[int] = set()
         self._room = _LARGEST_LOOK
@@ -142,7 +141,7 @@ class Moment:
             self.lengths[name] = len(thing)
             if isinstance(thing, list | deque):
                 self.lists.add(name)
-        elif _is_array(thing):
+        elif is_array(thing):
             if not things.covers(thing) and thing.nbytes <= min(_LARGEST_ARRAY, self._room):
                 self._room -= thing.nbytes
                 self.arrays[name], self.shapes[name] = fingerprint(thing), tuple(thing.shape)
@@ -214,15 +213,6 @@ def _tensors(module: Any) -> list[Any]:
     stored = attributes(module)
     kept = (*stored["_parameters"].values(), *stored.get("_buffers", {}).values())
     return [tensor for tensor in kept if tensor is not None]
-
-
-def _is_array(thing: Any) -> bool:
-    if isinstance(thing, np.ndarray):
-        return True
-    kinds = type(thing).__mro__
-    return any(
-        kind.__module__.partition(".")[0] in _ARRAYS and "__array__" in vars(kind) for kind in kinds
-    )
 
 
 def unreadable(thing: Any) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from types import FrameType, FunctionType
 from typing import Any
@@ -17,6 +18,9 @@ from dynhp.selfcheck.owners import (
 from dynhp.selfcheck.reach import attributes
 
 __all__ = ["loop_names", "trainer_names"]
+
+# What each module has, and what a notebook keeps of its cells: In, Out, _, __, _i, _12, _i3, _oh.
+_NOBODYS = re.compile(r"__.*__|In|Out|_{1,3}|_i*\d*|_[dio]h")
 
 
 def loop_names() -> dict[str, Any]:
@@ -52,7 +56,7 @@ def _add_names(names: dict[str, Any], frame: FrameType) -> None:
         for name, thing in frame.f_locals.items():
             names.setdefault(name, thing)
     for name, thing in list(frame.f_globals.items()):
-        if not name.startswith("_") and name not in ("In", "Out"):  # those of a notebook
+        if not _NOBODYS.fullmatch(name):
             names.setdefault(name, thing)
 
 

@@ -6,9 +6,11 @@ import functools
 import inspect
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
+
+import numpy as np
 
 from dynhp.selfcheck.owners import (
     is_installed,
@@ -18,11 +20,12 @@ from dynhp.selfcheck.owners import (
     is_users_module,
 )
 
-__all__ = ["attributes", "in_reach", "is_module"]
+__all__ = ["attributes", "in_reach", "is_array", "is_module"]
 
 _DEPTH = 3
 _MOST_THINGS = 20_000
-_LONGEST = 64  # a longer list holds data, not parts of a loop
+_LONGEST = 64  # a longer list holds data, not parts of a loop, unless it is one of arrays
+_ARRAYS = ("torch", "jax", "jaxlib", "cupy")  # whose tensors and arrays have bytes to compare
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 _CLOSED = (BuiltinFunctionType, CodeType, FrameType)
 _WAYS = (FunctionType, MethodType, functools.partial, ModuleType, type)  # they lead to things
@@ -44,8 +47,9 @@ def in_reach(names: Mapping[str, Any]) -> dict[str, Any]:
     reached: dict[str, Any] = {}
     seen: dict[int, Any] = {}
     ahead = deque((name, thing, _DEPTH) for name, thing in names.items())
-    while ahead and len(reached) < _MOST_THINGS:
-        name, thing, depth = ahead.popleft()
+    arrays: deque[tuple[str, Any, int]] = deque()  # they may be many and lead nowhere: they wait
+    while (ahead or arrays) and len(reached) < _MOST_THINGS:
+        name, thing, depth = (ahead or arrays).popleft()
         if isinstance(thing, _ATOMS):
             if name not in reached or reached[name] is not thing:  # else a function sees it too
                 reached[_free(name, reached)] = thing
@@ -55,11 +59,9 @@ def in_reach(names: Mapping[str, Any]) -> dict[str, Any]:
                 if is_our_kind(type(thing)):
                     continue
                 reached[_free(name, reached)] = thing
-            ahead.extend(
-                (inner, part, depth - cost)
-                for inner, part, cost in _inside(name, thing)
-                if depth >= cost
-            )
+            for inner, part, cost in _inside(name, thing):
+                if depth >= cost:
+                    (arrays if is_array(part) else ahead).append((inner, part, depth - cost))
     return reached
 
 
@@ -99,11 +101,9 @@ def is_module(thing: Any) -> bool:
 def _inside(name: str, thing: Any) -> Iterator[tuple[str, Any, int]]:
     """What is inside a thing: the name of each, the thing, and how many steps away it is."""
     if isinstance(thing, dict):
-        if len(thing) <= _LONGEST:
-            yield from ((f"{name}[{key!r}]", thing[key], 1) for key in thing if type(key) is str)
+        yield from _items(name, dict.items(thing), len(thing))
     elif isinstance(thing, list | tuple | deque):
-        if len(thing) <= _LONGEST:
-            yield from ((f"{name}[{place}]", part, 1) for place, part in enumerate(thing))
+        yield from _items(name, enumerate(thing), len(thing))
     elif isinstance(thing, MethodType):
         yield f"{name}.__self__", thing.__self__, 1
     elif isinstance(thing, functools.partial):
@@ -120,6 +120,31 @@ def _inside(name: str, thing: Any) -> Iterator[tuple[str, Any, int]]:
         yield from _of_object(name, thing)
 
 
+def _items(
+    name: str, items: Iterable[tuple[Any, Any]], number: int
+) -> Iterator[tuple[str, Any, int]]:
+    """The items of a list or dictionary; those of a long one where they begin with an array."""
+    for place, (key, part) in enumerate(items):
+        if place == 0 and number > _LONGEST and not is_array(part):
+            return
+        known = type(key) in _ATOMS  # others need not have a short text, or one at all
+        yield f"{name}[{key!r}]" if known else f"{name}.values()[{place}]", part, 1
+
+
+def is_array(thing: Any) -> bool:
+    """Whether this is an array of numpy, or a tensor or array of a library like it.
+
+    >>> is_array(np.zeros(1)), is_array([0.0])
+    (True, False)
+    """
+    if isinstance(thing, np.ndarray):
+        return True
+    kinds = type(thing).__mro__
+    return any(
+        kind.__module__.partition(".")[0] in _ARRAYS and "__array__" in vars(kind) for kind in kinds
+    )
+
+
 def _public(thing: Any) -> list[tuple[str, Any]]:
     """What a module or a class of the user's keeps, but for its code."""
     code = (FunctionType, ModuleType, type, property, classmethod, staticmethod)
@@ -128,9 +153,12 @@ def _public(thing: Any) -> list[tuple[str, Any]]:
 
 
 def _of_object(name: str, thing: Any) -> Iterator[tuple[str, Any, int]]:
-    module = is_module(thing)
+    stored = attributes(thing)
+    module, optimizer = is_module(thing), "param_groups" in stored
     library = is_library_kind(type(thing))
-    for key, part in attributes(thing).items():
+    for key, part in stored.items():
+        if optimizer and not key.endswith("_hooks"):  # its parameters and their memory are many
+            continue
         if module and key == "_modules":  # however deep a model is, it counts as one thing
             yield from ((f"{name}.{child}", inner, 0) for child, inner in part.items())
         elif module and (key in _OF_EVERY_MODULE or "_hooks" in key):
@@ -156,7 +184,7 @@ def _of_function(name: str, function: FunctionType) -> Iterator[tuple[str, Any, 
         return
     for variable, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         try:
-            yield variable, cell.cell_contents, 1
+            yield variable, cell.cell_contents, 0  # it sees them as if they were its own
         except ValueError:  # a variable that has no value yet
             continue
     if not is_our_code(code, function.__module__ or ""):
@@ -171,10 +199,8 @@ def _of_function(name: str, function: FunctionType) -> Iterator[tuple[str, Any, 
 
 
 def _is_open(thing: Any) -> bool:
-    """Whether to look inside: not into optimisers (their parameters are many), locks, files."""
+    """Whether to look inside: not into locks, files and the like."""
     root, _, rest = type(thing).__module__.partition(".")
     if root == "dynhp" and rest == "loops.counter":
         return False
-    if root in sys.stdlib_module_names and root not in _OPEN_LIBRARY:
-        return False
-    return "param_groups" not in attributes(thing)
+    return root not in sys.stdlib_module_names or root in _OPEN_LIBRARY

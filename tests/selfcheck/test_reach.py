@@ -71,13 +71,38 @@ def test_names_lead_into_objects_and_containers() -> None:
     )
     reached = in_reach({"run": run})
     assert reached["run.table['key']"] is thing
-    assert {"run.row[0]", "run.ends[0]", "run.pair[0]"} < set(reached)
-    assert "run.table[3]" not in reached
+    assert {"run.table[3]", "run.row[0]", "run.ends[0]", "run.pair[0]"} < set(reached)
+
+
+def test_what_a_dictionary_has_under_an_object_is_known_by_its_place() -> None:
+    class NoText:
+        def __repr__(self) -> str:
+            raise NotImplementedError
+
+    thing, other = object(), object()
+    reached = in_reach({"table": {NoText(): thing, (0, 1): other}})
+    assert reached["table.values()[0]"] is thing
+    assert reached["table.values()[1]"] is other
 
 
 def test_long_containers_hold_data() -> None:
     reached = in_reach({"rows": list(range(65)), "table": {str(n): n for n in range(65)}})
     assert set(reached) == {"rows", "table"}
+
+
+def test_long_containers_of_arrays_may_be_averaged_weights() -> None:
+    weights = [np.zeros(1) for _ in range(65)]
+    run = SimpleNamespace(rows=weights, table={str(n): np.zeros(1) for n in range(65)})
+    reached = in_reach({"run": run})
+    assert reached["run.rows[64]"] is weights[64]
+    assert "run.table['64']" in reached
+
+
+def test_many_arrays_take_no_others_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reach, "_MOST_THINGS", 9)
+    run = SimpleNamespace(data=[np.zeros(1) for _ in range(65)], rng=object())
+    deeper = SimpleNamespace(run=SimpleNamespace(rng=object()))
+    assert {"run.rng", "deeper.run.rng"} < set(in_reach({"run": run, "deeper": deeper}))
 
 
 def test_a_few_steps_are_enough() -> None:
@@ -209,6 +234,26 @@ def test_locks_files_and_optimisers_are_not_looked_into() -> None:
         "system": sys,
     }
     assert set(in_reach(names)) == {"timer", "optimizer"}
+
+
+def test_what_the_hooks_of_an_optimiser_use_is_in_reach() -> None:
+    def hook_with(scheduler: Any) -> Any:
+        return lambda *_: scheduler
+
+    scheduler = object()
+    optimizer = SimpleNamespace(
+        param_groups=[], state=object(), _optimizer_step_post_hooks={0: hook_with(scheduler)}
+    )
+    reached = in_reach({"optimizer": optimizer})
+    assert reached["scheduler"] is scheduler
+    assert "optimizer.state" not in reached
+
+
+def test_a_function_is_no_step_from_what_it_closes_over() -> None:
+    """As in an engine, whose handlers are a few steps from the loop."""
+    sched = object()
+    engine = SimpleNamespace(handlers={"epoch": [lambda: sched]})
+    assert in_reach({"engine": engine})["sched"] is sched
 
 
 def test_what_dynhp_hands_out_is_not_the_users_but_a_counter_is() -> None:
