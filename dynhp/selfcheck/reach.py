@@ -24,7 +24,8 @@ __all__ = ["attributes", "in_reach", "is_array", "is_module"]
 
 _DEPTH = 3
 _MOST_THINGS = 20_000
-_LONGEST = 64  # a longer list holds data, not parts of a loop, unless it is one of arrays
+_LONGEST = 64  # a longer list holds data, not parts of a loop
+_MOST_ARRAYS = 10_000  # a list of so many may be averaged weights, and only a longer one is data
 _ARRAYS = ("torch", "jax", "jaxlib", "cupy")  # whose tensors and arrays have bytes to compare
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 _CLOSED = (BuiltinFunctionType, CodeType, FrameType)
@@ -123,9 +124,9 @@ def _inside(name: str, thing: Any) -> Iterator[tuple[str, Any, int]]:
 def _items(
     name: str, items: Iterable[tuple[Any, Any]], number: int
 ) -> Iterator[tuple[str, Any, int]]:
-    """The items of a list or dictionary; those of a long one where they begin with an array."""
+    """The items of a list or dictionary that is not too long for what it begins with."""
     for place, (key, part) in enumerate(items):
-        if place == 0 and number > _LONGEST and not is_array(part):
+        if place == 0 and number > (_MOST_ARRAYS if is_array(part) else _LONGEST):
             return
         known = type(key) in _ATOMS  # others need not have a short text, or one at all
         yield f"{name}[{key!r}]" if known else f"{name}.values()[{place}]", part, 1

@@ -90,12 +90,14 @@ def test_long_containers_hold_data() -> None:
     assert set(reached) == {"rows", "table"}
 
 
-def test_long_containers_of_arrays_may_be_averaged_weights() -> None:
+def test_long_containers_of_arrays_may_be_averaged_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     weights = [np.zeros(1) for _ in range(65)]
     run = SimpleNamespace(rows=weights, table={str(n): np.zeros(1) for n in range(65)})
     reached = in_reach({"run": run})
     assert reached["run.rows[64]"] is weights[64]
     assert "run.table['64']" in reached
+    monkeypatch.setattr(reach, "_MOST_ARRAYS", 64)
+    assert set(in_reach({"run": run})) == {"run", "run.rows", "run.table"}
 
 
 def test_many_arrays_take_no_others_place(monkeypatch: pytest.MonkeyPatch) -> None:
