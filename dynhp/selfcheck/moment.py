@@ -7,7 +7,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import BuiltinMethodType, FunctionType, MethodType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ __all__ += ["used_by"]
 _LARGEST_ARRAY = 16 * 2**20  # bytes
 _LARGEST_LOOK = 64 * 2**20  # of all arrays together
 
+_Key = TypeVar("_Key")
 _PLAIN = (type(None), int, float, complex, str, bytes, tuple)
 _ITERATOR = "an iterator kept across epochs"
 
@@ -71,13 +72,12 @@ class Things:
 
     def states(self) -> dict[int, Fingerprint]:
         """The state of everything that is watched; what cannot be read now is left out."""
-        states = {}
-        for key, (_, _, read) in self._known.items():
-            try:
-                states[key] = fingerprint(read())
-            except Exception:  # it can hand out no state now, so nothing is said about it
-                continue
-        return states
+        return _readable({key: read for key, (_, _, read) in self._known.items()})
+
+    def contents(self, listed: Mapping[str, Any]) -> dict[str, Fingerprint]:
+        """What these things of the state hold; what has no content of its own is left out."""
+        reads = {name: _itself(thing) or self._read(thing) for name, thing in listed.items()}
+        return _readable({name: read for name, read in reads.items() if read is not None})
 
 
 class Moment:
@@ -89,12 +89,10 @@ class Moment:
         self.lists: set[str] = set()
         self.arrays: dict[str, Fingerprint] = {}
         self.shapes: dict[str, tuple[int, ...]] = {}
+        self.bound: dict[str, int] = {}  # which things these are that have a state of their own
         self._suspicious: dict[str, tuple[_Reference, str]] = {}
         self._names = set(reached)
-        self._listed = {
-            name: is_array(thing) for name, thing in reached.items() if things.in_state(thing)
-        }
-        self._met: set[int] = set()
+        self.listed = {name: thing for name, thing in reached.items() if things.in_state(thing)}
         self._room = _LARGEST_LOOK
         for name, thing in reached.items():
             try:
@@ -102,7 +100,9 @@ class Moment:
             except Exception:  # looking at it fails, so nothing is said about it
                 continue
         self.states = things.states()
-        self.present = {key for key in self.states if key in self._met}
+        self.present = self.states.keys() & self.bound.values()
+        known = {name: key for name, key in self.bound.items() if key in self.states}
+        self.contents = {**self.arrays, **{name: self.states[key] for name, key in known.items()}}
 
     def differs(self, other: Moment, key: int) -> bool:
         """Whether a thing had another state at the other moment."""
@@ -124,13 +124,17 @@ class Moment:
 
     def rebound(self, earlier: Moment) -> Iterator[str]:
         """Names that meant a thing of the state then and mean something else now."""
-        for name, array in earlier._listed.items():
-            if name in self._names and name not in self._listed:
-                way = f" ({name}[...] = ...)" if array else ""
-                yield (
-                    f"{name} is another object now than the one in the state; change that one in "
-                    f"place{way}, or keep it in an object that is listed"
-                )
+        for name in earlier.listed:
+            if name in self._names and name not in self.listed:
+                yield earlier.left(name)
+
+    def left(self, name: str) -> str:
+        """What is wrong where a name does not mean the thing of the state any more."""
+        way = f" ({name}[...] = ...)" if is_array(self.listed[name]) else ""
+        return (
+            f"{name} is another object now than the one in the state; change that one in "
+            f"place{way}, or keep it in an object that is listed"
+        )
 
     def _note(self, name: str, thing: Any, things: Things) -> None:
         if isinstance(thing, np.number | np.bool_) and not np.iscomplexobj(thing):
@@ -146,7 +150,7 @@ class Moment:
                 self._room -= thing.nbytes
                 self.arrays[name], self.shapes[name] = fingerprint(thing), tuple(thing.shape)
         elif things.meet(name, thing):
-            self._met.add(id(thing))
+            self.bound[name] = id(thing)
         elif why := unreadable(thing):
             self._suspicious[name] = (_Reference(thing), f"{name} ({kind_of(thing)}): {why}")
 
@@ -164,6 +168,21 @@ class _Reference:
     def same(self, other: _Reference) -> bool:
         """Whether both mean one thing, which is still there."""
         return self._id == other._id and self._alive() is not None
+
+
+def _itself(thing: Any) -> Callable[[], Any] | None:
+    return (lambda: thing) if is_array(thing) else None
+
+
+def _readable(reads: Mapping[_Key, Callable[[], Any]]) -> dict[_Key, Fingerprint]:
+    """What can be read now, noted; of what can hand out no state, nothing is said."""
+    noted = {}
+    for key, read in reads.items():
+        try:
+            noted[key] = fingerprint(read())
+        except Exception:
+            continue
+    return noted
 
 
 def ids_inside(things: Iterable[Any]) -> dict[int, Any]:

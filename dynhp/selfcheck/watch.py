@@ -67,11 +67,19 @@ class Watch:
         """All tries have ended, and the trainer is where it was when the round began."""
         self._origin = self._look()
         self._end = None  # another repeat follows
+        # What is in the state was put back, so it holds now what it held when the round began.
+        left = {
+            name: thing
+            for name, thing in self._start.listed.items()
+            if name in self._origin.contents
+        }
+        self._start.contents |= self._things.contents(left)
 
     def left_behind(self) -> list[str]:
         """What has a state of its own that the tries changed and nobody put back."""
         return [
             *(f"{self._things.named(key)} {how}" for key, how in self._accused().items()),
+            *self._rebound(),
             *self._arrays(copies=True),
         ]
 
@@ -88,7 +96,7 @@ class Watch:
             *(self._grew(end, name) for name in self._grown(end)),
         ]
         others = [*self._values(), *self._unlisted(end)][:_MOST_SUSPECTS]
-        return likely[:_MOST_SUSPECTS] or others or [_GENERAL]
+        return list(dict.fromkeys(likely))[:_MOST_SUSPECTS] or others or [_GENERAL]
 
     def hints(self) -> list[str]:
         """What else the tries changed, though the repeat was equal."""
@@ -121,6 +129,18 @@ class Watch:
                 elif self._origin.differs(self._start, key):
                     accused[key] = "changed in the tries and was not put back"
         return accused
+
+    def _rebound(self) -> Iterator[str]:
+        """Names that went on to new objects, each made of the one before."""
+        start, end = self._start, self._now()
+        for name in self._not_put_back(lambda moment: moment.contents, Fingerprint.difference):
+            if name in start.listed:
+                yield start.left(name)
+            elif end.bound.get(name) != start.bound.get(name):
+                yield (
+                    f"{name} was bound to a new object in the tries and not put back; change one "
+                    "object in place, and list it in the state"
+                )
 
     def _counters(self, end: Moment) -> list[str]:
         """Numbers that went on by the same amount in the first try and in its repeat."""

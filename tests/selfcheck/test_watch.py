@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import itertools
 import random
@@ -178,6 +179,69 @@ def test_what_only_follows_another_is_a_suspect_and_no_proof() -> None:
     )
     assert watch.left_behind() == []
     assert lines(watch) == ["thing (Stateful) is not in the state"]
+
+
+def test_a_name_that_goes_on_to_new_objects_is_accused() -> None:
+    """As in ``ema = blend(ema, model)``: each is made of the one before."""
+    names: dict[str, Any] = {"ema": Stateful(), "best": Stateful(5.0)}
+
+    def body() -> None:
+        names["ema"] = Stateful(names["ema"].value + 1)
+        names["best"] = Stateful(7.0)  # made anew from what is put back
+
+    assert check(names, body).left_behind() == [
+        "ema was bound to a new object in the tries and not put back; change one object in place, "
+        "and list it in the state"
+    ]
+
+
+@pytest.mark.parametrize("listed", [Stateful(), np.zeros(2)], ids=["object", "array"])
+def test_a_name_that_leaves_the_thing_in_the_state_is_accused(listed: Any) -> None:
+    names: dict[str, Any] = {"ema": listed}
+
+    def go_on() -> None:
+        ema = names["ema"]
+        names["ema"] = Stateful(ema.value + 1) if isinstance(ema, Stateful) else ema + 1
+
+    watch = check(names, go_on, inside=(listed,))
+    (line,) = watch.left_behind()
+    assert line.startswith("ema is another object now than the one in the state; change that one")
+    assert watch.suspects().count(line) == 1
+
+
+def test_a_name_may_go_on_to_another_kind_of_thing() -> None:
+    names: dict[str, Any] = {"ema": Stateful()}
+
+    def body() -> None:
+        before = names["ema"].value if isinstance(names["ema"], Stateful) else names["ema"][0]
+        names["ema"] = np.full(1, before + 1)
+
+    assert [line[:29] for line in check(names, body).left_behind()] == [
+        "ema was bound to a new object"
+    ]
+
+
+@pytest.mark.parametrize("listed", [Stateful(), np.zeros(2)], ids=["object", "array"])
+def test_a_name_of_the_state_may_be_used_for_what_a_try_makes_anew(listed: Any) -> None:
+    names: dict[str, Any] = {"it": listed}
+    anew = Stateful(7.0) if isinstance(listed, Stateful) else np.ones(2)
+    watch = check(names, lambda: names.update(it=copy.deepcopy(anew)), inside=(listed,))
+    assert watch.left_behind() == []
+
+
+def test_a_thing_of_the_state_that_cannot_be_read_now_is_passed_over() -> None:
+    class Closed(Stateful):
+        def state_dict(self) -> Any:
+            raise RuntimeError("not now")
+
+    names: dict[str, Any] = {"it": Closed(), "other": SimpleNamespace()}
+    listed = tuple(names.values())
+    numbers = itertools.count()
+
+    def body() -> None:
+        names.update({name: Stateful(next(numbers)) for name in names})
+
+    assert check(names, body, inside=listed).left_behind() == []
 
 
 def test_whole_numbers_that_count_on() -> None:

@@ -254,6 +254,32 @@ def with_a_tensor_whose_name_moves_on() -> None:
         epoch.report(loss=measure(model))
 
 
+def blended(mean: nn.Module, own: nn.Module) -> nn.Module:
+    made = copy.deepcopy(own)
+    for new, old in zip(made.parameters(), mean.parameters(), strict=True):
+        new.data.lerp_(old.data, 0.9)
+    return made
+
+
+def with_a_copy_whose_name_moves_on(listed: bool) -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    ema: nn.Module = copy.deepcopy(model)
+    state = [model, optimizer, ema] if listed else [model, optimizer]
+    for epoch in adapt(9, state=state, space=SPACE, **SETTINGS):
+        step(model, optimizer, epoch["rate"])
+        ema = blended(ema, model)
+        epoch.report(loss=measure(model))
+
+
+def with_a_listed_copy_whose_name_moves_on() -> None:
+    with_a_copy_whose_name_moves_on(True)
+
+
+def without_the_copy_whose_name_moves_on() -> None:
+    with_a_copy_whose_name_moves_on(False)
+
+
 class Warming(nn.Module):
     """A module that counts its own steps in a plain attribute, and uses the count."""
 
@@ -328,6 +354,8 @@ FORGOTTEN = {
     without_the_iterator: r"batches \(_SingleProcessDataLoaderIter\): an iterator kept",
     without_the_iterator_that_comes_to_its_end: r"batches \(_Single.*\): an iterator kept",
     with_a_tensor_whose_name_moves_on: r"weights is another object now than the one in the state",
+    with_a_listed_copy_whose_name_moves_on: r"ema is another object now than the one in the state",
+    without_the_copy_whose_name_moves_on: r"ema was bound to a new object in the",
     without_the_attribute: r"model.step_count: 2 after the first try and 8 after its repeat",
     without_the_environment: r"env \(DriftingEnvironment\): an environment that is not in",
     without_the_optimiser_made_later: r"optimizer \(Adam\) was made in the first try",
