@@ -40,7 +40,10 @@ def watched(
 ) -> Trainer:
     """Give a loop's trainer the watch over what is in reach, and the names of its parts."""
     made: Any = trainer
-    made.watch = lambda: Watch(lambda: in_reach(loop_names()), inside, read)
+    said: set[Any] = set()  # a hint comes once in a run, whatever its numbers are then
+    made.watch = lambda tolerance: Watch(
+        lambda: in_reach(loop_names()), inside, read, tolerance=tolerance, said=said
+    )
     made.part_names = [
         part.name or f"part {place} of the state" for place, part in enumerate(parts.parts)
     ]

@@ -136,12 +136,18 @@ class SelfCheck:
             message = (
                 f"the tries of round {self.round} changed something that training can reach but "
                 f"that is not in the state: {_listed(left)}. The state was put back, this was not, "
-                f"so each try began from where the last one had left it. {_WAYS_OUT}"
+                f"so each try began from where the last one had left it. {self._guard(left)}"
+                f"{_WAYS_OUT}"
             )
         if message := self._of_all_ranks(message):
             raise NotRepeatable(message)
         if self.gives_hints and (hints := self.watch.hints()):
             advise(f"tries change things outside the state: {_listed(hints)}")
+
+    def _guard(self, left: Sequence[str]) -> str:
+        if self.gives_hints and any("best" in each.lower() for each in left):
+            return "What belongs to the main line alone stands under `if epoch.main:`. "
+        return ""
 
     def _of_all_ranks(self, message: str | None) -> str | None:
         """What is wrong on any rank: where one stopped alone, the others would wait for ever."""
@@ -212,7 +218,9 @@ def self_check(adapter: AdapterView, round_: int, *, first: int) -> SelfCheck:
         tolerance=adapter.tolerance,
         common=adapter.randomness == "common",
         part_names=getattr(trainer, "part_names", ()),
-        watch=trainer.watch() if watches else trainer_watch(trainer),
+        watch=trainer.watch(adapter.tolerance)
+        if watches
+        else trainer_watch(trainer, adapter.tolerance),
         agree=getattr(trainer, "agree", None),
         gives_hints=watches,
     )

@@ -29,9 +29,12 @@ class Things:
     """The things whose state is watched, each held so that it stays the thing it is."""
 
     def __init__(
-        self, read: Callable[[Any], Callable[[], Any] | None], inside: Mapping[int, Any]
+        self,
+        read: Callable[[Any], Callable[[], Any] | None],
+        inside: Mapping[int, Any],
+        tolerance: float = 0.0,
     ) -> None:
-        self._read = read
+        self._read, self._tolerance = read, tolerance
         self._inside, self._listed = dict(inside), set(inside)
         self._known: dict[int, tuple[str, Any, Callable[[], Any]]] = {}
 
@@ -72,12 +75,31 @@ class Things:
 
     def states(self) -> dict[int, Fingerprint]:
         """The state of everything that is watched; what cannot be read now is left out."""
-        return _readable({key: read for key, (_, _, read) in self._known.items()})
+        return self._readable({key: read for key, (_, _, read) in self._known.items()})
 
     def contents(self, listed: Mapping[str, Any]) -> dict[str, Fingerprint]:
         """What these things of the state hold; what has no content of its own is left out."""
         reads = {name: _itself(thing) or self._read(thing) for name, thing in listed.items()}
-        return _readable({name: read for name, read in reads.items() if read is not None})
+        return self._readable({name: read for name, read in reads.items() if read is not None})
+
+    def noted(self, thing: Any) -> Fingerprint:
+        """What something holds now; arrays that are kept to compare are copies, as it goes on."""
+        noted = fingerprint(thing, tolerance=self._tolerance)
+        places = {
+            place: value.copy() if isinstance(value, np.ndarray) else value
+            for place, value in noted.places.items()
+        }
+        return Fingerprint(places, self._tolerance)
+
+    def _readable(self, reads: Mapping[_Key, Callable[[], Any]]) -> dict[_Key, Fingerprint]:
+        """What can be read now; of what can hand out no state, nothing is said."""
+        noted = {}
+        for key, read in reads.items():
+            try:
+                noted[key] = self.noted(read())
+            except Exception:
+                continue
+        return noted
 
 
 class Moment:
@@ -148,7 +170,7 @@ class Moment:
         elif is_array(thing):
             if not things.covers(thing) and thing.nbytes <= min(_LARGEST_ARRAY, self._room):
                 self._room -= thing.nbytes
-                self.arrays[name], self.shapes[name] = fingerprint(thing), tuple(thing.shape)
+                self.arrays[name], self.shapes[name] = things.noted(thing), tuple(thing.shape)
         elif things.meet(name, thing):
             self.bound[name] = id(thing)
         elif why := unreadable(thing):
@@ -172,17 +194,6 @@ class _Reference:
 
 def _itself(thing: Any) -> Callable[[], Any] | None:
     return (lambda: thing) if is_array(thing) else None
-
-
-def _readable(reads: Mapping[_Key, Callable[[], Any]]) -> dict[_Key, Fingerprint]:
-    """What can be read now, noted; of what can hand out no state, nothing is said."""
-    noted = {}
-    for key, read in reads.items():
-        try:
-            noted[key] = fingerprint(read())
-        except Exception:
-            continue
-    return noted
 
 
 def ids_inside(things: Iterable[Any]) -> dict[int, Any]:

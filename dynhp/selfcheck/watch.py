@@ -38,6 +38,8 @@ class Watch:
         reach: gives all that is in reach now, by name.
         inside: the things that are in the state.
         read: gives a function that reads a thing's own state, or None where it has none.
+        tolerance: what may be off so much is the same.
+        said: what has got a hint in this run already.
 
     >>> import random
     >>> rng = random.Random(0)
@@ -53,9 +55,12 @@ class Watch:
         reach: Callable[[], Mapping[str, Any]],
         inside: Sequence[Any],
         read: Callable[[Any], Callable[[], Any] | None],
+        *,
+        tolerance: float = 0.0,
+        said: set[Any] | None = None,
     ) -> None:
-        self._reach = reach
-        self._things = Things(read, ids_inside(inside))
+        self._reach, self._said = reach, set() if said is None else said
+        self._things = Things(read, ids_inside(inside), tolerance)
         self._start = self._first = self._origin = self._look()
         self._end: Moment | None = None
 
@@ -80,7 +85,7 @@ class Watch:
         return [
             *(f"{self._things.named(key)} {how}" for key, how in self._accused().items()),
             *self._rebound(),
-            *self._arrays(copies=True),
+            *dict(self._arrays(copies=True)).values(),
         ]
 
     def suspects(self) -> list[str]:
@@ -89,26 +94,31 @@ class Watch:
         likely = [
             *self.left_behind(),
             *end.rebound(self._start),
-            *self._counters(end),
+            *_one_of_each(self._counted(end)).values(),
             *end.suspicious(self._first),
             *end.made_anew(self._start),
-            *self._arrays(),
+            *dict(self._arrays()).values(),
             *(self._grew(end, name) for name in self._grown(end)),
         ]
-        others = [*self._values(), *self._unlisted(end)][:_MOST_SUSPECTS]
+        values = _one_of_each(self._changed()).values()
+        others = [*values, *self._unlisted(end)][:_MOST_SUSPECTS]
         return list(dict.fromkeys(likely))[:_MOST_SUSPECTS] or others or [_GENERAL]
 
     def hints(self) -> list[str]:
-        """What else the tries changed, though the repeat was equal."""
+        """What else the tries changed, though the repeat was equal; each once in a run."""
         end = self._now()
         lists = [name for name in self._grown(end) if name in end.lists]
         guard = "; what belongs to the main line alone stands under `if epoch.main:`"
-        return [
-            *self._counters(end),
-            *(f"{self._grew(end, name)}{guard}" for name in lists),
-            *(f"{best}{guard}" for best in self._bests(end)),
-            *self._arrays(),
-        ]
+        kinds: tuple[Mapping[str, str], ...] = (
+            _one_of_each(self._counted(end)),
+            {name: f"{self._grew(end, name)}{guard}" for name in lists},
+            {name: f"{best}{guard}" for name, best in self._bests(end)},
+            dict(self._arrays()),
+        )
+        texts = {(kind, name): text for kind in range(4) for name, text in kinds[kind].items()}
+        new = texts.keys() - self._said
+        self._said |= new
+        return [text for key, text in texts.items() if key in new]
 
     def _look(self) -> Moment:
         return Moment(self._reach(), self._things)
@@ -142,11 +152,8 @@ class Watch:
                     "object in place, and list it in the state"
                 )
 
-    def _counters(self, end: Moment) -> list[str]:
-        """Numbers that went on by the same amount in the first try and in its repeat."""
-        return _one_of_each(self._counted(end))
-
     def _counted(self, end: Moment) -> Iterator[tuple[str, str]]:
+        """Numbers that went on by the same amount in the first try and in its repeat."""
         for name, value in end.values.items():
             before: list[Any] = [
                 each.values.get(name) for each in (self._start, self._first, self._origin)
@@ -161,11 +168,8 @@ class Watch:
                 advice = "where it decides something make it a Counter and list it in the state"
                 yield name, f"{values}; {advice}"
 
-    def _values(self) -> list[str]:
-        """Plain values that were not put back."""
-        return _one_of_each(self._changed())
-
     def _changed(self) -> Iterator[tuple[str, str]]:
+        """Plain values that were not put back."""
         for name, value in self._origin.values.items():
             start = self._start.values.get(name, value)
             if repr(start) != repr(value):
@@ -186,14 +190,14 @@ class Watch:
             f"{end.lengths[name]} after its repeat"
         )
 
-    def _bests(self, end: Moment) -> Iterator[str]:
+    def _bests(self, end: Moment) -> Iterator[tuple[str, str]]:
         """The best loss so far and the like, which a losing try must not set."""
         for name in self._not_put_back(lambda moment: moment.values, operator.ne):
             if "best" in name.lower():
                 values = f"{_short(self._first.values[name])} and then {_short(end.values[name])}"
-                yield f"{name} changed in the tries: {values}"
+                yield name, f"{name} changed in the tries: {values}"
 
-    def _arrays(self, *, copies: bool = False) -> Iterator[str]:
+    def _arrays(self, *, copies: bool = False) -> Iterator[tuple[str, str]]:
         """Arrays that were not put back: several with the shapes of weights are a copy of them."""
         changed = self._not_put_back(lambda moment: moment.arrays, Fingerprint.difference)
         weights, shapes = self._things.shapes(), self._now().shapes
@@ -202,7 +206,7 @@ class Watch:
             number = f"{len(names)} arrays" if len(names) > 1 else "an array"
             if copied == copies:
                 kind = f"{number} with the shapes of weights" if copied else number
-                yield f"{owner}: {kind} changed in the tries and not put back"
+                yield owner, f"{owner}: {kind} changed in the tries and not put back"
 
     def _not_put_back(
         self, noted: Callable[[Moment], Mapping[str, Any]], differ: Callable[[Any, Any], Any]
@@ -223,9 +227,11 @@ class Watch:
                 yield f"{self._things.named(key)} is not in the state"
 
 
-def trainer_watch(trainer: Any) -> Watch:
+def trainer_watch(trainer: Any, tolerance: float = 0.0) -> Watch:
     """A watch over what a trainer's own attributes and functions lead to."""
-    return Watch(lambda: in_reach(trainer_names(trainer)), [trainer], read_state)
+    return Watch(
+        lambda: in_reach(trainer_names(trainer)), [trainer], read_state, tolerance=tolerance
+    )
 
 
 def _by_owner(names: Iterable[str]) -> dict[str, list[str]]:
@@ -237,13 +243,13 @@ def _by_owner(names: Iterable[str]) -> dict[str, list[str]]:
     return groups
 
 
-def _one_of_each(texts: Iterable[tuple[str, str]]) -> list[str]:
+def _one_of_each(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
     """One text for each list or dictionary: that of its first item, and how many more there are."""
     by_name = dict(texts)
-    return [
-        by_name[names[0]] + (f" (and {len(names) - 1} more in {owner})" if names[1:] else "")
+    return {
+        owner: by_name[names[0]] + (f" (and {len(names) - 1} more in {owner})" if names[1:] else "")
         for owner, names in _by_owner(by_name).items()
-    ]
+    }
 
 
 def _are_numbers(*values: Any) -> bool:

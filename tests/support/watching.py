@@ -30,9 +30,11 @@ def check(
     inside: tuple[Any, ...] = (),
     back: Callable[[], Any] = lambda: None,
     read: Callable[[Any], Any] = read_state,
+    tolerance: float = 0.0,
+    said: set[Any] | None = None,
 ) -> Watch:
     """A round of two tries and the repeat of the first; ``back`` is the way to the origin."""
-    watch = Watch(lambda: in_reach(names), inside, read)
+    watch = Watch(lambda: in_reach(names), inside, read, tolerance=tolerance, said=said)
     body()
     watch.first_try_ended()
     back()
