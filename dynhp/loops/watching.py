@@ -12,9 +12,9 @@ from dynhp.loops.parts import CopyOf, Parts
 from dynhp.loops.text import never_used, not_reported, unreported, unreported_end
 from dynhp.rounds.jobs import Job, Outcome
 from dynhp.rounds.steps import TrainStretch
-from dynhp.selfcheck.moment import kind_of
 from dynhp.selfcheck.names import loop_names
 from dynhp.selfcheck.reach import in_reach
+from dynhp.selfcheck.things import kind_of
 from dynhp.selfcheck.watch import Watch
 from dynhp.tails.lengths import tail_epochs, try_epochs
 from dynhp.trainer import Trainer

@@ -28,6 +28,7 @@ _WAYS_OUT = (
     "Add what is missing to the state. Training that cannot be repeated to the bit declares "
     "tolerance=, and check='off' leaves this check out"
 )
+_OF_THE_MAIN_LINE = "What belongs to the main line alone stands under `if epoch.main:`. "
 _LONG = 200  # characters of a name, or of the values of a try, in a message
 
 
@@ -133,21 +134,16 @@ class SelfCheck:
         if metrics is not None or state:
             message = self._message(self.reference, metrics, state)
         elif left := self.watch.left_behind():
+            guard = _OF_THE_MAIN_LINE if self.gives_hints and "best" in str(left).lower() else ""
             message = (
                 f"the tries of round {self.round} changed something that training can reach but "
                 f"that is not in the state: {_listed(left)}. The state was put back, this was not, "
-                f"so each try began from where the last one had left it. {self._guard(left)}"
-                f"{_WAYS_OUT}"
+                f"so each try began from where the last one had left it. {guard}{_WAYS_OUT}"
             )
         if message := self._of_all_ranks(message):
             raise NotRepeatable(message)
         if self.gives_hints and (hints := self.watch.hints()):
             advise(f"tries change things outside the state: {_listed(hints)}")
-
-    def _guard(self, left: Sequence[str]) -> str:
-        if self.gives_hints and any("best" in each.lower() for each in left):
-            return "What belongs to the main line alone stands under `if epoch.main:`. "
-        return ""
 
     def _of_all_ranks(self, message: str | None) -> str | None:
         """What is wrong on any rank: where one stopped alone, the others would wait for ever."""

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dynhp.selfcheck.fingerprint import Fingerprint
-from dynhp.selfcheck.moment import Moment, Things, ids_inside
+from dynhp.selfcheck.moment import Moment
 from dynhp.selfcheck.names import trainer_names
 from dynhp.selfcheck.reach import in_reach
 from dynhp.selfcheck.reading import read_state
+from dynhp.selfcheck.things import Things, ids_inside
+from dynhp.selfcheck.wording import are_numbers, by_owner, one_of_each, short, went_on
 
 __all__ = ["Watch", "trainer_watch"]
 
 _MOST_SUSPECTS = 6
-_LONGEST_TEXT = 40
 _GENERAL = (
     "nothing that changed; it may be a generator of a library that dynhp does not know (torch in "
     "the plain adapt, jax, cupy, inside a booster), a file, the time, or threads"
@@ -94,13 +94,13 @@ class Watch:
         likely = [
             *self.left_behind(),
             *end.rebound(self._start),
-            *_one_of_each(self._counted(end)).values(),
+            *one_of_each(self._counted(end)).values(),
             *end.suspicious(self._first),
             *end.made_anew(self._start),
             *dict(self._arrays()).values(),
             *(self._grew(end, name) for name in self._grown(end)),
         ]
-        values = _one_of_each(self._changed()).values()
+        values = one_of_each(self._changed()).values()
         others = [*values, *self._unlisted(end)][:_MOST_SUSPECTS]
         return list(dict.fromkeys(likely))[:_MOST_SUSPECTS] or others or [_GENERAL]
 
@@ -110,7 +110,7 @@ class Watch:
         lists = [name for name in self._grown(end) if name in end.lists]
         guard = "; what belongs to the main line alone stands under `if epoch.main:`"
         kinds: tuple[Mapping[str, str], ...] = (
-            _one_of_each(self._counted(end)),
+            one_of_each(self._counted(end)),
             {name: f"{self._grew(end, name)}{guard}" for name in lists},
             {name: f"{best}{guard}" for name, best in self._bests(end)},
             dict(self._arrays()),
@@ -159,12 +159,12 @@ class Watch:
                 each.values.get(name) for each in (self._start, self._first, self._origin)
             ]
             start, first, origin = before
-            if not _are_numbers(value, first, origin) or value in (first, origin):
+            if not are_numbers(value, first, origin) or value in (first, origin):
                 continue
             values = f"{name}: {first!r} after the first try and {value!r} after its repeat"
             if start is None and value - origin in (first, first + 1):  # from 1 on, or from 0 on
                 yield name, f"{values}, so it counts tries too; use epoch.number"
-            elif _are_numbers(start) and start != origin and _went_on(start, first, origin, value):
+            elif are_numbers(start) and start != origin and went_on(start, first, origin, value):
                 advice = "where it decides something make it a Counter and list it in the state"
                 yield name, f"{values}; {advice}"
 
@@ -173,7 +173,7 @@ class Watch:
         for name, value in self._origin.values.items():
             start = self._start.values.get(name, value)
             if repr(start) != repr(value):
-                began = f"{_short(start)} when the first try began and {_short(value)} when"
+                began = f"{short(start)} when the first try began and {short(value)} when"
                 yield name, f"{name}: {began} its repeat began"
 
     def _grown(self, end: Moment) -> list[str]:
@@ -194,14 +194,14 @@ class Watch:
         """The best loss so far and the like, which a losing try must not set."""
         for name in self._not_put_back(lambda moment: moment.values, operator.ne):
             if "best" in name.lower():
-                values = f"{_short(self._first.values[name])} and then {_short(end.values[name])}"
+                values = f"{short(self._first.values[name])} and then {short(end.values[name])}"
                 yield name, f"{name} changed in the tries: {values}"
 
     def _arrays(self, *, copies: bool = False) -> Iterator[tuple[str, str]]:
         """Arrays that were not put back: several with the shapes of weights are a copy of them."""
         changed = self._not_put_back(lambda moment: moment.arrays, Fingerprint.difference)
         weights, shapes = self._things.shapes(), self._now().shapes
-        for owner, names in _by_owner(changed).items():
+        for owner, names in by_owner(changed).items():
             copied = len(names) > 1 and all(shapes[name] in weights for name in names)
             number = f"{len(names)} arrays" if len(names) > 1 else "an array"
             if copied == copies:
@@ -232,37 +232,3 @@ def trainer_watch(trainer: Any, tolerance: float = 0.0) -> Watch:
     return Watch(
         lambda: in_reach(trainer_names(trainer)), [trainer], read_state, tolerance=tolerance
     )
-
-
-def _by_owner(names: Iterable[str]) -> dict[str, list[str]]:
-    """The names of items, by the list or dictionary that they are in."""
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        owner = name.rpartition("[")[0] if name.endswith("]") else name
-        groups.setdefault(owner, []).append(name)
-    return groups
-
-
-def _one_of_each(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """One text for each list or dictionary: that of its first item, and how many more there are."""
-    by_name = dict(texts)
-    return {
-        owner: by_name[names[0]] + (f" (and {len(names) - 1} more in {owner})" if names[1:] else "")
-        for owner, names in _by_owner(by_name).items()
-    }
-
-
-def _are_numbers(*values: Any) -> bool:
-    return all(isinstance(value, int | float) and type(value) is not bool for value in values)
-
-
-def _went_on(start: Any, first: Any, origin: Any, end: Any) -> bool:
-    """Whether the repeat went on by the same amount, or by the same factor, as the first try."""
-    if all(isinstance(value, int) for value in (start, first, origin, end)):
-        return bool(end - origin == first - start)  # however large they are
-    same_amount = math.isclose(end - origin, first - start, rel_tol=1e-9)
-    return same_amount or math.isclose(end * start, first * origin, rel_tol=1e-9)
-
-
-def _short(value: Any) -> str:
-    return repr(value) if len(repr(value)) <= _LONGEST_TEXT else f"{repr(value)[:_LONGEST_TEXT]}..."
