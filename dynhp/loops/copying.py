@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dynhp.errors import SettingsError
-from dynhp.selfcheck.moment import of_module, used_by
 from dynhp.selfcheck.reach import is_module
+from dynhp.selfcheck.things import of_module, used_by
 
 __all__ = ["Elsewhere", "copy_back", "copy_out", "others", "require_content", "taken_care_of"]
 

@@ -11,9 +11,11 @@ from typing import Any
 from dynhp.errors import Hint, SettingsError
 from dynhp.loops.parts import CopyOf, Part, copied
 from dynhp.loops.text import not_a_list
-from dynhp.selfcheck.moment import Things, kind_of, of_module, unreadable
-from dynhp.selfcheck.reach import attributes, in_reach, is_module, loop_names
+from dynhp.selfcheck.moment import unreadable
+from dynhp.selfcheck.names import loop_names
+from dynhp.selfcheck.reach import attributes, in_reach, is_module
 from dynhp.selfcheck.reading import has_methods, is_estimator, read_state
+from dynhp.selfcheck.things import Things, kind_of, of_module
 
 __all__ = ["everything", "named_state"]
 

@@ -12,8 +12,9 @@ from dynhp.loops.parts import CopyOf, Parts
 from dynhp.loops.text import never_used, not_reported, unreported, unreported_end
 from dynhp.rounds.jobs import Job, Outcome
 from dynhp.rounds.steps import TrainStretch
-from dynhp.selfcheck.moment import kind_of
-from dynhp.selfcheck.reach import in_reach, loop_names
+from dynhp.selfcheck.names import loop_names
+from dynhp.selfcheck.reach import in_reach
+from dynhp.selfcheck.things import kind_of
 from dynhp.selfcheck.watch import Watch
 from dynhp.tails.lengths import tail_epochs, try_epochs
 from dynhp.trainer import Trainer
@@ -39,7 +40,10 @@ def watched(
 ) -> Trainer:
     """Give a loop's trainer the watch over what is in reach, and the names of its parts."""
     made: Any = trainer
-    made.watch = lambda: Watch(lambda: in_reach(loop_names()), inside, read)
+    said: set[Any] = set()  # a hint comes once in a run, whatever its numbers are then
+    made.watch = lambda tolerance: Watch(
+        lambda: in_reach(loop_names()), inside, read, tolerance=tolerance, said=said
+    )
     made.part_names = [
         part.name or f"part {place} of the state" for place, part in enumerate(parts.parts)
     ]

@@ -28,6 +28,7 @@ _WAYS_OUT = (
     "Add what is missing to the state. Training that cannot be repeated to the bit declares "
     "tolerance=, and check='off' leaves this check out"
 )
+_OF_THE_MAIN_LINE = "What belongs to the main line alone stands under `if epoch.main:`. "
 _LONG = 200  # characters of a name, or of the values of a try, in a message
 
 
@@ -133,10 +134,11 @@ class SelfCheck:
         if metrics is not None or state:
             message = self._message(self.reference, metrics, state)
         elif left := self.watch.left_behind():
+            guard = _OF_THE_MAIN_LINE if self.gives_hints and "best" in str(left).lower() else ""
             message = (
                 f"the tries of round {self.round} changed something that training can reach but "
                 f"that is not in the state: {_listed(left)}. The state was put back, this was not, "
-                f"so each try began from where the last one had left it. {_WAYS_OUT}"
+                f"so each try began from where the last one had left it. {guard}{_WAYS_OUT}"
             )
         if message := self._of_all_ranks(message):
             raise NotRepeatable(message)
@@ -212,7 +214,9 @@ def self_check(adapter: AdapterView, round_: int, *, first: int) -> SelfCheck:
         tolerance=adapter.tolerance,
         common=adapter.randomness == "common",
         part_names=getattr(trainer, "part_names", ()),
-        watch=trainer.watch() if watches else trainer_watch(trainer),
+        watch=trainer.watch(adapter.tolerance)
+        if watches
+        else trainer_watch(trainer, adapter.tolerance),
         agree=getattr(trainer, "agree", None),
         gives_hints=watches,
     )

@@ -5,80 +5,21 @@ from __future__ import annotations
 import io
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import BuiltinMethodType, FunctionType, MethodType
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from dynhp.selfcheck.fingerprint import Fingerprint, fingerprint
-from dynhp.selfcheck.reach import attributes, is_module
+from dynhp.selfcheck.fingerprint import Fingerprint
+from dynhp.selfcheck.reach import attributes, is_array
+from dynhp.selfcheck.things import Things, kind_of
 
-__all__ = ["Moment", "Things", "ids_inside", "kind_of", "of_module", "unreadable"]
-__all__ += ["used_by"]
+__all__ = ["Moment", "unreadable"]
 
 _LARGEST_ARRAY = 16 * 2**20  # bytes
 _LARGEST_LOOK = 64 * 2**20  # of all arrays together
-_ARRAYS = ("torch", "jax", "jaxlib", "cupy")  # whose tensors and arrays have bytes to compare
 
-_PLAIN = (type(None), int, float, complex, str, bytes, tuple)
 _ITERATOR = "an iterator kept across epochs"
-
-
-class Things:
-    """The things whose state is watched, each held so that it stays the thing it is."""
-
-    def __init__(
-        self, read: Callable[[Any], Callable[[], Any] | None], inside: Mapping[int, Any]
-    ) -> None:
-        self._read = read
-        self._inside, self._listed = dict(inside), set(inside)
-        self._known: dict[int, tuple[str, Any, Callable[[], Any]]] = {}
-
-    def meet(self, name: str, thing: Any) -> bool:
-        """Whether this thing is watched or in the state; it keeps the first name that it has."""
-        if self.covers(thing) or id(thing) in self._known:
-            return True
-        if (read := self._read(thing)) is None:
-            return False
-        self._known[id(thing)] = (name, thing, read)
-        if is_module(thing):
-            self._inside |= {id(part): part for part in of_module(thing) if part is not thing}
-        return True
-
-    def in_state(self, thing: Any) -> bool:
-        """Whether this very thing is in the state; numbers and texts are no things."""
-        return id(thing) in self._listed and not isinstance(thing, _PLAIN)
-
-    def covers(self, thing: Any) -> bool:
-        """Whether this is in the state, or a wrapper around modules that all are."""
-        if id(thing) in self._inside:
-            return True
-        if not is_module(thing):
-            return False
-        modules = attributes(thing)["_modules"].values()
-        own = [part for part in _tensors(thing) if id(part) not in self._inside]
-        return bool(modules) and not own and all(self.covers(module) for module in modules)
-
-    def shapes(self) -> set[tuple[int, ...]]:
-        """The shapes of all tensors that are in the state."""
-        shapes = (getattr(thing, "shape", None) for thing in self._inside.values())
-        return {tuple(shape) for shape in shapes if shape is not None}
-
-    def named(self, key: int) -> str:
-        """A thing that is watched, in words."""
-        name, thing, _ = self._known[key]
-        return f"{name} ({kind_of(thing)})"
-
-    def states(self) -> dict[int, Fingerprint]:
-        """The state of everything that is watched; what cannot be read now is left out."""
-        states = {}
-        for key, (_, _, read) in self._known.items():
-            try:
-                states[key] = fingerprint(read())
-            except Exception:  # it can hand out no state now, so nothing is said about it
-                continue
-        return states
 
 
 class Moment:
@@ -90,12 +31,10 @@ class Moment:
         self.lists: set[str] = set()
         self.arrays: dict[str, Fingerprint] = {}
         self.shapes: dict[str, tuple[int, ...]] = {}
+        self.bound: dict[str, int] = {}  # which things these are that have a state of their own
         self._suspicious: dict[str, tuple[_Reference, str]] = {}
         self._names = set(reached)
-        self._listed = {
-            name: _is_array(thing) for name, thing in reached.items() if things.in_state(thing)
-        }
-        self._met: set[int] = set()
+        self.listed = {name: thing for name, thing in reached.items() if things.in_state(thing)}
         self._room = _LARGEST_LOOK
         for name, thing in reached.items():
             try:
@@ -103,7 +42,9 @@ class Moment:
             except Exception:  # looking at it fails, so nothing is said about it
                 continue
         self.states = things.states()
-        self.present = {key for key in self.states if key in self._met}
+        self.present = self.states.keys() & self.bound.values()
+        known = {name: key for name, key in self.bound.items() if key in self.states}
+        self.contents = {**self.arrays, **{name: self.states[key] for name, key in known.items()}}
 
     def differs(self, other: Moment, key: int) -> bool:
         """Whether a thing had another state at the other moment."""
@@ -125,13 +66,17 @@ class Moment:
 
     def rebound(self, earlier: Moment) -> Iterator[str]:
         """Names that meant a thing of the state then and mean something else now."""
-        for name, array in earlier._listed.items():
-            if name in self._names and name not in self._listed:
-                way = f" ({name}[...] = ...)" if array else ""
-                yield (
-                    f"{name} is another object now than the one in the state; change that one in "
-                    f"place{way}, or keep it in an object that is listed"
-                )
+        for name in earlier.listed:
+            if name in self._names and name not in self.listed:
+                yield earlier.left(name)
+
+    def left(self, name: str) -> str:
+        """What is wrong where a name does not mean the thing of the state any more."""
+        way = f" ({name}[...] = ...)" if is_array(self.listed[name]) else ""
+        return (
+            f"{name} is another object now than the one in the state; change that one in "
+            f"place{way}, or keep it in an object that is listed"
+        )
 
     def _note(self, name: str, thing: Any, things: Things) -> None:
         if isinstance(thing, np.number | np.bool_) and not np.iscomplexobj(thing):
@@ -142,12 +87,12 @@ class Moment:
             self.lengths[name] = len(thing)
             if isinstance(thing, list | deque):
                 self.lists.add(name)
-        elif _is_array(thing):
+        elif is_array(thing):
             if not things.covers(thing) and thing.nbytes <= min(_LARGEST_ARRAY, self._room):
                 self._room -= thing.nbytes
-                self.arrays[name], self.shapes[name] = fingerprint(thing), tuple(thing.shape)
+                self.arrays[name], self.shapes[name] = things.noted(thing), tuple(thing.shape)
         elif things.meet(name, thing):
-            self._met.add(id(thing))
+            self.bound[name] = id(thing)
         elif why := unreadable(thing):
             self._suspicious[name] = (_Reference(thing), f"{name} ({kind_of(thing)}): {why}")
 
@@ -165,64 +110,6 @@ class _Reference:
     def same(self, other: _Reference) -> bool:
         """Whether both mean one thing, which is still there."""
         return self._id == other._id and self._alive() is not None
-
-
-def ids_inside(things: Iterable[Any]) -> dict[int, Any]:
-    """What is in the state, by its identity: the things, what their functions use, submodules."""
-    inside: dict[int, Any] = {}
-    for thing in things:
-        functions = [part for part in attributes(thing).values() if callable(part)]
-        for part in [thing, *(used for function in functions for used in used_by(function))]:
-            inside[id(part)] = part
-            if is_module(part):
-                inside |= {id(each): each for each in of_module(part)}
-            for group in attributes(part).get("param_groups", ()):
-                inside |= {id(each): each for each in group.get("params", ())}
-    return inside
-
-
-def kind_of(thing: Any) -> str:
-    """The name of a thing's class."""
-    return type(thing).__name__
-
-
-def used_by(function: Any) -> Iterator[Any]:
-    """What a function takes from around it, such as the object of a ``Part``'s ``get``."""
-    if isinstance(function, MethodType | BuiltinMethodType):
-        yield function.__self__
-    elif isinstance(function, FunctionType):
-        for cell in function.__closure__ or ():
-            try:
-                yield cell.cell_contents
-            except ValueError:  # a variable that has no value yet
-                continue
-
-
-def of_module(module: Any) -> Iterator[Any]:
-    """A module, all modules below it, and their tensors."""
-    ahead, met = [module], {id(module)}
-    for part in ahead:
-        yield part
-        yield from _tensors(part)
-        for child in attributes(part)["_modules"].values():
-            if child is not None and id(child) not in met:
-                met.add(id(child))
-                ahead.append(child)
-
-
-def _tensors(module: Any) -> list[Any]:
-    stored = attributes(module)
-    kept = (*stored["_parameters"].values(), *stored.get("_buffers", {}).values())
-    return [tensor for tensor in kept if tensor is not None]
-
-
-def _is_array(thing: Any) -> bool:
-    if isinstance(thing, np.ndarray):
-        return True
-    kinds = type(thing).__mro__
-    return any(
-        kind.__module__.partition(".")[0] in _ARRAYS and "__array__" in vars(kind) for kind in kinds
-    )
 
 
 def unreadable(thing: Any) -> str | None:

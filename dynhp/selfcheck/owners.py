@@ -6,7 +6,7 @@ import sys
 from types import CodeType, FrameType
 
 __all__ = ["is_installed", "is_library_kind", "is_our_code", "is_our_frame", "is_our_kind"]
-__all__ += ["is_users_module", "owns_the_loop"]
+__all__ += ["is_users_module", "owns_the_loop", "package_of"]
 
 _INSTALLED = ("site-packages", "dist-packages")
 
@@ -17,8 +17,9 @@ _INTEGRATIONS = frozenset(  # other names that begin like these are their user's
         *("sklearn", "tensorboard", "torch", "transformers", "wandb", "xgboost"),
     )
 )
-# Frameworks that run the loop themselves: who is looked for is the one who called them.
-_LOOP_OWNERS = ("lightning", "transformers", "accelerate")
+# Frameworks that run the loop themselves, and the libraries whose decorators are around it: who is
+# looked for is the one who called them.
+_LOOP_OWNERS = ("lightning", "transformers", "accelerate", "keras", "torch")
 
 
 def is_installed(filename: str | None) -> bool:
@@ -46,7 +47,12 @@ def is_our_kind(kind: type) -> bool:
 
 def owns_the_loop(frame: FrameType) -> bool:
     """Whether a framework is running here that has a loop of its own."""
-    return str(frame.f_globals.get("__name__")).partition(".")[0] in _LOOP_OWNERS
+    return package_of(frame) in _LOOP_OWNERS
+
+
+def package_of(frame: FrameType) -> str:
+    """The name of the package, or of the single module, whose code is running here."""
+    return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
 def is_our_frame(frame: FrameType) -> bool:

@@ -1,4 +1,4 @@
-"""What a loop's own code can reach by name: where forgotten parts of a state are looked for."""
+"""What names lead to, a few steps deep: where forgotten parts of a state are looked for."""
 
 from __future__ import annotations
 
@@ -6,91 +6,33 @@ import functools
 import inspect
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
+
+import numpy as np
 
 from dynhp.selfcheck.owners import (
     is_installed,
     is_library_kind,
     is_our_code,
-    is_our_frame,
     is_our_kind,
     is_users_module,
-    owns_the_loop,
 )
 
-__all__ = ["attributes", "in_reach", "is_module", "loop_names", "trainer_names"]
+__all__ = ["attributes", "in_reach", "is_array", "is_module"]
 
 _DEPTH = 3
 _MOST_THINGS = 20_000
 _LONGEST = 64  # a longer list holds data, not parts of a loop
+_MOST_ARRAYS = 10_000  # a list of so many may be averaged weights, and only a longer one is data
+_ARRAYS = ("torch", "jax", "jaxlib", "cupy")  # whose tensors and arrays have bytes to compare
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 _CLOSED = (BuiltinFunctionType, CodeType, FrameType)
 _WAYS = (FunctionType, MethodType, functools.partial, ModuleType, type)  # they lead to things
 _OPEN_LIBRARY = ("argparse", "builtins", "collections", "functools", "types")
 # What torch keeps in every module of its own accord; parameters and modes are in its snapshot.
 _OF_EVERY_MODULE = {"_parameters", "_buffers", "_non_persistent_buffers_set", "training"}
-
-
-def loop_names() -> dict[str, Any]:
-    """The names that the code around dynhp sees now: its variables and those of its module.
-
-    A loop may be wrapped (``for epoch in tqdm(loop)``, or a generator of one's own), or a framework
-    may own it, so the search goes up through both to the code of the user. No frame is kept.
-    """
-    names: dict[str, Any] = {}
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and (is_our_frame(frame) or owns_the_loop(frame)):
-        frame = frame.f_back
-    frame = _outside_of_libraries(frame) or frame
-    while frame is not None:
-        generator = bool(frame.f_code.co_flags & inspect.CO_GENERATOR)
-        wrapper = generator or frame.f_code.co_name == "__next__"
-        if not wrapper or not is_installed(frame.f_code.co_filename):
-            _add_names(names, frame)
-        frame = frame.f_back if wrapper else None
-    return names
-
-
-def _outside_of_libraries(frame: FrameType | None) -> FrameType | None:
-    """The nearest code that is no library's: a framework that owns the loop calls dynhp itself."""
-    while frame is not None and _is_hook(frame):
-        frame = frame.f_back
-    return frame
-
-
-def _is_hook(frame: FrameType) -> bool:
-    wrapper = frame.f_code.co_flags & inspect.CO_GENERATOR or frame.f_code.co_name == "__next__"
-    return not wrapper and is_installed(frame.f_code.co_filename)
-
-
-def _add_names(names: dict[str, Any], frame: FrameType) -> None:
-    """The variables of a frame come before those of its module; nearer frames before others."""
-    if frame.f_locals is not frame.f_globals:
-        for name, thing in frame.f_locals.items():
-            names.setdefault(name, thing)
-    for name, thing in list(frame.f_globals.items()):
-        if not name.startswith("_") and name not in ("In", "Out"):  # those of a notebook
-            names.setdefault(name, thing)
-
-
-def trainer_names(trainer: Any) -> dict[str, Any]:
-    """A trainer under its name, and the functions of its class, which use names of their module.
-
-    >>> from dynhp.testing import Quadratic
-    >>> sorted(trainer_names(Quadratic()))[-2:]
-    ['train_k', 'trainer']
-    """
-    if is_our_kind(type(trainer)):  # made of functions, by ``trainer_from``
-        return attributes(trainer)
-    functions = {
-        name: function
-        for kind in type(trainer).__mro__
-        for name, function in vars(kind).items()
-        if isinstance(function, FunctionType)
-    }
-    return {**functions, "trainer": trainer}
 
 
 def in_reach(names: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,8 +48,9 @@ def in_reach(names: Mapping[str, Any]) -> dict[str, Any]:
     reached: dict[str, Any] = {}
     seen: dict[int, Any] = {}
     ahead = deque((name, thing, _DEPTH) for name, thing in names.items())
-    while ahead and len(reached) < _MOST_THINGS:
-        name, thing, depth = ahead.popleft()
+    arrays: deque[tuple[str, Any, int]] = deque()  # they may be many and lead nowhere: they wait
+    while (ahead or arrays) and len(reached) < _MOST_THINGS:
+        name, thing, depth = (ahead or arrays).popleft()
         if isinstance(thing, _ATOMS):
             if name not in reached or reached[name] is not thing:  # else a function sees it too
                 reached[_free(name, reached)] = thing
@@ -117,11 +60,9 @@ def in_reach(names: Mapping[str, Any]) -> dict[str, Any]:
                 if is_our_kind(type(thing)):
                     continue
                 reached[_free(name, reached)] = thing
-            ahead.extend(
-                (inner, part, depth - cost)
-                for inner, part, cost in _inside(name, thing)
-                if depth >= cost
-            )
+            for inner, part, cost in _inside(name, thing):
+                if depth >= cost:
+                    (arrays if is_array(part) else ahead).append((inner, part, depth - cost))
     return reached
 
 
@@ -161,11 +102,9 @@ def is_module(thing: Any) -> bool:
 def _inside(name: str, thing: Any) -> Iterator[tuple[str, Any, int]]:
     """What is inside a thing: the name of each, the thing, and how many steps away it is."""
     if isinstance(thing, dict):
-        if len(thing) <= _LONGEST:
-            yield from ((f"{name}[{key!r}]", thing[key], 1) for key in thing if type(key) is str)
+        yield from _items(name, dict.items(thing), len(thing))
     elif isinstance(thing, list | tuple | deque):
-        if len(thing) <= _LONGEST:
-            yield from ((f"{name}[{place}]", part, 1) for place, part in enumerate(thing))
+        yield from _items(name, enumerate(thing), len(thing))
     elif isinstance(thing, MethodType):
         yield f"{name}.__self__", thing.__self__, 1
     elif isinstance(thing, functools.partial):
@@ -182,6 +121,31 @@ def _inside(name: str, thing: Any) -> Iterator[tuple[str, Any, int]]:
         yield from _of_object(name, thing)
 
 
+def _items(
+    name: str, items: Iterable[tuple[Any, Any]], number: int
+) -> Iterator[tuple[str, Any, int]]:
+    """The items of a list or dictionary that is not too long for what it begins with."""
+    for place, (key, part) in enumerate(items):
+        if place == 0 and number > (_MOST_ARRAYS if is_array(part) else _LONGEST):
+            return
+        known = type(key) in _ATOMS  # others need not have a short text, or one at all
+        yield f"{name}[{key!r}]" if known else f"{name}.values()[{place}]", part, 1
+
+
+def is_array(thing: Any) -> bool:
+    """Whether this is an array of numpy, or a tensor or array of a library like it.
+
+    >>> is_array(np.zeros(1)), is_array([0.0])
+    (True, False)
+    """
+    if isinstance(thing, np.ndarray):
+        return True
+    kinds = type(thing).__mro__
+    return any(
+        kind.__module__.partition(".")[0] in _ARRAYS and "__array__" in vars(kind) for kind in kinds
+    )
+
+
 def _public(thing: Any) -> list[tuple[str, Any]]:
     """What a module or a class of the user's keeps, but for its code."""
     code = (FunctionType, ModuleType, type, property, classmethod, staticmethod)
@@ -190,9 +154,12 @@ def _public(thing: Any) -> list[tuple[str, Any]]:
 
 
 def _of_object(name: str, thing: Any) -> Iterator[tuple[str, Any, int]]:
-    module = is_module(thing)
+    stored = attributes(thing)
+    module, optimizer = is_module(thing), "param_groups" in stored
     library = is_library_kind(type(thing))
-    for key, part in attributes(thing).items():
+    for key, part in stored.items():
+        if optimizer and not key.endswith("_hooks"):  # its parameters and their memory are many
+            continue
         if module and key == "_modules":  # however deep a model is, it counts as one thing
             yield from ((f"{name}.{child}", inner, 0) for child, inner in part.items())
         elif module and (key in _OF_EVERY_MODULE or "_hooks" in key):
@@ -218,7 +185,7 @@ def _of_function(name: str, function: FunctionType) -> Iterator[tuple[str, Any, 
         return
     for variable, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         try:
-            yield variable, cell.cell_contents, 1
+            yield variable, cell.cell_contents, 0  # it sees them as if they were its own
         except ValueError:  # a variable that has no value yet
             continue
     if not is_our_code(code, function.__module__ or ""):
@@ -233,10 +200,8 @@ def _of_function(name: str, function: FunctionType) -> Iterator[tuple[str, Any, 
 
 
 def _is_open(thing: Any) -> bool:
-    """Whether to look inside: not into optimisers (their parameters are many), locks, files."""
+    """Whether to look inside: not into locks, files and the like."""
     root, _, rest = type(thing).__module__.partition(".")
     if root == "dynhp" and rest == "loops.counter":
         return False
-    if root in sys.stdlib_module_names and root not in _OPEN_LIBRARY:
-        return False
-    return "param_groups" not in attributes(thing)
+    return root not in sys.stdlib_module_names or root in _OPEN_LIBRARY

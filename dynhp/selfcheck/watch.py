@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dynhp.selfcheck.fingerprint import Fingerprint
-from dynhp.selfcheck.moment import Moment, Things, ids_inside
-from dynhp.selfcheck.reach import in_reach, trainer_names
+from dynhp.selfcheck.moment import Moment
+from dynhp.selfcheck.names import trainer_names
+from dynhp.selfcheck.reach import in_reach
 from dynhp.selfcheck.reading import read_state
+from dynhp.selfcheck.things import Things, ids_inside
+from dynhp.selfcheck.wording import are_numbers, by_owner, one_of_each, short, went_on
 
 __all__ = ["Watch", "trainer_watch"]
 
 _MOST_SUSPECTS = 6
-_LONGEST_TEXT = 40
 _GENERAL = (
     "nothing that changed; it may be a generator of a library that dynhp does not know (torch in "
     "the plain adapt, jax, cupy, inside a booster), a file, the time, or threads"
@@ -37,6 +38,8 @@ class Watch:
         reach: gives all that is in reach now, by name.
         inside: the things that are in the state.
         read: gives a function that reads a thing's own state, or None where it has none.
+        tolerance: what may be off so much is the same.
+        said: what has got a hint in this run already.
 
     >>> import random
     >>> rng = random.Random(0)
@@ -52,9 +55,12 @@ class Watch:
         reach: Callable[[], Mapping[str, Any]],
         inside: Sequence[Any],
         read: Callable[[Any], Callable[[], Any] | None],
+        *,
+        tolerance: float = 0.0,
+        said: set[Any] | None = None,
     ) -> None:
-        self._reach = reach
-        self._things = Things(read, ids_inside(inside))
+        self._reach, self._said = reach, set() if said is None else said
+        self._things = Things(read, ids_inside(inside), tolerance)
         self._start = self._first = self._origin = self._look()
         self._end: Moment | None = None
 
@@ -66,12 +72,20 @@ class Watch:
         """All tries have ended, and the trainer is where it was when the round began."""
         self._origin = self._look()
         self._end = None  # another repeat follows
+        # What is in the state was put back, so it holds now what it held when the round began.
+        left = {
+            name: thing
+            for name, thing in self._start.listed.items()
+            if name in self._origin.contents
+        }
+        self._start.contents |= self._things.contents(left)
 
     def left_behind(self) -> list[str]:
         """What has a state of its own that the tries changed and nobody put back."""
         return [
             *(f"{self._things.named(key)} {how}" for key, how in self._accused().items()),
-            *self._arrays(copies=True),
+            *self._rebound(),
+            *dict(self._arrays(copies=True)).values(),
         ]
 
     def suspects(self) -> list[str]:
@@ -80,26 +94,31 @@ class Watch:
         likely = [
             *self.left_behind(),
             *end.rebound(self._start),
-            *self._counters(end),
+            *one_of_each(self._counted(end)).values(),
             *end.suspicious(self._first),
             *end.made_anew(self._start),
-            *self._arrays(),
+            *dict(self._arrays()).values(),
             *(self._grew(end, name) for name in self._grown(end)),
         ]
-        others = [*self._values(), *self._unlisted(end)][:_MOST_SUSPECTS]
-        return likely[:_MOST_SUSPECTS] or others or [_GENERAL]
+        values = one_of_each(self._changed()).values()
+        others = [*values, *self._unlisted(end)][:_MOST_SUSPECTS]
+        return list(dict.fromkeys(likely))[:_MOST_SUSPECTS] or others or [_GENERAL]
 
     def hints(self) -> list[str]:
-        """What else the tries changed, though the repeat was equal."""
+        """What else the tries changed, though the repeat was equal; each once in a run."""
         end = self._now()
         lists = [name for name in self._grown(end) if name in end.lists]
         guard = "; what belongs to the main line alone stands under `if epoch.main:`"
-        return [
-            *self._counters(end),
-            *(f"{self._grew(end, name)}{guard}" for name in lists),
-            *(f"{best}{guard}" for best in self._bests(end)),
-            *self._arrays(),
-        ]
+        kinds: tuple[Mapping[str, str], ...] = (
+            one_of_each(self._counted(end)),
+            {name: f"{self._grew(end, name)}{guard}" for name in lists},
+            {name: f"{best}{guard}" for name, best in self._bests(end)},
+            dict(self._arrays()),
+        )
+        texts = {(kind, name): text for kind in range(4) for name, text in kinds[kind].items()}
+        new = texts.keys() - self._said
+        self._said |= new
+        return [text for key, text in texts.items() if key in new]
 
     def _look(self) -> Moment:
         return Moment(self._reach(), self._things)
@@ -121,34 +140,40 @@ class Watch:
                     accused[key] = "changed in the tries and was not put back"
         return accused
 
-    def _counters(self, end: Moment) -> list[str]:
-        """Numbers that went on by the same amount in the first try and in its repeat."""
-        return _one_of_each(self._counted(end))
+    def _rebound(self) -> Iterator[str]:
+        """Names that went on to new objects, each made of the one before."""
+        start, end = self._start, self._now()
+        for name in self._not_put_back(lambda moment: moment.contents, Fingerprint.difference):
+            if name in start.listed:
+                yield start.left(name)
+            elif end.bound.get(name) != start.bound.get(name):
+                yield (
+                    f"{name} was bound to a new object in the tries and not put back; change one "
+                    "object in place, and list it in the state"
+                )
 
     def _counted(self, end: Moment) -> Iterator[tuple[str, str]]:
+        """Numbers that went on by the same amount in the first try and in its repeat."""
         for name, value in end.values.items():
             before: list[Any] = [
                 each.values.get(name) for each in (self._start, self._first, self._origin)
             ]
             start, first, origin = before
-            if not _are_numbers(value, first, origin) or value in (first, origin):
+            if not are_numbers(value, first, origin) or value in (first, origin):
                 continue
             values = f"{name}: {first!r} after the first try and {value!r} after its repeat"
             if start is None and value - origin in (first, first + 1):  # from 1 on, or from 0 on
                 yield name, f"{values}, so it counts tries too; use epoch.number"
-            elif _are_numbers(start) and start != origin and _went_on(start, first, origin, value):
+            elif are_numbers(start) and start != origin and went_on(start, first, origin, value):
                 advice = "where it decides something make it a Counter and list it in the state"
                 yield name, f"{values}; {advice}"
 
-    def _values(self) -> list[str]:
-        """Plain values that were not put back."""
-        return _one_of_each(self._changed())
-
     def _changed(self) -> Iterator[tuple[str, str]]:
+        """Plain values that were not put back."""
         for name, value in self._origin.values.items():
             start = self._start.values.get(name, value)
             if repr(start) != repr(value):
-                began = f"{_short(start)} when the first try began and {_short(value)} when"
+                began = f"{short(start)} when the first try began and {short(value)} when"
                 yield name, f"{name}: {began} its repeat began"
 
     def _grown(self, end: Moment) -> list[str]:
@@ -165,23 +190,23 @@ class Watch:
             f"{end.lengths[name]} after its repeat"
         )
 
-    def _bests(self, end: Moment) -> Iterator[str]:
+    def _bests(self, end: Moment) -> Iterator[tuple[str, str]]:
         """The best loss so far and the like, which a losing try must not set."""
         for name in self._not_put_back(lambda moment: moment.values, operator.ne):
             if "best" in name.lower():
-                values = f"{_short(self._first.values[name])} and then {_short(end.values[name])}"
-                yield f"{name} changed in the tries: {values}"
+                values = f"{short(self._first.values[name])} and then {short(end.values[name])}"
+                yield name, f"{name} changed in the tries: {values}"
 
-    def _arrays(self, *, copies: bool = False) -> Iterator[str]:
+    def _arrays(self, *, copies: bool = False) -> Iterator[tuple[str, str]]:
         """Arrays that were not put back: several with the shapes of weights are a copy of them."""
         changed = self._not_put_back(lambda moment: moment.arrays, Fingerprint.difference)
         weights, shapes = self._things.shapes(), self._now().shapes
-        for owner, names in _by_owner(changed).items():
+        for owner, names in by_owner(changed).items():
             copied = len(names) > 1 and all(shapes[name] in weights for name in names)
             number = f"{len(names)} arrays" if len(names) > 1 else "an array"
             if copied == copies:
                 kind = f"{number} with the shapes of weights" if copied else number
-                yield f"{owner}: {kind} changed in the tries and not put back"
+                yield owner, f"{owner}: {kind} changed in the tries and not put back"
 
     def _not_put_back(
         self, noted: Callable[[Moment], Mapping[str, Any]], differ: Callable[[Any, Any], Any]
@@ -202,40 +227,8 @@ class Watch:
                 yield f"{self._things.named(key)} is not in the state"
 
 
-def trainer_watch(trainer: Any) -> Watch:
+def trainer_watch(trainer: Any, tolerance: float = 0.0) -> Watch:
     """A watch over what a trainer's own attributes and functions lead to."""
-    return Watch(lambda: in_reach(trainer_names(trainer)), [trainer], read_state)
-
-
-def _by_owner(names: Iterable[str]) -> dict[str, list[str]]:
-    """The names of items, by the list or dictionary that they are in."""
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        owner = name.rpartition("[")[0] if name.endswith("]") else name
-        groups.setdefault(owner, []).append(name)
-    return groups
-
-
-def _one_of_each(texts: Iterable[tuple[str, str]]) -> list[str]:
-    """One text for each list or dictionary: that of its first item, and how many more there are."""
-    by_name = dict(texts)
-    return [
-        by_name[names[0]] + (f" (and {len(names) - 1} more in {owner})" if names[1:] else "")
-        for owner, names in _by_owner(by_name).items()
-    ]
-
-
-def _are_numbers(*values: Any) -> bool:
-    return all(isinstance(value, int | float) and type(value) is not bool for value in values)
-
-
-def _went_on(start: Any, first: Any, origin: Any, end: Any) -> bool:
-    """Whether the repeat went on by the same amount, or by the same factor, as the first try."""
-    if all(isinstance(value, int) for value in (start, first, origin, end)):
-        return bool(end - origin == first - start)  # however large they are
-    same_amount = math.isclose(end - origin, first - start, rel_tol=1e-9)
-    return same_amount or math.isclose(end * start, first * origin, rel_tol=1e-9)
-
-
-def _short(value: Any) -> str:
-    return repr(value) if len(repr(value)) <= _LONGEST_TEXT else f"{repr(value)[:_LONGEST_TEXT]}..."
+    return Watch(
+        lambda: in_reach(trainer_names(trainer)), [trainer], read_state, tolerance=tolerance
+    )

@@ -183,6 +183,16 @@ def test_the_epochs_of_all_repeats_are_counted() -> None:
     assert check.epochs == 4
 
 
+@pytest.mark.parametrize("loop", [True, False])
+def test_a_best_copy_belongs_to_the_main_line(loop: bool) -> None:
+    for name in ("Best_copy", "ema"):
+        watch = ScriptedWatcher(left=[f"{name} changed"])
+        with pytest.raises(NotRepeatable, match=f"{name} changed") as caught:
+            compared(outcome(1), outcome(1), watch=watch, gives_hints=loop)
+        guarded = "the main line alone stands under `if epoch.main:`" in str(caught.value)
+        assert guarded == (loop and name == "Best_copy")
+
+
 def test_hints_are_given_to_the_author_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dynhp.errors._given", set())
     with pytest.warns(Hint) as caught:

@@ -58,7 +58,7 @@ def test_what_a_loop_offers_is_used() -> None:
         return [message]
 
     watch = object()
-    loop = SimpleNamespace(watch=lambda: watch, part_names=["model"], agree=agree)
+    loop = SimpleNamespace(watch=lambda tolerance: watch, part_names=["model"], agree=agree)
     check = self_check(adapter_of(loop), 0, first=0)
     assert (check.watch, check.part_names, check.agree) == (watch, ["model"], agree)
     assert check.gives_hints is True

@@ -1,4 +1,4 @@
-"""What a loop's code can reach: by which names, how deep, and that nothing is touched."""
+"""What names lead to: how deep, and that nothing is touched."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import random
 import sys
 import types
 from collections import deque
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,88 +16,12 @@ import pytest
 
 from dynhp import Counter, trainer_from
 from dynhp.selfcheck import reach
-from dynhp.selfcheck.reach import attributes, in_reach, loop_names, trainer_names
+from dynhp.selfcheck.names import trainer_names
+from dynhp.selfcheck.reach import attributes, in_reach
 from dynhp.selfcheck.watch import trainer_watch
 from dynhp.testing import Quadratic
 
 OF_THE_MODULE = np.random.default_rng(0)
-_private = 3
-
-
-def test_the_names_are_those_of_the_code_around_and_of_its_module() -> None:
-    local = object()
-    names = loop_names()
-    assert names["local"] is local
-    assert names["OF_THE_MODULE"] is OF_THE_MODULE
-    assert "_private" not in names
-
-
-def test_a_variable_hides_that_of_the_module() -> None:
-    OF_THE_MODULE = 3
-    assert loop_names()["OF_THE_MODULE"] == OF_THE_MODULE
-
-
-def test_at_the_top_of_a_module_its_variables_are_all() -> None:
-    space: dict[str, Any] = {"__name__": "script", "loop_names": loop_names}
-    exec("steps = 3\nnames = loop_names()", space)
-    assert space["names"]["steps"] == 3
-    assert "space" not in space["names"]
-
-
-def epochs() -> Iterator[dict[str, Any]]:
-    inner = 5  # noqa: F841
-    yield loop_names()
-
-
-def test_a_generator_around_the_loop_is_looked_through() -> None:
-    outer = 4  # noqa: F841
-    for names in epochs():
-        assert (names["inner"], names["outer"]) == (5, 4)
-
-
-def test_a_wrapper_of_a_library_is_looked_through_without_its_names() -> None:
-    mine = 4  # noqa: F841
-    text = "def bar():\n    hidden = 1\n    yield loop_names()"
-    library: dict[str, Any] = {"__name__": "tqdm", "loop_names": loop_names}
-    exec(compile(text, "/usr/lib/site-packages/tqdm.py", "exec"), library)
-    for names in library["bar"]():
-        assert names["mine"] == 4
-        assert "hidden" not in names
-
-
-def test_a_framework_that_calls_us_is_looked_through_to_the_code_that_called_it() -> None:
-    mine = 4  # noqa: F841
-    text = "def fit():\n    hidden = 1\n    return loop_names()"
-    library: dict[str, Any] = {"__name__": "keras", "loop_names": loop_names}
-    exec(compile(text, "/usr/lib/site-packages/keras.py", "exec"), library)
-    names = library["fit"]()
-    assert names["mine"] == 4
-    assert "hidden" not in names
-
-
-def test_where_all_code_is_a_librarys_its_own_names_are_taken(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(reach, "_outside_of_libraries", lambda frame: None)
-    text = "def fit():\n    own = 1\n    return loop_names()"
-    library: dict[str, Any] = {"__name__": "keras", "loop_names": loop_names}
-    exec(compile(text, "/usr/lib/site-packages/keras.py", "exec"), library)
-    assert library["fit"]()["own"] == 1
-
-
-def test_code_of_ours_is_passed_over() -> None:
-    mine = 4  # noqa: F841
-    text = "def ours():\n    hidden = 1\n    return loop_names()"
-    space: dict[str, Any] = {"__name__": "dynhp_torch.loop", "loop_names": loop_names}
-    exec(compile(text, "loop.py", "exec"), space)
-    names = space["ours"]()
-    assert names["mine"] == 4
-    assert "hidden" not in names
-
-
-def test_nobody_around_gives_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reach.sys, "_getframe", lambda depth: None)
-    assert loop_names() == {}
 
 
 class WithSlots:
@@ -148,13 +71,40 @@ def test_names_lead_into_objects_and_containers() -> None:
     )
     reached = in_reach({"run": run})
     assert reached["run.table['key']"] is thing
-    assert {"run.row[0]", "run.ends[0]", "run.pair[0]"} < set(reached)
-    assert "run.table[3]" not in reached
+    assert {"run.table[3]", "run.row[0]", "run.ends[0]", "run.pair[0]"} < set(reached)
+
+
+def test_what_a_dictionary_has_under_an_object_is_known_by_its_place() -> None:
+    class NoText:
+        def __repr__(self) -> str:
+            raise NotImplementedError
+
+    thing, other = object(), object()
+    reached = in_reach({"table": {NoText(): thing, (0, 1): other}})
+    assert reached["table.values()[0]"] is thing
+    assert reached["table.values()[1]"] is other
 
 
 def test_long_containers_hold_data() -> None:
     reached = in_reach({"rows": list(range(65)), "table": {str(n): n for n in range(65)}})
     assert set(reached) == {"rows", "table"}
+
+
+def test_long_containers_of_arrays_may_be_averaged_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = [np.zeros(1) for _ in range(65)]
+    run = SimpleNamespace(rows=weights, table={str(n): np.zeros(1) for n in range(65)})
+    reached = in_reach({"run": run})
+    assert reached["run.rows[64]"] is weights[64]
+    assert "run.table['64']" in reached
+    monkeypatch.setattr(reach, "_MOST_ARRAYS", 64)
+    assert set(in_reach({"run": run})) == {"run", "run.rows", "run.table"}
+
+
+def test_many_arrays_take_no_others_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reach, "_MOST_THINGS", 9)
+    run = SimpleNamespace(data=[np.zeros(1) for _ in range(65)], rng=object())
+    deeper = SimpleNamespace(run=SimpleNamespace(rng=object()))
+    assert {"run.rng", "deeper.run.rng"} < set(in_reach({"run": run, "deeper": deeper}))
 
 
 def test_a_few_steps_are_enough() -> None:
@@ -286,6 +236,26 @@ def test_locks_files_and_optimisers_are_not_looked_into() -> None:
         "system": sys,
     }
     assert set(in_reach(names)) == {"timer", "optimizer"}
+
+
+def test_what_the_hooks_of_an_optimiser_use_is_in_reach() -> None:
+    def hook_with(scheduler: Any) -> Any:
+        return lambda *_: scheduler
+
+    scheduler = object()
+    optimizer = SimpleNamespace(
+        param_groups=[], state=object(), _optimizer_step_post_hooks={0: hook_with(scheduler)}
+    )
+    reached = in_reach({"optimizer": optimizer})
+    assert reached["scheduler"] is scheduler
+    assert "optimizer.state" not in reached
+
+
+def test_a_function_is_no_step_from_what_it_closes_over() -> None:
+    """As in an engine, whose handlers are a few steps from the loop."""
+    sched = object()
+    engine = SimpleNamespace(handlers={"epoch": [lambda: sched]})
+    assert in_reach({"engine": engine})["sched"] is sched
 
 
 def test_what_dynhp_hands_out_is_not_the_users_but_a_counter_is() -> None:

@@ -16,22 +16,7 @@ from dynhp import Counter
 from dynhp.loops import Part
 from dynhp.selfcheck import moment
 from dynhp.selfcheck.watch import Watch
-from tests.support.watching import Stateful, check
-
-
-class OneTensor:
-    """As a module of torch is made, with one tensor and a state_dict."""
-
-    def __init__(self, *, own: bool = True, **modules: Any) -> None:
-        self._modules = modules
-        self._parameters: dict[str, Any] = {"weight": np.ones(1)} if own else {"none": None}
-        self._buffers: dict[str, Any] = {}
-
-    def state_dict(self) -> dict[str, Any]:
-        return {**self._parameters, **{n: m.state_dict() for n, m in self._modules.items()}}
-
-    def load_state_dict(self, state: Any) -> None:
-        raise NotImplementedError
+from tests.support.watching import OneTensor, Stateful, check
 
 
 def lines(watch: Watch) -> list[str]:
@@ -192,14 +177,15 @@ def test_whole_numbers_that_count_on() -> None:
         run.new = (run.new or 0) + 1
 
     watch = check({"run": run}, body)
+    hints = watch.hints()
     advice = "; where it decides something make it a Counter and list it in the state"
-    assert watch.hints() == [
+    assert hints == [
         f"run.steps: 5 after the first try and 9 after its repeat{advice}",
         f"run.size: 6 after the first try and 8 after its repeat{advice}",
         "run.new: 1 after the first try and 3 after its repeat, so it counts tries too; use "
         "epoch.number",
     ]
-    assert lines(watch) == watch.hints()
+    assert lines(watch) == hints
 
 
 def test_numbers_that_shrink_by_a_factor_count_on_as_well() -> None:

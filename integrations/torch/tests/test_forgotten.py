@@ -127,6 +127,66 @@ def without_the_averaged_tensors() -> None:
         epoch.report(loss=measure(model))
 
 
+def without_many_averaged_tensors() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(*(nn.Linear(2, 2) for _ in range(40)), nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    ema = AveragedByHand(model)
+    for epoch in adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS):
+        step(model, optimizer, epoch["rate"])
+        ema.update(model)
+        epoch.report(loss=measure(model))
+
+
+def without_the_averages_of_parameters() -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    ema = {each: each.detach().clone() for each in model.parameters()}
+    for epoch in adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS):
+        step(model, optimizer, epoch["rate"])
+        for own, mean in ema.items():
+            mean.lerp_(own.detach(), 0.1)
+        epoch.report(loss=measure(model))
+
+
+def without_the_schedulers_of(key: Callable[[Any], Any]) -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    schedulers = {key(optimizer): torch.optim.lr_scheduler.StepLR(optimizer, step_size=100)}
+    for epoch in adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS):
+        loss = epoch["rate"] * mse_loss(model(INPUTS), TARGETS)
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        schedulers[key(optimizer)].step()
+        epoch.report(loss=measure(model))
+
+
+def without_the_scheduler_under_a_number() -> None:
+    without_the_schedulers_of(lambda optimizer: 0)
+
+
+def without_the_scheduler_under_its_optimiser() -> None:
+    without_the_schedulers_of(lambda optimizer: optimizer)
+
+
+def without_the_scheduler_in_a_hook() -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+
+    def attach() -> None:
+        hidden = torch.optim.lr_scheduler.StepLR(optimizer, step_size=100)
+        optimizer.register_step_post_hook(lambda *_: hidden.step())
+
+    attach()
+    for epoch in adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS):
+        loss = epoch["rate"] * mse_loss(model(INPUTS), TARGETS)
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        epoch.report(loss=measure(model))
+
+
 def without_the_counter() -> None:
     model = small_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
@@ -194,6 +254,32 @@ def with_a_tensor_whose_name_moves_on() -> None:
         epoch.report(loss=measure(model))
 
 
+def blended(mean: nn.Module, own: nn.Module) -> nn.Module:
+    made = copy.deepcopy(own)
+    for new, old in zip(made.parameters(), mean.parameters(), strict=True):
+        new.data.lerp_(old.data, 0.9)
+    return made
+
+
+def with_a_copy_whose_name_moves_on(listed: bool) -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    ema: nn.Module = copy.deepcopy(model)
+    state = [model, optimizer, ema] if listed else [model, optimizer]
+    for epoch in adapt(9, state=state, space=SPACE, **SETTINGS):
+        step(model, optimizer, epoch["rate"])
+        ema = blended(ema, model)
+        epoch.report(loss=measure(model))
+
+
+def with_a_listed_copy_whose_name_moves_on() -> None:
+    with_a_copy_whose_name_moves_on(True)
+
+
+def without_the_copy_whose_name_moves_on() -> None:
+    with_a_copy_whose_name_moves_on(False)
+
+
 class Warming(nn.Module):
     """A module that counts its own steps in a plain attribute, and uses the count."""
 
@@ -257,12 +343,19 @@ FORGOTTEN = {
     without_pythons_generator: r"generator \(Random\) changed",
     without_the_averaged_copy: r"ema \(Sequential\) changed",
     without_the_averaged_tensors: r"ema.weights: 4 arrays with the shapes of weights changed",
+    without_many_averaged_tensors: r"ema.weights: \d+ arrays with the shapes of weights changed",
+    without_the_averages_of_parameters: r"ema.values\(\): 3 arrays with the shapes of weights",
+    without_the_scheduler_under_a_number: r"schedulers\[0\] \(StepLR\) changed in the tries",
+    without_the_scheduler_under_its_optimiser: r"schedulers.values\(\)\[0\] \(StepLR\) changed",
+    without_the_scheduler_in_a_hook: r"hidden \(StepLR\) changed in the tries and was not put",
     without_the_counter: r"steps: 2 after the first try and 8 after its repeat.*Counter",
     without_the_number_of_the_pass: r"number: 1 after the first try and 7 .*use epoch.number",
     without_the_scaler: r"scaler \(GradScaler\) changed",
     without_the_iterator: r"batches \(_SingleProcessDataLoaderIter\): an iterator kept",
     without_the_iterator_that_comes_to_its_end: r"batches \(_Single.*\): an iterator kept",
     with_a_tensor_whose_name_moves_on: r"weights is another object now than the one in the state",
+    with_a_listed_copy_whose_name_moves_on: r"ema is another object now than the one in the state",
+    without_the_copy_whose_name_moves_on: r"ema was bound to a new object in the",
     without_the_attribute: r"model.step_count: 2 after the first try and 8 after its repeat",
     without_the_environment: r"env \(DriftingEnvironment\): an environment that is not in",
     without_the_optimiser_made_later: r"optimizer \(Adam\) was made in the first try",

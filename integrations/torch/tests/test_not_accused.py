@@ -147,6 +147,31 @@ def with_copies_that_each_epoch_makes_anew() -> None:
         epoch.report(loss=measure(copy_to_measure), seconds=time.time())
 
 
+def with_names_that_each_epoch_binds_anew() -> None:
+    model = model_with_noise()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    helper, best = torch.optim.Adam(model.parameters()), copy.deepcopy(model)
+    rng, shape_of, last = random.Random(0), model[0].weight, nn.Linear(2, 8)
+    recent = [model.state_dict()]
+    for epoch in adapt(6, state=[model, optimizer], check="every", **rates(optimizer)):
+        helper = torch.optim.Adam(model.parameters())  # from nothing
+        rng = random.Random(int(epoch))
+        loader = DataLoader(DATA, batch_size=8, shuffle=True, generator=torch.Generator())
+        model.train()
+        for inputs, targets in loader:
+            helper.zero_grad()
+            optimizer.zero_grad()
+            loss = mse_loss(model(inputs + 0.1 * rng.random()), targets)
+            loss.backward()  # type: ignore[no-untyped-call]
+            helper.step()
+            optimizer.step()
+        best, shape_of = copy.deepcopy(model), copy.deepcopy(model[0].weight)
+        last, recent = copy.deepcopy(model[0]), [best.state_dict(), dict(model.state_dict())]
+        epoch.report(loss=measure(best))
+    assert len(recent) == 2
+    assert shape_of.shape == last.weight.shape
+
+
 def with_all_kinds_of_parts() -> None:
     model, rng, noise = model_with_noise(), random.Random(0), np.random.default_rng(0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
@@ -273,6 +298,7 @@ def with_a_copied_average_that_knows_the_model() -> None:
 LOOPS = [
     *(with_no_workers, with_two_workers, with_a_compiled_model, with_a_compiled_model_in_the_state),
     *(with_bfloat16_and_accumulation, with_copies_that_each_epoch_makes_anew),
+    with_names_that_each_epoch_binds_anew,
     *(with_all_kinds_of_parts, with_the_best_copy_of_the_main_line, in_a_method, with_everything),
     *(with_the_state_by_itself, with_a_copied_average_that_knows_the_model),
 ]
