@@ -137,10 +137,9 @@ def recommended(
     For a learning rate: a ladder before the run. Rates a factor of the square root of 10 apart are
     tried on copies of the first state for a 20th of the run each, warmed up and annealed to zero,
     and judged by the mean training loss of the last third: the default and one ten times as high,
-    then neighbours of the best one until both are worse. The best one is divided by the square
-    root of 10 (short annealed tries favour rates that are too high for a long run). The run starts
-    with it from its first state; give it a schedule that ends at zero, such as ``wsd``. For other
-    kinds, the advice is to leave them alone.
+    then neighbours of the best until both are worse. The best is divided by the square root of 10,
+    because short annealed tries favour rates that are too high for a long run. The run starts with
+    it from its first state; give it a schedule that ends at zero, such as ``wsd``.
 
     Args:
         kind: the kind of hyperparameter, such as "learning_rate".
