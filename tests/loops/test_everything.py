@@ -124,7 +124,7 @@ def test_parameters_that_are_in_no_module_are_taken_too() -> None:
     assert "run.weight (ndarray), run.optimizers[0]: parameter 2 (ndarray)" in line
 
 
-class Memory:
+class AroundMemory:
     """A tensor around some memory, as those of a ``state_dict`` are around the module's."""
 
     def __init__(self, place: int) -> None:
@@ -151,9 +151,9 @@ def test_a_scheduler_is_taken_with_its_optimiser() -> None:
 
 def test_a_class_that_holds_the_training_is_taken_with_its_parts() -> None:
     """Gradients and modes are in no state_dict, so a model that is trained is taken by itself."""
-    weight = Memory(7)
+    weight = AroundMemory(7)
     model, optimizer = module_of(weight), SomeOptimizer(weight)
-    training = Saves({"model": {"weight": Memory(7)}}, model=model, optimizer=optimizer)
+    training = Saves({"model": {"weight": AroundMemory(7)}}, model=model, optimizer=optimizer)
     state, _ = taken(lambda: everything(training))
     assert state == [training, model, optimizer]
 
@@ -161,9 +161,13 @@ def test_a_class_that_holds_the_training_is_taken_with_its_parts() -> None:
 @pytest.mark.parametrize(
     ("weight", "saved", "twice"),
     [
-        (Memory(7), {"shadow": [{"weight": Memory(7), "tied": Memory(7)}], "steps": 3}, False),
-        (Memory(7), {"shadow": (Memory(8),), "steps": 3}, True),
-        (Memory(0), {"shadow": Memory(0)}, True),  # nobody knows where it lies
+        (
+            AroundMemory(7),
+            {"shadow": [{"weight": AroundMemory(7), "tied": AroundMemory(7)}], "steps": 3},
+            False,
+        ),
+        (AroundMemory(7), {"shadow": (AroundMemory(8),), "steps": 3}, True),
+        (AroundMemory(0), {"shadow": AroundMemory(0)}, True),  # nobody knows where it lies
     ],
 )
 def test_an_average_that_is_in_its_owners_state_is_not_taken_once_more(
@@ -176,14 +180,14 @@ def test_an_average_that_is_in_its_owners_state_is_not_taken_once_more(
 
 
 def test_auto_takes_a_class_with_a_state_of_its_own_though_it_holds_a_module() -> None:
-    ema: Any = Saves({"steps": 3}, module=module_of(Memory(7)))
+    ema: Any = Saves({"steps": 3}, module=module_of(AroundMemory(7)))
     with pytest.warns(Hint, match=r"ema \(Saves\), ema.module \(FakeModule\)"):
         state = named_state("auto")
     assert state == [ema, ema.module]
 
 
 def test_a_module_inside_of_an_environment_is_in_no_state_dict() -> None:
-    game: Any = Game(module=module_of(Memory(7)))
+    game: Any = Game(module=module_of(AroundMemory(7)))
     state, _ = taken(lambda: everything(game))
     assert state == [game, game.module]
 
