@@ -11,7 +11,13 @@ from dynhp.errors import NotRepeatable, ValueNotUsed, advise
 from dynhp.records import Candidate, Metrics
 from dynhp.rounds.jobs import Job, Outcome
 from dynhp.rounds.settings import AdapterView
-from dynhp.rounds.unused import EndOfTry, UnusedAxes, metrics_difference
+from dynhp.rounds.unused import (
+    EndOfTry,
+    UnusedAxes,
+    all_alike,
+    metrics_difference,
+    unused_axes,
+)
 from dynhp.selfcheck.contents import shown
 from dynhp.selfcheck.fingerprint import Fingerprint, fingerprint
 from dynhp.selfcheck.watch import trainer_watch
@@ -28,10 +34,9 @@ _WAYS_OUT = (
     "Add what is missing to the state. Training that cannot be repeated to the bit declares "
     "tolerance=, and check='off' leaves this check out"
 )
-_CAUSES = (
-    "Either nothing reads the value (bind it, or read it where it is used in training), or a try "
-    "is too short for it to matter (a rate that a warm-up multiplies by 0, a value used only every "
-    "few epochs): use a larger try_for"
+_ELSEWHERE = (
+    " Tries ran in other processes, of which only metrics and states are seen: run once with "
+    "Serial() to be told what it is."
 )
 _LONG = 200  # characters of a name, or of the values of a try, in a message
 
@@ -125,18 +130,9 @@ class SelfCheck:
 
     def _unused(self, tried: int) -> str | None:
         if self.alike and self.reference is not None:
-            values = ", ".join(self.reference.job.candidate)
-            return (
-                f"all {tried} tries of round {self.round} came to exactly the same, in metrics and "
-                f"state, although their values of {values} differ. {_CAUSES}"
-            )
-        if axes := self.axes.names():
-            return (
-                f"all tries of round {self.round} that differ only in {' or '.join(axes)} came to "
-                f"exactly the same, in metrics and state. {_CAUSES}; check='off' leaves this check "
-                "out"
-            )
-        return None
+            return all_alike(tried, self.round, ", ".join(self.reference.job.candidate))
+        axes = self.axes.names()
+        return unused_axes(axes, self.round) if axes else None
 
     def compare(self, outcome: Outcome) -> None:
         """Compare the repeat with the first time."""
@@ -146,7 +142,7 @@ class SelfCheck:
         state = self.reference.state.differences(self._fingerprint(outcome.keep()))
         message = None
         if metrics is not None or state:
-            message = self._message(self.reference, metrics, state)
+            message = self._message(self.reference, metrics, state, self._likely(outcome))
         elif left := self.watch.left_behind():
             message = (
                 f"the tries of round {self.round} changed something that training can reach but "
@@ -168,7 +164,16 @@ class SelfCheck:
         watched = self.reference.job.watch
         return metrics_difference(self.reference.series, outcome.series, watched, tolerance)
 
-    def _message(self, reference: Reference, metrics: str | None, state: list[str]) -> str:
+    def _likely(self, repeat: Outcome) -> str:
+        """What may be missing in the state; who looks at another process sees nothing change."""
+        if repeat.elsewhere:
+            return _ELSEWHERE
+        suspects = self.watch.suspects()
+        return f" In reach: {_listed(suspects, 6)}." if suspects else ""
+
+    def _message(
+        self, reference: Reference, metrics: str | None, state: list[str], likely: str
+    ) -> str:
         values = shown_values(reference.job.candidate)
         parts = list(dict.fromkeys(self._part(place) for place in state))
         metrics = metrics and metrics[:300]
@@ -178,8 +183,6 @@ class SelfCheck:
             what = f"the state differs in {_listed(parts)}"
         else:
             what = f"{metrics}, though the states agree: only what is outside can have changed"
-        suspects = self.watch.suspects()
-        likely = f" In reach: {_listed(suspects, 6)}." if suspects else ""
         return (
             f"the first try of round {self.round} ({values}) was carried out again from the "
             f"same origin and did not come to the same: {what}. So something that decides training "

@@ -11,7 +11,13 @@ from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome, kept_and_end
 from dynhp.selfcheck.fingerprint import Fingerprint, fingerprint
 from dynhp.trainer import State
 
-__all__ = ["EndOfTry", "UnusedAxes", "metrics_difference"]
+__all__ = ["EndOfTry", "UnusedAxes", "all_alike", "metrics_difference", "unused_axes"]
+
+_CAUSES = (
+    "Either nothing reads the value (bind it, or read it where it is used in training), or a try "
+    "is too short for it to matter (a rate that a warm-up multiplies by 0, a value used only every "
+    "few epochs): use a larger try_for"
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -112,3 +118,19 @@ def metrics_difference(
             if not close and (value == value or other == other):
                 return f"{name} was {value!r} and then {other!r} after epoch {epoch}"
     return None
+
+
+def all_alike(tried: int, round_: int, values: str) -> str:
+    """What to say where nobody uses any value."""
+    return (
+        f"all {tried} tries of round {round_} came to exactly the same, in metrics and state, "
+        f"although their values of {values} differ. {_CAUSES}"
+    )
+
+
+def unused_axes(names: Sequence[str], round_: int) -> str:
+    """What to say where others are used, and these are not."""
+    return (
+        f"all tries of round {round_} that differ only in {' or '.join(names)} came to exactly the "
+        f"same, in metrics and state. {_CAUSES}; check='off' leaves this check out"
+    )
