@@ -130,8 +130,8 @@ class SelfCheck:
 
     def _unused(self, tried: int) -> str | None:
         if self.alike and self.reference is not None:
-            return all_alike(tried, self.round, ", ".join(self.reference.job.candidate))
-        axes = self.axes.names()
+            return all_alike(tried, self.round, _listed(list(self.reference.job.candidate), 6))
+        axes = [_listed([name]) for name in self.axes.names()]
         return unused_axes(axes, self.round) if axes else None
 
     def compare(self, outcome: Outcome) -> None:

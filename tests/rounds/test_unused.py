@@ -65,6 +65,21 @@ def test_the_message_names_both_likely_causes_and_the_way_out() -> None:
     )
 
 
+@pytest.mark.parametrize("values", [[0.0, 0.1], [0.0]])
+def test_a_long_name_is_cut(values: list[float]) -> None:
+    class TrainsAlike(Quadratic):
+        def train_k(self, k: int, hyperparameters: Any) -> None:
+            super().train_k(k, {"lr": hyperparameters["lr"] if len(values) > 1 else 0.1})
+
+        def hyperparameters(self) -> dict[str, Any]:
+            return {}
+
+    space = {"n" * 5000: values, "lr": [0.1, 0.2]}
+    with pytest.raises(ValueNotUsed, match=f"{'n' * 197}[.]{{3}}") as caught:
+        adapter_of(TrainsAlike(), space=space).step()
+    assert len(str(caught.value)) < 800
+
+
 @pytest.mark.parametrize(
     ("rate", "changes"),
     [
