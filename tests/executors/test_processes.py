@@ -222,6 +222,6 @@ def test_a_leak_in_a_worker_is_noticed_though_nobody_can_name_it_here() -> None:
 
     assert " In reach: trainer" in message(Serial())
     with Processes(ForgetsGenerator, workers=1) as executor:
-        told = message(executor)
-    assert "run once with Serial() to be told what it is" in told
-    assert "In reach" not in told
+        of_processes = message(executor)
+    assert "run once with Serial() to be told what it is" in of_processes
+    assert "In reach" not in of_processes
