@@ -158,7 +158,7 @@ class DynamicGridAdapter:
 
     @property
     def check_is_due(self) -> bool:
-        """Whether the next round carries out one try once more, to compare."""
+        """Whether the next round carries out one try twice more, to compare."""
         return self.check != "off" and (self.check == "every" or self.dry_run or not self._checked)
 
     def run(self, epochs: int, *, progress: bool | Display = False) -> History:

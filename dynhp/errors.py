@@ -9,7 +9,7 @@
     │   ├── NotRepeatable               the same try twice did not come to the same
     │   ├── StateLost                   a trainer could not be put back; what it holds is unknown
     │   ├── ValueNotInForce             the chosen value has no effect, or was overwritten
-    │   ├── ValueNotUsed                all tries came to the same, whatever their values
+    │   ├── ValueNotUsed                tries came to the same, whatever their values
     │   └── MetricError                 a metric is missing or is not a number
     ├── AllTriesFailed (RuntimeError)   no candidate of a round could be trained
     ├── RescuesSpent (RuntimeError)     the main line broke once more than it may be rescued
@@ -62,7 +62,7 @@ class ValueNotInForce(ContractError):
 
 
 class ValueNotUsed(ContractError):
-    """All tries of a round came to exactly the same, although their values differ."""
+    """Tries of a round came to exactly the same, although their values differ."""
 
 
 class NotRepeatable(ContractError):

@@ -104,7 +104,7 @@ def _take(names: Mapping[str, Any]) -> dict[str, Any]:
                 taken[name] = thing
         elif _is_inside_a_copy(name, taken):
             continue
-        elif _has_own_state(thing, reached, name) or _is_copied(thing, name):
+        elif read_state(thing) is not None or _is_copied(thing, name):
             taken[name] = thing
         elif why := _refused(thing):
             raise SettingsError(
@@ -112,19 +112,49 @@ def _take(names: Mapping[str, Any]) -> dict[str, Any]:
                 f"not use it, write `del {name}` before; otherwise list the state by hand, with "
                 "Part(get=..., set=...) or copied(thing) of dynhp.loops for it"
             )
-    return {**taken, **dict(_loose_parameters(taken, reached, modules)), **parts}
+    once = {name: thing for name, thing in taken.items() if not _is_saved(name, thing, taken)}
+    return {**once, **dict(_loose_parameters(taken, reached, modules)), **parts}
 
 
-def _has_own_state(thing: Any, reached: Mapping[str, Any], name: str) -> bool:
-    if read_state(thing) is None:
+def _is_saved(name: str, thing: Any, taken: Mapping[str, Any]) -> bool:
+    """Whether it is a module in the state of what holds it, as an average of weights is.
+
+    One that is trained is taken all the same: its gradients and modes are in no ``state_dict``.
+    """
+    if not is_module(thing):
         return False
-    if "param_groups" in attributes(thing) or is_estimator(thing):
-        return True
-    # A class of the user's that holds the parts of the training: they are taken, and not twice.
-    return not any(
-        other.startswith(f"{name}.") and (is_module(part) or "param_groups" in attributes(part))
-        for other, part in reached.items()
-    )
+    tensors = [part for part in of_module(thing) if not is_module(part)]
+    trained = {id(tensor) for each in taken.values() for tensor in _trained(each)}
+    if any(id(tensor) in trained for tensor in tensors):
+        return False
+    owners = (each for owner, each in taken.items() if name.startswith(f"{owner}."))
+    states = (read() for read in map(read_state, owners) if read is not None)
+    return any({_place(tensor) for tensor in tensors} <= _places(state) for state in states)
+
+
+def _trained(thing: Any) -> Iterator[Any]:
+    """The parameters of an optimiser; nothing else has any."""
+    for group in attributes(thing).get("param_groups", ()):
+        yield from group["params"]
+
+
+def _places(state: Any) -> set[int]:
+    """Where all that a state holds lies in memory: a tensor of a module that is in it is there."""
+    ahead, places = [state], set[int]()
+    for each in ahead:
+        if _place(each) not in places:
+            places.add(_place(each))
+            if isinstance(each, Mapping):
+                ahead.extend(each.values())
+            elif isinstance(each, list | tuple):
+                ahead.extend(each)
+    return places
+
+
+def _place(thing: Any) -> int:
+    """Where a thing lies; a ``state_dict`` of torch has new tensors around the same memory."""
+    pointer = thing.data_ptr() if has_methods(thing, "data_ptr") else 0  # 0 also where it is split
+    return pointer or id(thing)
 
 
 def _is_copied(thing: Any, name: str) -> bool:
@@ -158,9 +188,8 @@ def _loose_parameters(
     """Parameters that an optimiser trains and that are in no module."""
     known = {id(thing): name for name, thing in reversed(list(reached.items()))}
     met: set[int] = set()
-    for name, optimizer in taken.items():
-        for group in attributes(optimizer).get("param_groups", ()):
-            for place, tensor in enumerate(group["params"]):
-                if not modules.covers(tensor) and id(tensor) not in met:
-                    met.add(id(tensor))
-                    yield known.get(id(tensor), f"{name}: parameter {place}"), tensor
+    for name, thing in taken.items():
+        for place, tensor in enumerate(_trained(thing)):
+            if not modules.covers(tensor) and id(tensor) not in met:
+                met.add(id(tensor))
+                yield known.get(id(tensor), f"{name}: parameter {place}"), tensor

@@ -117,6 +117,9 @@ class Loop:
             raise AttributeError(name)
         raise UnknownName(text.no_such_name(name))
 
+    def __getitem__(self, name: object) -> Any:
+        raise UnknownName(text.no_such_name([name]))
+
     def state_dict(self) -> dict[str, Any]:
         """All that decides the loop's own future, for a checkpoint of yours beside the model's.
 
@@ -194,8 +197,7 @@ class Loop:
                     passes.now = None  # a report on it comes too late
                     passes = passes.in_tail(log.values)
                     bindings.apply(self._bind, log.values, tail=True)
-                epoch = passes.epoch(start + number - 1)
-                yield epoch
+                yield (epoch := passes.epoch(start + number - 1))
                 if epoch.failure is None and (epoch.metrics is not None or number >= job.epochs):
                     self._after(epoch, log.values)
         finally:

@@ -104,20 +104,21 @@ def not_reported(trigger: object, epoch: object, silent: int, unit: str) -> str:
     )
 
 
-def no_such_name(name: str) -> str:
-    """What a loop is asked for instead of an attribute that it has not."""
+def no_such_name(name: object) -> str:
+    """What a loop is asked for instead of an attribute, or of an ``[item]``, that it has not."""
     return (
-        f"a loop has no {name!r}; iterate over it, and ask each epoch for its values and to "
-        "report: for epoch in loop: ... epoch.report(val_loss=...)"
+        f"a loop has no {shown(name)}; iterate over it, and ask each epoch for its values and to "
+        "report: for epoch in loop: ... epoch['name'] ... epoch.report(val_loss=...)"
     )
 
 
 def never_used(name: str) -> str:
     """What the author of a loop must know whose body uses a hyperparameter nowhere."""
+    name = shown(name)
     return (
-        f"every hyperparameter must be used, but {name!r} was neither bound nor read in a whole "
-        f"try, so all its values would train the same; give bind={{{name!r}: attribute(...)}}, or "
-        f"read epoch[{name!r}] in the body"
+        f"every hyperparameter must be used, but {name} was neither bound nor read in a whole try, "
+        f"so all its values would train the same; give bind={{{name}: attribute(...)}}, or read "
+        f"epoch[{name}] in the body"
     )
 
 

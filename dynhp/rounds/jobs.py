@@ -58,7 +58,7 @@ class Outcome:
     ``keep()`` hands out the state at the end (of a job with a tail, or one that has a state to
     ``hold``: what ``Job`` says); call it before the next outcome is asked for.
     ``in_place`` says that the main line's own trainer is in that state until then, ``replayed``
-    that the job was carried out by an earlier process.
+    that the job was carried out by an earlier process, ``elsewhere`` by another one of this run.
 
     >>> from dynhp import Serial
     >>> from dynhp.testing import Quadratic
@@ -75,6 +75,7 @@ class Outcome:
     error: str | None = None
     in_place: bool = False
     replayed: bool = False
+    elsewhere: bool = False
     seconds: float = 0.0
     reported: tuple[int, ...] = ()
 

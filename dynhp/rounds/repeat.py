@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from dynhp.errors import NotRepeatable, ValueNotUsed, advise
 from dynhp.records import Candidate, Metrics
-from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome, kept_and_end
+from dynhp.rounds.jobs import Job, Outcome
 from dynhp.rounds.settings import AdapterView
+from dynhp.rounds.unused import (
+    EndOfTry,
+    UnusedAxes,
+    all_alike,
+    metrics_difference,
+    unused_axes,
+)
 from dynhp.selfcheck.contents import shown
 from dynhp.selfcheck.fingerprint import Fingerprint, fingerprint
 from dynhp.selfcheck.watch import trainer_watch
@@ -29,6 +35,10 @@ _WAYS_OUT = (
     "tolerance=, and check='off' leaves this check out"
 )
 _OF_THE_MAIN_LINE = "What belongs to the main line alone stands under `if epoch.main:`. "
+_ELSEWHERE = (
+    " Tries ran in other processes, of which only metrics and states are seen: run once with "
+    "Serial() to be told what it is."
+)
 _LONG = 200  # characters of a name, or of the values of a try, in a message
 
 
@@ -83,46 +93,47 @@ class SelfCheck:
     first: int = 0  # the first round with tries
     reference: Reference | None = None
     alike: bool | None = None  # None: no two values to compare yet
+    axes: UnusedAxes = field(default_factory=UnusedAxes)
     epochs: int = 0  # of the repeats
 
     def look_at(self, job: Job, outcome: Outcome) -> State:
         """Look at a try that has ended; its state is given back where it had to be taken out."""
-        if outcome.error is not None or outcome.replayed:
+        end = EndOfTry(outcome, self.tolerance)
+        if not end.is_new:
             self.alike = False  # nothing to compare with, or a difference already
-            return UNKNOWN_STATE
-        if self.reference is None:
-            kept, end = kept_and_end(outcome.keep())
-            self.reference = Reference(job=job, series=outcome.series, state=self._fingerprint(end))
+        elif self.reference is None:
+            self.reference = Reference(job=job, series=outcome.series, state=end.look())
             self.watch.first_try_ended()
-            return kept
-        if self.alike is False or job.candidate == self.reference.job.candidate or not self.common:
-            return UNKNOWN_STATE
-        if self._difference(outcome, 0.0) is not None:
-            self.alike = False
-            return UNKNOWN_STATE
-        kept, end = kept_and_end(outcome.keep())
-        self.alike = self.reference.state.differs_only_by(
-            self._fingerprint(end), self.reference.job.last_values, job.last_values
-        )
-        return kept
+        elif self.alike is not False and self.common:
+            self._compare_values(self.reference, job, end)
+        if self.common and self._is_first and not self.tolerance:  # else whole states were held
+            self.axes.add(job, end)
+        return end.kept
+
+    def _compare_values(self, first: Reference, job: Job, end: EndOfTry) -> None:
+        if job.candidate != first.job.candidate:
+            self.alike = self._difference(end.outcome, 0.0) is None and first.state.differs_only_by(
+                end.look(), first.job.last_values, job.last_values
+            )
+
+    @property
+    def _is_first(self) -> bool:
+        """Later it may be that training has come to its end, where no value matters any more."""
+        return self.round == self.first
 
     def _fingerprint(self, state: State) -> Fingerprint:
         return fingerprint(state, tolerance=self.tolerance)
 
     def require_used(self, tried: int) -> None:
-        """Refuse a round in which all tries came to exactly the same with different values."""
-        message = None
-        # Later it may be that training has come to its end, where no value matters any more.
-        if self.alike and self.reference is not None and self.round == self.first:
-            message = (
-                f"all {tried} tries of round {self.round} came to exactly the same, in metrics and "
-                f"state, although their values of {', '.join(self.reference.job.candidate)} "
-                "differ. Either nothing reads the value (bind it, or read it where it is used in "
-                "training), or a try is too short for it to matter (a rate that a warm-up "
-                "multiplies by 0, a value used only every few epochs): use a larger try_for"
-            )
-        if message := self._of_all_ranks(message):
+        """Refuse a first round that came to exactly the same with different values."""
+        if message := self._of_all_ranks(self._unused(tried) if self._is_first else None):
             raise ValueNotUsed(message)
+
+    def _unused(self, tried: int) -> str | None:
+        if self.alike and self.reference is not None:
+            return all_alike(tried, self.round, _listed(list(self.reference.job.candidate), 6))
+        axes = [_listed([name]) for name in self.axes.names()]
+        return unused_axes(axes, self.round) if axes else None
 
     def compare(self, outcome: Outcome) -> None:
         """Compare the repeat with the first time."""
@@ -132,7 +143,7 @@ class SelfCheck:
         state = self.reference.state.differences(self._fingerprint(outcome.keep()))
         message = None
         if metrics is not None or state:
-            message = self._message(self.reference, metrics, state)
+            message = self._message(self.reference, metrics, state, self._likely(outcome))
         elif left := self.watch.left_behind():
             guard = _OF_THE_MAIN_LINE if self.gives_hints and "best" in str(left).lower() else ""
             message = (
@@ -153,9 +164,18 @@ class SelfCheck:
     def _difference(self, outcome: Outcome, tolerance: float) -> str | None:
         assert self.reference is not None
         watched = self.reference.job.watch
-        return _difference(self.reference.series, outcome.series, watched, tolerance)
+        return metrics_difference(self.reference.series, outcome.series, watched, tolerance)
 
-    def _message(self, reference: Reference, metrics: str | None, state: list[str]) -> str:
+    def _likely(self, repeat: Outcome) -> str:
+        """What may be missing in the state; who looks at another process sees nothing change."""
+        if repeat.elsewhere:
+            return _ELSEWHERE
+        suspects = self.watch.suspects()
+        return f" In reach: {_listed(suspects, 6)}." if suspects else ""
+
+    def _message(
+        self, reference: Reference, metrics: str | None, state: list[str], likely: str
+    ) -> str:
         values = shown_values(reference.job.candidate)
         parts = list(dict.fromkeys(self._part(place) for place in state))
         metrics = metrics and metrics[:300]
@@ -165,8 +185,6 @@ class SelfCheck:
             what = f"the state differs in {_listed(parts)}"
         else:
             what = f"{metrics}, though the states agree: only what is outside can have changed"
-        suspects = self.watch.suspects()
-        likely = f" In reach: {_listed(suspects, 6)}." if suspects else ""
         return (
             f"the first try of round {self.round} ({values}) was carried out again from the "
             f"same origin and did not come to the same: {what}. So something that decides training "
@@ -220,21 +238,6 @@ def self_check(adapter: AdapterView, round_: int, *, first: int) -> SelfCheck:
         agree=getattr(trainer, "agree", None),
         gives_hints=watches,
     )
-
-
-def _difference(
-    first: Sequence[Metrics], second: Sequence[Metrics], watched: Sequence[str], tolerance: float
-) -> str | None:
-    """The first metric that differs, in words. Those nobody watches may be seconds or the like."""
-    if len(first) != len(second):
-        return f"it was measured {len(first)} times and then {len(second)} times"
-    for epoch, (here, there) in enumerate(zip(first, second, strict=True), start=1):
-        for name in watched or here:
-            value, other = here[name], there.get(name, math.nan)
-            close = math.isclose(value, other, rel_tol=tolerance, abs_tol=tolerance)
-            if not close and (value == value or other == other):
-                return f"{name} was {value!r} and then {other!r} after epoch {epoch}"
-    return None
 
 
 def _listed(names: Sequence[str], most: int = 3) -> str:

@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 
 from dynhp import DynamicGridAdapter, Racing, lowest
-from dynhp.errors import ContractError, MetricError, SettingsError
+from dynhp.errors import ContractError, MetricError, NotRepeatable, SettingsError
 from dynhp.executors import Processes, Serial
 from dynhp.executors.pool.handle import WorkerHandle
 from dynhp.executors.pool.messages import Train
 from dynhp.executors.pool.packing import load
 from dynhp.rounds.jobs import UNKNOWN_STATE
 from dynhp.testing import NoisyQuadratic, difference
+from tests.support.forgetful import ForgetsGenerator
 from tests.support.processes import pids_of, process_of, workers_of
 from tests.support.puppets import job
 
@@ -203,3 +204,24 @@ def test_a_whole_run_is_that_of_serial(executor: Processes, selection: Any) -> N
         results.append((adapter.run(9), trainer.get_state()))
     assert results[0][0] == results[1][0]
     assert difference(results[0][1], results[1][1]) is None
+
+
+def test_a_leak_in_a_worker_is_noticed_though_nobody_can_name_it_here() -> None:
+    def message(executor: Any) -> str:
+        adapter = DynamicGridAdapter(
+            ForgetsGenerator(),
+            {"lr": [0.1, 0.2]},
+            criterion=lowest("loss"),
+            adapt_every=2,
+            try_for=1,
+            executor=executor,
+        )
+        with pytest.raises(NotRepeatable) as caught:
+            adapter.step()
+        return str(caught.value)
+
+    assert " In reach: trainer" in message(Serial())
+    with Processes(ForgetsGenerator, workers=1) as executor:
+        of_processes = message(executor)
+    assert "run once with Serial() to be told what it is" in of_processes
+    assert "In reach" not in of_processes

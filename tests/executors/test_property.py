@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynhp import Best, DynamicGridAdapter, FullGrid, Neighbors, Racing, lowest
-from dynhp.errors import AllTriesFailed
+from dynhp.errors import AllTriesFailed, ValueNotUsed
 from dynhp.executors import Batched, Processes, Serial
 from dynhp.rounds.plain import history_to_plain
 from dynhp.testing import difference
@@ -44,7 +44,7 @@ def result(toy: Toy, executor: Any, chosen: dict[str, Any]) -> Any:
     )
     try:
         rounds: Any = history_to_plain(adapter.run(7))
-    except AllTriesFailed as failure:
+    except (AllTriesFailed, ValueNotUsed) as failure:  # momentum does nothing in a first step
         rounds, failed = history_to_plain(adapter.history), str(failure)
     else:
         failed = ""

@@ -30,6 +30,17 @@ class Scaler:
         self.__dict__.update(state)
 
 
+class Saves(Scaler):
+    """One that saves something else than all that it stores."""
+
+    def __init__(self, saved: Any, **inside: Any) -> None:
+        super().__init__(**inside)
+        self.saved: Callable[[], Any] = lambda: saved
+
+    def state_dict(self) -> dict[str, Any]:
+        return dict(self.saved())
+
+
 class SomeOptimizer(Scaler):
     def __init__(self, *parameters: Any) -> None:
         super().__init__(param_groups=[{"params": list(parameters)}])
@@ -113,10 +124,72 @@ def test_parameters_that_are_in_no_module_are_taken_too() -> None:
     assert "run.weight (ndarray), run.optimizers[0]: parameter 2 (ndarray)" in line
 
 
-def test_of_a_class_that_holds_the_parts_the_parts_are_taken() -> None:
-    training = Scaler(model=FakeModule(), optimizer=SomeOptimizer())
+class AroundMemory:
+    """A tensor around some memory, as those of a ``state_dict`` are around the module's."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+    def data_ptr(self) -> int:
+        return self.place
+
+
+def module_of(weight: Any) -> FakeModule:
+    module = FakeModule()
+    module._parameters["0"] = weight
+    return module
+
+
+def test_a_scheduler_is_taken_with_its_optimiser() -> None:
+    model = FakeModule()
+    optimizer = SomeOptimizer(model._parameters["0"])
+    scheduler = Saves({"step": 3}, optimizer=optimizer)
+    state, line = taken(lambda: everything(model, scheduler))
+    assert state == [model, scheduler, optimizer]
+    assert line.endswith("scheduler (Saves), scheduler.optimizer (SomeOptimizer)")
+
+
+def test_a_class_that_holds_the_training_is_taken_with_its_parts() -> None:
+    """Gradients and modes are in no state_dict, so a model that is trained is taken by itself."""
+    weight = AroundMemory(7)
+    model, optimizer = module_of(weight), SomeOptimizer(weight)
+    training = Saves({"model": {"weight": AroundMemory(7)}}, model=model, optimizer=optimizer)
     state, _ = taken(lambda: everything(training))
-    assert state == [training.model, training.optimizer]
+    assert state == [training, model, optimizer]
+
+
+@pytest.mark.parametrize(
+    ("weight", "saved", "twice"),
+    [
+        (
+            AroundMemory(7),
+            {"shadow": [{"weight": AroundMemory(7), "tied": AroundMemory(7)}], "steps": 3},
+            False,
+        ),
+        (AroundMemory(7), {"shadow": (AroundMemory(8),), "steps": 3}, True),
+        (AroundMemory(0), {"shadow": AroundMemory(0)}, True),  # nobody knows where it lies
+    ],
+)
+def test_an_average_that_is_in_its_owners_state_is_not_taken_once_more(
+    weight: Any, saved: Any, twice: bool
+) -> None:
+    module = module_of(weight)
+    ema = Saves(saved, module=module)
+    state, _ = taken(lambda: everything(ema))
+    assert state == ([ema, module] if twice else [ema])
+
+
+def test_auto_takes_a_class_with_a_state_of_its_own_though_it_holds_a_module() -> None:
+    ema: Any = Saves({"steps": 3}, module=module_of(AroundMemory(7)))
+    with pytest.warns(Hint, match=r"ema \(Saves\), ema.module \(FakeModule\)"):
+        state = named_state("auto")
+    assert state == [ema, ema.module]
+
+
+def test_a_module_inside_of_an_environment_is_in_no_state_dict() -> None:
+    game: Any = Game(module=module_of(AroundMemory(7)))
+    state, _ = taken(lambda: everything(game))
+    assert state == [game, game.module]
 
 
 def test_what_an_environment_stores_is_copied_with_it() -> None:

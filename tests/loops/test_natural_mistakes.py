@@ -159,6 +159,7 @@ BODIES = rows_of(
         UnknownName,
         r"a loop has no 'report'; .*ep",
     ),
+    ("loop['lr']", lambda m: loop_of(m)["lr"], UnknownName, r"a loop has no \['lr'\]; .*epoch\['"),
     ("loop.run", lambda m: loop_of(m).run(6), UnknownName, r"a loop has no 'run'; iterate over it"),
     ("loop.best", lambda m: loop_of(m).best, LoopError, r"no state was kept; .*keep_best=True"),
     ("epoch.lr", body(lambda e, m: e.lr), UnknownName, r"write epoch\['lr'\], not epoch.lr"),

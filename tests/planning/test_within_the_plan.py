@@ -50,7 +50,9 @@ def sometimes(line: Any) -> bool:
 
 def adapter(space: Any = None, **given: Any) -> DynamicGridAdapter:
     space = {"lr": [0.1, 0.2, 0.5]} if space is None else space
-    trainer = Quadratic() if len(space) == 1 else Toy(4)
+    moving = Toy(4)
+    moving.velocity += 1.0  # so that momentum matters from the first step on
+    trainer = Quadratic() if len(space) == 1 else moving
     return DynamicGridAdapter(trainer, space, minimize="loss", **given)
 
 

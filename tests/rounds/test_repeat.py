@@ -122,6 +122,15 @@ def test_a_repeat_that_differs_is_refused_in_these_words() -> None:
     )
 
 
+def test_where_tries_ran_elsewhere_nobody_says_that_nothing_changed() -> None:
+    watch = ScriptedWatcher(likely=["nothing that changed"])
+    message = refusal(outcome(1, 0.5), outcome(2, 0.5, elsewhere=True), watch=watch)
+    assert message.endswith(
+        "went on from try to try. Tries ran in other processes, of which only metrics and states "
+        f"are seen: run once with Serial() to be told what it is. {WAYS_OUT}"
+    )
+
+
 def test_where_nobody_is_suspected_nobody_is_named() -> None:
     message = refusal(outcome(1, 0.5), outcome(1, 0.4), watch=ScriptedWatcher())
     assert message.endswith(

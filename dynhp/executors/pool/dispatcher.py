@@ -80,6 +80,7 @@ class Dispatcher:
             epochs=report.epochs,
             keep=partial(self._keep, number),
             error=report.error,
+            elsewhere=True,
             seconds=report.seconds,
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import dynhp
+from dynhp.errors import nearest
 from dynhp.loops import Binding, Loop, LoopOptions, Part, with_options
 from dynhp.loops.everything import named_state
 from dynhp.records import Value
@@ -76,6 +77,13 @@ def adapt(
     >>> [round_.candidate["lr"] for round_ in loop.history]
     [0.5, 0.5]
     """
+    for name in options:
+        if name not in LoopOptions.__annotations__:
+            raise TypeError(
+                f"adapt() got an unexpected keyword argument {name!r}"
+                f"{nearest(name, [*LoopOptions.__annotations__, 'lr', 'space', 'bind'])}. Settings "
+                f"of an optimiser stand below it: space={{optimizer: {{{name!r}: [...]}}}}"
+            )
     things = named_state(state)
     named, bound = bound_space(space, lr, things, bind)
     require_whole(things, bound)

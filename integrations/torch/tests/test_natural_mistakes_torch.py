@@ -372,3 +372,22 @@ def test_an_epoch_in_a_file_of_torch_is_a_number() -> None:
             torch.save({"epoch": epoch, "model": setup.model.state_dict()}, file)
     file.seek(0)
     assert type(torch.load(file)["epoch"]) is int  # with weights_only, as by default
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            {"weight_decay": [0.0, 0.1]},
+            r"'weight_decay'.*space={optimizer: {'weight_decay': \[\.\.\.",
+        ),
+        (
+            {"minimise": "loss"},
+            r"unexpected keyword argument 'minimise'; did you mean 'minimize'\?",
+        ),
+    ],
+)
+def test_a_keyword_that_does_not_exist_is_named(wrong: dict[str, Any], message: str) -> None:
+    setup = Setup()
+    with pytest.raises(TypeError, match=message):
+        adapt(6, state=[setup.model, setup.optimizer], adapt_every=3, try_for=1, **wrong)

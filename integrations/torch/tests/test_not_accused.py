@@ -262,6 +262,44 @@ def with_the_state_by_itself() -> None:
         epoch.report(loss=measure(model))
 
 
+class CountedAverage:
+    """An average with a state of its own, as many people have one."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.module, self.updates = copy.deepcopy(model), 0
+
+    def update(self, model: nn.Module) -> None:
+        self.updates += 1
+        for mine, its in zip(self.module.parameters(), model.parameters(), strict=True):
+            mine.data.lerp_(its.data, 1 / self.updates)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"module": self.module.state_dict(), "updates": self.updates}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.module.load_state_dict(state["module"])
+        self.updates = state["updates"]
+
+
+def with_a_scheduler_and_an_average_that_lead_to_the_rest() -> None:
+    model = model_with_noise()
+    optimizer = torch.optim.SGD(model.parameters(), lr=RATES[1])
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+    average = CountedAverage(model)
+    with pytest.warns(Hint) as lines:
+        state = everything(model, scheduler, average)
+    assert str(lines[0].message) == (
+        "the state is: model (Sequential), scheduler (StepLR), average (CountedAverage), "
+        "scheduler.optimizer (SGD)"
+    )
+    for epoch in adapt(4, state=state, lr=RATES, **SETTINGS):
+        train(model, optimizer, [(INPUTS, TARGETS)])
+        average.update(model)
+        scheduler.step()
+        epoch.report(loss=measure(average.module))
+    assert (average.updates, scheduler.last_epoch) == (4, 4)
+
+
 class ShadowOfWeights:
     """The usual average of a model's weights, which knows the model itself."""
 
@@ -301,6 +339,7 @@ LOOPS = [
     with_names_that_each_epoch_binds_anew,
     *(with_all_kinds_of_parts, with_the_best_copy_of_the_main_line, in_a_method, with_everything),
     *(with_the_state_by_itself, with_a_copied_average_that_knows_the_model),
+    with_a_scheduler_and_an_average_that_lead_to_the_rest,
 ]
 
 
