@@ -117,23 +117,21 @@ class SelfCheck:
             )
 
     @property
-    def _is_first(self) -> bool:
-        """Later it may be that training has come to its end, where no value matters any more."""
+    def _is_first(self) -> bool:  # later, training may be at its end, where no value matters
         return self.round == self.first
 
     def _fingerprint(self, state: State) -> Fingerprint:
         return fingerprint(state, tolerance=self.tolerance)
 
     def require_used(self, tried: int) -> None:
-        """Refuse a first round that came to exactly the same with different values."""
-        if message := self._of_all_ranks(self._unused(tried) if self._is_first else None):
+        """Refuse a first round that came to the same with different values; a hint on one axis."""
+        message = None
+        if self._is_first and self.alike and self.reference is not None:
+            message = all_alike(tried, self.round, _listed(list(self.reference.job.candidate), 6))
+        elif axes := [_listed([name]) for name in self.axes.names()]:
+            advise(unused_axes(axes, self.round), about=("unused", *axes))
+        if message := self._of_all_ranks(message):
             raise ValueNotUsed(message)
-
-    def _unused(self, tried: int) -> str | None:
-        if self.alike and self.reference is not None:
-            return all_alike(tried, self.round, _listed(list(self.reference.job.candidate), 6))
-        axes = [_listed([name]) for name in self.axes.names()]
-        return unused_axes(axes, self.round) if axes else None
 
     def compare(self, outcome: Outcome) -> None:
         """Compare the repeat with the first time."""

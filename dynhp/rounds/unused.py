@@ -132,5 +132,5 @@ def unused_axes(names: Sequence[str], round_: int) -> str:
     """What to say where others are used, and these are not."""
     return (
         f"all tries of round {round_} that differ only in {' or '.join(names)} came to exactly the "
-        f"same, in metrics and state. {_CAUSES}; check='off' leaves this check out"
+        f"same, in metrics and state. {_CAUSES}"
     )
