@@ -75,9 +75,9 @@ def _populated(setting: RunSetting, scheduler: Any) -> dict[str, Any]:
         tuner = tune.Tuner(
             _member(setting, period, Path(folder, "log")),
             param_space={"log_lr": tune.grid_search(first)},
-            tune_config=tune.TuneConfig(
-                scheduler=scheduler, max_concurrent_trials=1, reuse_actors=True
-            ),
+            # No limit of trials: one that is begun only when another has ended copies nobody. A
+            # single processor carries out one at a time all the same, and pauses the others.
+            tune_config=tune.TuneConfig(scheduler=scheduler, reuse_actors=True),
             run_config=tune.RunConfig(
                 storage_path=folder,
                 stop={"training_iteration": periods},
@@ -89,7 +89,12 @@ def _populated(setting: RunSetting, scheduler: Any) -> dict[str, Any]:
         if results.errors:
             raise results.errors[0]
         periods_trained = list(map(json.loads, Path(folder, "log").read_text().splitlines()))
-    best = Checkpoint(*max(map(tuple, periods_trained)))
+    rates = {rate for _, _, rate in periods_trained}
+    if periods > 1 and len(rates) <= MEMBERS:
+        raise RuntimeError(
+            f"no member ever copied another: only the rates {sorted(rates)} were tried"
+        )
+    best = Checkpoint(*max((val, test) for val, test, _ in periods_trained))
     return outcome(best, setting, epochs=len(periods_trained) * period)
 
 
@@ -114,7 +119,7 @@ def _member(setting: RunSetting, period: int, log: Path) -> Any:
         def step(self) -> dict[str, Any]:
             self.trainer.train_k(period, {"lr": self.rate})
             with log.open("a") as file:
-                file.write(json.dumps(self.trainer.best) + "\n")
+                file.write(json.dumps([*self.trainer.best, self.rate]) + "\n")
             val = self.trainer.metrics()["val"]
             return {"val": val if np.isfinite(val) else -1e9}
 
