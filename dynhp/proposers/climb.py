@@ -57,7 +57,7 @@ class Climb:
             if step in values and step not in tried:
                 return [known.current.but({name: values[step]})]
         best = max(tried, key=lambda step: tried[step].rank_key)
-        if best in (-len(down), len(up)) and best and tried[best].error is None:
+        if abs(best) == self.rungs and tried[best].error is None:
             advise(
                 f"{name} was best at {values[best]!r}, the last of {abs(best)} steps from "
                 f"{known.current[name]!r}; start nearer to it, or allow more with Climb(rungs=...)",

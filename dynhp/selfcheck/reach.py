@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -25,7 +26,7 @@ __all__ = ["attributes", "in_reach", "is_array", "is_module"]
 _DEPTH = 3
 _MOST_THINGS = 20_000
 _LONGEST = 64  # a longer list holds data, not parts of a loop
-_MOST_ARRAYS = 10_000  # a list of so many may be averaged weights, and only a longer one is data
+_MOST_ARRAYS = 2_000  # a list of so many may be averaged weights, and only a longer one is data
 _ARRAYS = ("torch", "jax", "jaxlib", "cupy")  # whose tensors and arrays have bytes to compare
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 _CLOSED = (BuiltinFunctionType, CodeType, FrameType)
@@ -51,18 +52,21 @@ def in_reach(names: Mapping[str, Any]) -> dict[str, Any]:
     arrays: deque[tuple[str, Any, int]] = deque()  # they may be many and lead nowhere: they wait
     while (ahead or arrays) and len(reached) < _MOST_THINGS:
         name, thing, depth = (ahead or arrays).popleft()
-        if isinstance(thing, _ATOMS):
+        if type(thing) in _ATOMS:
             if name not in reached or reached[name] is not thing:  # else a function sees it too
                 reached[_free(name, reached)] = thing
-        elif not isinstance(thing, _CLOSED) and id(thing) not in seen:
+        elif id(thing) not in seen:
             seen[id(thing)] = thing
-            if not isinstance(thing, _WAYS):
-                if is_our_kind(type(thing)):
+            with suppress(Exception):  # a proxy whose thing is gone, a length that raises
+                is_way = isinstance(thing, _WAYS)
+                if isinstance(thing, _CLOSED) or (not is_way and is_our_kind(type(thing))):
                     continue
-                reached[_free(name, reached)] = thing
-            for inner, part, cost in _inside(name, thing):
-                if depth >= cost:
-                    (arrays if is_array(part) else ahead).append((inner, part, depth - cost))
+                parts = list(_inside(name, thing))
+                if not is_way:
+                    reached[_free(name, reached)] = thing
+                for inner, part, cost in parts:
+                    if depth >= cost:
+                        (arrays if is_array(part) else ahead).append((inner, part, depth - cost))
     return reached
 
 

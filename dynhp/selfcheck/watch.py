@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -202,7 +203,9 @@ class Watch:
         changed = self._not_put_back(lambda moment: moment.arrays, Fingerprint.difference)
         weights, shapes = self._things.shapes(), self._now().shapes
         for owner, names in by_owner(changed).items():
-            copied = len(names) > 1 and all(shapes[name] in weights for name in names)
+            kinds = {shapes[name] for name in names}
+            # Averages of losses have one element each, data have one shape: no model has.
+            copied = len(kinds) > 1 and kinds <= weights and max(map(math.prod, kinds)) > 1
             number = f"{len(names)} arrays" if len(names) > 1 else "an array"
             if copied == copies:
                 kind = f"{number} with the shapes of weights" if copied else number

@@ -104,6 +104,14 @@ def test_the_headline_names_the_best_on_average_where_the_last_round_chose_anoth
     )
 
 
+def test_a_winner_that_was_corrected_is_not_the_value_that_the_run_went_to() -> None:
+    history = rounds_of([3.0] * 9, [level(n, 3.0) for n in range(9)])
+    corrected = [replace(each, corrected=Candidate({"lr": 2.0})) for each in history]
+    assert signal_of(corrected).headline == (
+        "The values differ by more than luck: lr=3 is the best on average; lr went from 1 to 2."
+    )
+
+
 def test_a_model_that_converges_is_not_called_luck() -> None:
     """Its values differ less and less, in the same order: nothing about it is random."""
     adapter = DynamicGridAdapter(

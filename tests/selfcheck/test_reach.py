@@ -7,6 +7,7 @@ import itertools
 import random
 import sys
 import types
+import weakref
 from collections import deque
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +26,7 @@ OF_THE_MODULE = np.random.default_rng(0)
 
 
 class WithSlots:
-    __slots__ = ("empty", "full")
+    __slots__ = ("__weakref__", "empty", "full")
 
     def __init__(self) -> None:
         self.full = 1
@@ -305,3 +306,14 @@ def test_a_trainer_is_watched_by_its_attributes() -> None:
     watch.back_at_origin()
     trainer.rng.random()
     assert watch.left_behind() == ["trainer.rng (Random) changed in the tries and was not put back"]
+
+
+def test_what_cannot_even_be_looked_at_is_left_out() -> None:
+    class LengthRaises(list[int]):
+        def __len__(self) -> int:
+            raise RuntimeError("no length")
+
+    gone = WithSlots()
+    names = {"proxy": weakref.proxy(gone), "odd": LengthRaises([1]), "steps": 3}
+    del gone
+    assert in_reach(names) == {"steps": 3}

@@ -251,23 +251,40 @@ def test_arrays_that_were_not_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     assert watch.hints() == lines(watch)
 
 
-@pytest.mark.parametrize("size", [1, 2])
-def test_a_copy_of_weights_is_proof_and_a_table_is_not(size: int) -> None:
-    model = OneTensor()  # with one weight of one number
-    average = {"a": np.zeros(size), "b": np.zeros(size)}
+@pytest.mark.parametrize(
+    ("shapes", "is_copy"),
+    [
+        ([(2, 3), (3,)], True),
+        ([(2, 3), (1,)], True),
+        ([(2, 3), (4,)], False),  # no weight has this shape
+        ([(1,), (1,)], False),  # averages of losses
+        ([(3,), (3,)], False),  # data
+    ],
+)
+def test_a_copy_of_weights_is_proof_and_a_table_is_not(
+    shapes: list[tuple[int, ...]], is_copy: bool
+) -> None:
+    weights = [np.zeros((2, 3)), np.zeros(3), np.zeros(1), np.zeros(())]
+    average = {n: np.zeros(shape) for n, shape in enumerate(shapes)}
 
     def body() -> None:
         for name in average:
             average[name] = average[name] + 1
 
-    watch = check({"average": average}, body, inside=(model,))
-    if size == 1:
-        kind = "2 arrays with the shapes of weights"
-        assert watch.left_behind() == [f"average: {kind} changed in the tries and not put back"]
-        assert watch.hints() == []
-    else:
-        assert watch.left_behind() == []
-        assert watch.hints() == ["average: 2 arrays changed in the tries and not put back"]
+    watch = check({"average": average}, body, inside=tuple(weights))
+    kind = "2 arrays with the shapes of weights" if is_copy else "2 arrays"
+    said = [f"average: {kind} changed in the tries and not put back"]
+    assert (watch.left_behind(), watch.hints()) == ((said, []) if is_copy else ([], said))
+
+
+@pytest.mark.parametrize("size", [1_000, 1_001])
+def test_long_arrays_of_objects_are_not_looked_at(size: int) -> None:
+    table = np.array([None] * size, dtype=object)
+
+    def body() -> None:
+        table[0] = (table[0] or 0) + 1
+
+    assert bool(check({"table": table}, body).hints()) == (size == 1_000)
 
 
 def test_the_best_so_far_is_a_hint_where_a_try_may_set_it() -> None:

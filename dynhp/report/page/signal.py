@@ -143,12 +143,12 @@ def _judged(tried: Sequence[Round], luck: Luck, misled: Mapping[str, str]) -> st
         return "One round alone tells the values apart: luck, or an effect that is gone later."
     if verdict == "unknown":
         return "Too little was tried to tell luck from an effect."
-    if not luck.changes:
+    if not luck.changes and taken is None:
         return (
             f"The values differ by more than luck: {values_of(tried[0].previous)} stayed the best."
         )
     course, ahead = _course(tried), clearly_ahead(tried, level=LEVEL)
-    if ahead == tried[-1].winner.candidate:
+    if ahead == tried[-1].candidate:
         return f"The values differ by more than luck: {course}, the best on average."
     if ahead is not None:
         return (
