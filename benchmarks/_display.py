@@ -1,10 +1,11 @@
-"""What ``progress=True`` costs a run whose epochs take a millisecond: with it and without it."""
+"""What ``progress=True`` costs a run whose epochs take a millisecond."""
 
 from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from statistics import median
 from typing import Any
 
@@ -12,13 +13,14 @@ import numpy as np
 from _facts import Row
 
 from dynhp import DynamicGridAdapter, adapt, lowest
+from dynhp.display.lead import Lead
 from dynhp.report import LiveDisplay
 
 __all__ = ["rows"]
 
 _EPOCHS, _EVERY, _CANDIDATES = 2400, 10, 3
 _EPOCH = 1e-3  # seconds
-_TURNS = 7
+_TURNS = 5
 
 
 class TerminalOfNobody(io.StringIO):
@@ -73,46 +75,72 @@ def rows() -> list[Row]:
 
 
 def _row(what: str, run: Callable[..., None], *, lines: bool = False) -> Row:
-    """The processor time that it takes more, as a share of the time that the run takes."""
-    more, whole = _more(run, _EPOCHS, lines=lines)
+    """The processor time that it takes, as a share of the time that the run takes."""
+    spent, whole = _spent(run, _EPOCHS, lines=lines)
     trained = _EPOCHS + _EPOCHS // _EVERY * (_CANDIDATES - 1)
     note = (
-        f"median of {_TURNS}: {more * 1e3:.1f} ms of cpu more in {whole:.2f} s, {trained} epochs "
-        "of a millisecond"
+        f"median of {_TURNS}: {spent * 1e3:.1f} ms of cpu in {whole:.2f} s, {trained} epochs of a "
+        "millisecond"
     )
-    return Row(f"progress=True / False, {what}", 1 + more / whole, "", 1.01, note)
+    return Row(f"progress=True / False, {what}", 1 + spent / whole, "", 1.01, note)
 
 
 def _ends() -> Row:
-    """What a run of one round takes more: to open the display, to show two pictures, to close it.
+    """What a run of one round takes: to open the display, to show two pictures, to close it.
 
     The rows above have it in them: however short a run is, that is what it takes.
     """
-    more, _ = _more(_loop_run, _EVERY, turns=10 * _TURNS)
-    return Row("progress=True, the first and the last picture", more * 1e3, "ms", None, "of cpu")
+    spent, _ = _spent(_loop_run, _EVERY)
+    return Row("progress=True, the first and the last picture", spent * 1e3, "ms", None, "of cpu")
 
 
-def _more(
-    run: Callable[..., None], epochs: int, *, turns: int = _TURNS, lines: bool = False
-) -> tuple[float, float]:
-    """How much processor time it takes more, with and without it in turn, and how long a run takes.
+def _spent(run: Callable[..., None], epochs: int, *, lines: bool = False) -> tuple[float, float]:
+    """The processor time of all that a run does for its display, and how long the run takes.
 
-    The median of the differences, each of two runs next to each other: what else a machine does
-    makes both of them slower, or moves a difference up as often as down.
+    It is taken where it is spent, with the caches as a model leaves them. The difference of runs
+    with and without it is no better: for the same code it came to 0 and to 50 ms.
     """
     run(LiveDisplay(stream=TerminalOfNobody()), epochs=_EVERY)  # rich is imported by the first
-    differences, seconds = [], []
-    for turn in range(turns):
-        took = {}
-        for shown in (False, True) if turn % 2 else (True, False):
-            stream = io.StringIO() if lines else TerminalOfNobody()
-            display = LiveDisplay(stream=stream) if shown else False
-            start, began = time.perf_counter(), time.process_time()
-            run(display, epochs=epochs)
-            took[shown] = time.process_time() - began
-            seconds.append(time.perf_counter() - start)
-        differences.append(took[True] - took[False])
-    return median(differences), min(seconds)
+    each = []
+    for _ in range(_TURNS):
+        stream = io.StringIO() if lines else TerminalOfNobody()
+        began = time.perf_counter()
+        with _clocked(Lead, "__call__", "beat", "lead", "close") as clock:
+            run(LiveDisplay(stream=stream), epochs=epochs)
+        each.append((clock.seconds, time.perf_counter() - began))
+    return median(spent for spent, _ in each), min(whole for _, whole in each)
+
+
+class _Clock:
+    """Adds up processor time, once where calls are inside of each other."""
+
+    def __init__(self) -> None:
+        self.seconds, self._inside = 0.0, False
+
+    def around(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def clocked(*given: Any) -> Any:
+            if self._inside:
+                return method(*given)
+            self._inside, began = True, time.thread_time()
+            try:
+                return method(*given)
+            finally:
+                self.seconds += time.thread_time() - began
+                self._inside = False
+
+        return clocked
+
+
+@contextmanager
+def _clocked(kind: type, *names: str) -> Iterator[_Clock]:
+    clock, before = _Clock(), {name: getattr(kind, name) for name in names}
+    for name, method in before.items():
+        setattr(kind, name, clock.around(method))
+    try:
+        yield clock
+    finally:
+        for name, method in before.items():
+            setattr(kind, name, method)
 
 
 def _trainer_run(progress: Any, *, epochs: int) -> None:
