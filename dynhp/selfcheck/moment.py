@@ -17,7 +17,7 @@ from dynhp.selfcheck.things import Things, kind_of
 __all__ = ["Moment", "unreadable"]
 
 _LARGEST_ARRAY = 16 * 2**20  # bytes
-_MOST_OBJECTS = 1_000
+_MOST_OBJECTS = 1_000  # in one array
 _LARGEST_LOOK = 64 * 2**20  # of all arrays together
 
 _ITERATOR = "an iterator kept across epochs"
@@ -91,7 +91,7 @@ class Moment:
         elif is_array(thing):
             small = thing.nbytes <= min(_LARGEST_ARRAY, self._room)
             # The bytes of an array of objects are those of pointers: it is looked at one by one.
-            few = thing.dtype != np.dtype(object) or thing.size <= _MOST_OBJECTS
+            few = not getattr(thing.dtype, "hasobject", False) or thing.size <= _MOST_OBJECTS
             if small and few and not things.covers(thing):
                 self._room -= thing.nbytes
                 self.arrays[name], self.shapes[name] = things.noted(thing), tuple(thing.shape)
