@@ -109,13 +109,13 @@ def readme_row(folder: Path) -> str:
     ]
     texts = []
     for start in ("good", "30 times too low", "30 times too high"):
-        tasks = [task for task in NAMES if rows[start].get(f"{task} difference")]
-        tasks.sort(key=lambda task, row=rows[start]: float(row[f"{task} difference"]))  # type: ignore[misc]
-        low, high = (_cell(rows[start], task).strip("* °") for task in (tasks[0], tasks[-1]))
-        texts.append(f"{low} to {high}")
+        row = rows[start]
+        means = {task: float(text) for task in NAMES if (text := row.get(f"{task} difference"))}
+        ends = (min(means, key=means.__getitem__), max(means, key=means.__getitem__))
+        texts.append(" to ".join(_cell(row, task).strip("* °") for task in ends))
     check = check_share(100)
     return (
-        f"| learning rate before the run, `recommended(...)`, {len(tasks)} tasks, ten seeds | "
+        f"| learning rate before the run, `recommended(...)`, {len(means)} tasks, ten seeds | "
         "leaving it alone, where it is good; 30 times too low; 30 times too high | "
         f"{'; '.join(texts)} points: insurance | {min(costs) + check:.2f} to "
         f"{max(costs) + check:.2f} |"

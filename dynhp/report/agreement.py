@@ -40,7 +40,7 @@ def agreement_chance(rounds: Sequence[Scores]) -> float | None:
     names = {frozenset(name for name, _ in listed) for listed in rounds}
     if len(names) != 1 or len(rounds) < 2:
         return None
-    place = {name: i for i, name in enumerate(next(iter(names)))}
+    place = {name: i for i, name in enumerate(dict(rounds[0]))}
     table = np.zeros((len(rounds), len(place)))
     for row, listed in zip(table, rounds, strict=True):
         row[[place[name] for name, _ in listed]] = standardized([score for _, score in listed])
