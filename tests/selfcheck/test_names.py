@@ -58,11 +58,15 @@ def test_a_wrapper_of_a_library_is_looked_through_without_its_names() -> None:
         assert "hidden" not in names
 
 
-def test_a_framework_that_calls_us_is_looked_through_to_the_code_that_called_it() -> None:
+@pytest.mark.parametrize(
+    ("module", "file"),
+    [("keras", "/usr/lib/site-packages/keras.py"), ("dynhp_torch.loop", "loop.py")],
+)
+def test_frameworks_and_code_of_ours_are_passed_over(module: str, file: str) -> None:
     mine = 4  # noqa: F841
     text = "def fit():\n    hidden = 1\n    return loop_names()"
-    library: dict[str, Any] = {"__name__": "keras", "loop_names": loop_names}
-    exec(compile(text, "/usr/lib/site-packages/keras.py", "exec"), library)
+    library: dict[str, Any] = {"__name__": module, "loop_names": loop_names}
+    exec(compile(text, file, "exec"), library)
     names = library["fit"]()
     assert names["mine"] == 4
     assert "hidden" not in names
@@ -92,16 +96,6 @@ def test_the_code_that_runs_the_loop_may_be_an_installed_package(name: str) -> N
     assert (names["own"], names["seen"]) == (1, 4)
     assert ("around" in names) == (name == "fit_in_a_generator")
     assert "of_the_caller" not in names
-
-
-def test_code_of_ours_is_passed_over() -> None:
-    mine = 4  # noqa: F841
-    text = "def ours():\n    hidden = 1\n    return loop_names()"
-    space: dict[str, Any] = {"__name__": "dynhp_torch.loop", "loop_names": loop_names}
-    exec(compile(text, "loop.py", "exec"), space)
-    names = space["ours"]()
-    assert names["mine"] == 4
-    assert "hidden" not in names
 
 
 def test_nobody_around_gives_no_names(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,25 +117,22 @@ class AveragedByHand:
             self.weights[name] = 0.9 * self.weights[name] + 0.1 * each
 
 
-def without_the_averaged_tensors() -> None:
-    model = small_model()
+def averaged_by_hand(model: nn.Module) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     ema = AveragedByHand(model)
     for epoch in adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS):
         step(model, optimizer, epoch["rate"])
         ema.update(model)
         epoch.report(loss=measure(model))
+
+
+def without_the_averaged_tensors() -> None:
+    averaged_by_hand(small_model())
 
 
 def without_many_averaged_tensors() -> None:
     torch.manual_seed(0)
-    model = nn.Sequential(*(nn.Linear(2, 2) for _ in range(40)), nn.Linear(2, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-    ema = AveragedByHand(model)
-    for epoch in adapt(9, state=[model, optimizer], space=SPACE, **SETTINGS):
-        step(model, optimizer, epoch["rate"])
-        ema.update(model)
-        epoch.report(loss=measure(model))
+    averaged_by_hand(nn.Sequential(*(nn.Linear(2, 2) for _ in range(40)), nn.Linear(2, 1)))
 
 
 def without_the_averages_of_parameters() -> None:
