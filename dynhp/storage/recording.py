@@ -109,7 +109,8 @@ class RecordingExecutor:
         if done is not None and done.asked != request:
             raise CheckpointError(
                 f"{place} was {done.asked}, but now {request} is asked for: the proposer or "
-                "the selection is not a function of the run alone. Delete the files try-*.zip of "
+                "the selection is not a function of the run alone, or it is that of another "
+                "version of dynhp. Delete the files try-*.zip of "
                 "the checkpoint's folder to train the tries of this round again"
             )
         return done
