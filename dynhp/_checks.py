@@ -74,9 +74,18 @@ def require_number(
     Traceback (most recent call last):
     dynhp.errors.SettingsError: share must lie between 0 and 1, got 1.5
     """
-    if not (is_number(value) and inside(value)):
+    number = value.item() if isinstance(value, np.number) else value
+    if not (is_number(number) and _is_float(number) and inside(number)):
         raise SettingsError(f"{what} must {rule}, got {shown(value)}")
-    return value
+    return number
+
+
+def _is_float(number: float) -> bool:
+    """Whether it can be one; some whole numbers are too large."""
+    try:
+        return isinstance(float(number), float)
+    except OverflowError:
+        return False
 
 
 def require_word(what: str, word: object, known: Sequence[object]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, TypedDict, overload
+from typing import Any, Literal, overload
 
 from dynhp._checks import (
     require_count,
@@ -13,58 +13,23 @@ from dynhp._checks import (
     require_word,
 )
 from dynhp.advice import LEAVE_ALONE, kind_of
-from dynhp.criteria import Criterion, highest, lowest, phased, smallest_gap, smoothed
+from dynhp.criteria import highest, lowest, phased, smallest_gap, smoothed
 from dynhp.errors import LeaveItAlone, SettingsError, nearest, shown
-from dynhp.proposers import Climb, FullGrid, Neighbors, Proposer
-from dynhp.selection import Best, BestByMargin, Racing, Selection
-from dynhp.spaces import Around, Axis, Ordered
+from dynhp.planning.arguments import Arguments, LadderArguments, Recommendation
+from dynhp.proposers import Climb, FullGrid, Neighbors
+from dynhp.selection import Best, BestByMargin, Racing
+from dynhp.spaces import Around, Ordered
 from dynhp.spaces.axis import short_float
-from dynhp.tails import Correction, Tail, annealed, scale
-from dynhp.triggers import At, Trigger
+from dynhp.tails import annealed, scale
+from dynhp.triggers import At
 
-__all__ = ["Arguments", "LadderArguments", "Recommendation", "SearchArguments", "ema_race"]
-__all__ += ["paper", "recommended"]
+__all__ = ["ema_race", "paper", "recommended"]
 
 TYPICAL_RATE = 0.03
 """The middle of the values tried where no default is given."""
 
 LADDER_SHARE = 0.05
 """How much of the run one try of the ladder takes."""
-
-
-class Arguments(TypedDict):
-    """Keyword arguments of ``DynamicGridAdapter`` and ``adapt``."""
-
-    criterion: Criterion
-    adapt_every: int
-    try_for: int
-    proposer: Proposer
-    selection: Selection
-
-
-class Recommendation(Arguments):
-    """The same, with the space."""
-
-    space: dict[str, Ordered]
-
-
-class SearchArguments(TypedDict):
-    """Keyword arguments of ``DynamicGridAdapter`` and ``adapt`` for a search before the run."""
-
-    criterion: Criterion
-    when: Trigger
-    try_for: int
-    tail: Tail
-    keep: Literal["value"]
-    then: Correction
-    proposer: Proposer
-    selection: Selection
-
-
-class LadderArguments(SearchArguments):
-    """The same, with the space."""
-
-    space: dict[str, Axis]
 
 
 def paper(
@@ -144,7 +109,8 @@ def recommended(
     Args:
         kind: the kind of hyperparameter, such as "learning_rate".
         epochs: the planned epochs; for a learning rate, where it is left out, those of the run.
-        default: where to start; for a learning rate 0.03 where it is left out.
+        default: where to start. Where it is left out, a learning rate starts at the one in force
+            (the optimiser's, say), or at 0.03 where none is known.
         name: the hyperparameter's name; ``kind`` where it is left out.
         loss: the loss that tries are judged by: "train_loss" for a learning rate, else "val_loss".
         force: give cautious settings in place of the advice to leave it alone.
@@ -158,16 +124,16 @@ def recommended(
         raise SettingsError(
             f"recommended: nothing is known about {shown(kind)}{nearest(kind, known)}"
         )
+    name = require_name("recommended: name", kind if name is None else name)
     if kind_of(kind) == "learning_rate":
-        start = TYPICAL_RATE if default is None else default
-        return _ladder(name or kind, epochs, start, loss or "train_loss")
+        return _ladder(name, epochs, default, "train_loss" if loss is None else loss)
     if not force:
         raise LeaveItAlone(
             f"{kind}: leave it alone; {LEAVE_ALONE[kind_of(kind)]}. Nothing tried beat the default "
             "value; force=True gives cautious settings, to be used with a Shadow"
         )
     planned, middle = _around("recommended", epochs, default)
-    return _cautious(name or kind, planned, middle, loss or "val_loss")
+    return _cautious(name, planned, middle, "val_loss" if loss is None else loss)
 
 
 def _around(preset: str, epochs: int | None, default: float | None) -> tuple[int, float]:
@@ -181,14 +147,14 @@ def _require_positive(preset: str, default: float | None) -> float:
     return require_number(f"{preset}: default", default, rule, lambda value: 0 < value < math.inf)
 
 
-def _ladder(name: str, epochs: int | None, default: float, loss: str) -> LadderArguments:
-    _require_positive("recommended", default)
+def _ladder(name: str, epochs: int | None, default: float | None, loss: str) -> LadderArguments:
+    start = _require_positive("recommended", TYPICAL_RATE if default is None else default)
     tail = annealed(name, epochs=LADDER_SHARE)
     if epochs is not None:
         planned = require_whole("recommended: epochs", epochs, least=1)
         tail = annealed(name, epochs=tail.length(planned))
-    return LadderArguments(
-        space={name: Around(default)},
+    arguments = LadderArguments(
+        space={name: Around(start)},
         criterion=smoothed(lowest(loss), 1 / 3),
         when=At([0]),
         try_for=0,
@@ -198,6 +164,9 @@ def _ladder(name: str, epochs: int | None, default: float, loss: str) -> LadderA
         proposer=Climb(),
         selection=Best(),
     )
+    if default is not None:  # else what is in force would be the start all the same
+        arguments["initial"] = {name: float(start)}
+    return arguments
 
 
 def ema_race(

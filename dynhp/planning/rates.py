@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from dynhp._checks import require_count
+from dynhp._checks import require_count, require_number
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import LoopError, SettingsError, shown
 from dynhp.executors import Executor
@@ -38,7 +38,7 @@ class RateSearch:
         scores: what each scored, the higher the better; nan where it failed.
         start: the rate that the search began with.
         best: the rate that scored best.
-        rate: the one to take: the best, corrected.
+        rate: the one to take: the best, corrected; a dry run takes none, and leaves that in force.
         epochs: the epochs that were trained to find it.
         unit: whether these are "epochs", or the "steps" of a loop over steps.
 
@@ -102,12 +102,15 @@ def _of_round(round_: Round) -> RateSearch:
         for try_ in round_.tries
     }
     rates = tuple(sorted(scores))
+    # Not always the winner: that of a dry run is the value in force.
+    won = float(round_.winner.candidate[name])  # type: ignore[arg-type]
+    best = max((won, *rates), key=lambda rate: (not math.isnan(scores[rate]), scores[rate]))
     return RateSearch(
         name=name,
         rates=rates,
         scores=tuple(scores[rate] for rate in rates),
         start=float(start),  # type: ignore[arg-type]
-        best=float(round_.winner.candidate[name]),  # type: ignore[arg-type]
+        best=best,
         rate=float(round_.candidate[name]),  # type: ignore[arg-type]
         epochs=round_.overhead,
         unit=round_.unit,
@@ -143,12 +146,19 @@ def find_rate(
     >>> search.rate, search.epochs, trainer.get_state()
     (0.316228, 45, 1.0)
     """
+    if isinstance(getattr(trainer, "adapter", None), DynamicGridAdapter):
+        raise SettingsError(
+            f"find_rate needs a trainer, got {shown(trainer)}; in a loop of your own iterate over "
+            "RateFinder(adapt(..., **recommended('learning_rate'))) in place of the loop"
+        )
     epochs = require_count("find_rate: epochs", epochs)
+    if start is not None:
+        rule = "be a positive number"
+        require_number("find_rate: start", start, rule, lambda value: 0 < value < math.inf)
     adapter = DynamicGridAdapter(
         trainer,
         **recommended("learning_rate", epochs=epochs, default=start, name=name, loss=loss),
         epochs=epochs,
-        initial=None if start is None else {name: float(start)},
         executor=executor,
         check=check,
     )
@@ -187,10 +197,13 @@ class RateFinder:
     """
 
     def __init__(self, loop: Loop) -> None:
-        if not restarts(loop.adapter):  # the state of a try would stay
+        adapter = getattr(loop, "adapter", None)
+        if not isinstance(adapter, DynamicGridAdapter) or not restarts(adapter):
+            # Of another loop, the state of a try would stay.
             raise SettingsError(
                 "RateFinder needs a loop whose run begins where its tries began, got "
-                f"{shown(loop)}; make it with adapt(..., **recommended('learning_rate'))"
+                f"{shown(loop)}; make it with adapt(..., **recommended('learning_rate')). For a "
+                "trainer there is find_rate(trainer, ...)"
             )
         self.loop = loop
         self._result: RateSearch | None = None

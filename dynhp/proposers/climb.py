@@ -57,12 +57,8 @@ class Climb:
             if step in values and step not in tried:
                 return [known.current.but({name: values[step]})]
         best = max(tried, key=lambda step: tried[step].rank_key)
-        if abs(best) == self.rungs and tried[best].error is None:
-            advise(
-                f"{name} was best at {values[best]!r}, the last of {abs(best)} steps from "
-                f"{known.current[name]!r}; start nearer to it, or allow more with Climb(rungs=...)",
-                about=(name, values[best]),
-            )
+        if tried[best].error is None:
+            _advise(name, values, tried, best, self.rungs)
         return []
 
     def waves(self, space: Space, current: Candidate) -> Waves:
@@ -86,6 +82,24 @@ class Climb:
         return (
             f"from {value} up or down by a factor of {axis.factor:.4g} at a time, at most {rungs} "
             "each way"
+        )
+
+
+def _advise(
+    name: str, values: Mapping[int, Value], tried: Mapping[int, Try], best: int, rungs: int
+) -> None:
+    """Say it where the search is over and its end is no answer."""
+    if len(tried) > 2 and all(try_.score == tried[best].score for try_ in tried.values()):
+        advise(
+            f"{name}: all {len(tried)} tries scored {tried[best].score!r}, so they do not say "
+            "which value is better; is what judges them measured anew in each try?",
+            about=(name, "level", tried[best].score),
+        )
+    if abs(best) == rungs:
+        advise(
+            f"{name} was best at {values[best]!r}, the last of {rungs} steps from {values[0]!r}; "
+            "start nearer to it, or allow more with Climb(rungs=...)",
+            about=(name, values[best]),
         )
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 
-from dynhp.planning.rates import RateSearch
+from dynhp.planning.budget import HasHistory
+from dynhp.planning.rates import RateSearch, rate_search
+from dynhp.records import Round
 from dynhp.report.svg import Canvas, circle, standalone, text
 
 __all__ = ["rate_chart"]
@@ -15,8 +18,10 @@ line.taken { stroke: var(--gap); stroke-width: 2 }
 """
 
 
-def rate_chart(search: RateSearch) -> str:
+def rate_chart(search: RateSearch | Sequence[Round] | HasHistory) -> str:
     """Draw rates against scores as a file in SVG, the best tried and the one to take marked.
+
+    It takes what ``find_rate`` gives, or the loop or history of a run that began with a search.
 
     Scores far below the others are drawn at the lower edge, tries that failed too.
 
@@ -25,6 +30,8 @@ def rate_chart(search: RateSearch) -> str:
     >>> rate_chart(search).startswith("<svg xmlns=")
     True
     """
+    if not isinstance(search, RateSearch):
+        search = rate_search(search)
     canvas = Canvas(height=260)
     ends = [math.log(rate) for rate in (*search.rates, search.rate)]
     left, right = min(ends), max(ends)

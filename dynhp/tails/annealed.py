@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dynhp._checks import is_number, require_name, require_number
-from dynhp.errors import SettingsError, nearest, shown
+from dynhp.errors import SettingsError, advise, nearest, shown
 from dynhp.records import Candidate
 from dynhp.spaces import Space
 from dynhp.tails.lengths import epochs_of, require_length
@@ -28,8 +28,17 @@ class Annealed:
         return f"annealed({self.name!r}, epochs={self.epochs!r}, warm_up={self.warm_up!r})"
 
     def length(self, planned: int | None) -> int:
-        """So many epochs, or this share of the planned ones."""
-        return epochs_of(repr(self), self.epochs, planned, least=LEAST)
+        """So many epochs, or this share of the planned ones; a hint where that is not enough."""
+        length = epochs_of(repr(self), self.epochs, planned, least=LEAST)
+        if planned is not None and length > 1.5 * self.epochs * planned:
+            advise(
+                f"each try takes {length} epochs or steps at least, {length / planned:.0%} of this "
+                f"run of {planned} and not {self.epochs:.0%}, so the search is dear (the plan says "
+                "how dear). Count steps in place of epochs, as with adapt(steps=...), or find the "
+                "rate once and keep it",
+                about=("short run", self, planned),
+            )
+        return length
 
     def at(self, candidate: Candidate, progress: float) -> Candidate:
         """The value times a factor that rises to 1 and falls to 0."""

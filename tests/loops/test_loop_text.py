@@ -24,7 +24,7 @@ from tests.support.loops import Layer
 
 
 def searching(**more: Any) -> Loop:
-    given: dict[str, Any] = {**recommended("learning_rate", name="lr", default=0.03), **more}
+    given: dict[str, Any] = {**recommended("learning_rate", name="lr"), **more}
     return adapt(40, state=[Quadratic()], **given)
 
 
@@ -45,6 +45,8 @@ def test_it_starts_where_the_bound_value_is() -> None:
     loop = searching(bind={"lr": attribute(layer, "p")})
     assert str(loop).startswith("lr     from 0.1 up or down")
     assert "lr from 0.1 up or down" in repr(loop.adapter)
+    given = searching(bind={"lr": attribute(layer, "p")}, initial={"lr": 0.5})
+    assert str(given).startswith("lr     from 0.5 up or down")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import itertools
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +31,7 @@ from dynhp import (
     trainer_from,
 )
 from dynhp.advice import LEAVE_ALONE
-from dynhp.errors import LeaveItAlone, SettingsError
+from dynhp.errors import Hint, LeaveItAlone, SettingsError
 from dynhp.planning import ema_race
 from dynhp.proposers import Climb
 from dynhp.records import Progress
@@ -92,6 +93,7 @@ def test_paper_refuses(arguments: tuple[Any, ...], message: str) -> None:
 def test_recommended_learning_rate_is_a_ladder() -> None:
     assert recommended("lr", epochs=1000, default=0.1, name="eta", loss="mse") == {
         "space": {"eta": Around(0.1)},
+        "initial": {"eta": 0.1},
         "criterion": smoothed(lowest("mse"), 1 / 3),
         "when": At([0]),
         "try_for": 0,
@@ -103,6 +105,41 @@ def test_recommended_learning_rate_is_a_ladder() -> None:
     }
 
 
+@pytest.mark.parametrize(("default", "first"), [(None, 0.001), (0.1, 0.1), (np.float32(0.5), 0.5)])
+def test_a_given_default_is_the_start_whatever_is_in_force(default: Any, first: float) -> None:
+    class InForce(Quadratic):
+        lr = 0.001
+
+        def train_k(self, k: int, values: Any) -> None:
+            self.lr = values["lr"]
+            super().train_k(k, values)
+
+        def hyperparameters(self) -> dict[str, Any]:
+            return {"lr": self.lr}
+
+    adapter = DynamicGridAdapter(InForce(), **recommended("lr", default=default, loss="loss"))
+    assert adapter.run(60)[0].tries[0].candidate == {"lr": first}
+
+
+@pytest.mark.parametrize("changes", [{"name": ""}, {"loss": ""}])
+def test_an_empty_name_is_refused_and_not_the_default(changes: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match="must be a non-empty string, got ''"):
+        recommended("lr", **changes)
+
+
+@pytest.mark.parametrize("epochs", [3, 20, 39])
+def test_a_run_so_short_that_tries_are_dear_gets_a_hint(epochs: int) -> None:
+    share = f"{3 / epochs:.0%}"
+    with pytest.warns(Hint, match=f"takes 3 epochs or steps at least, {share} of this run of"):
+        recommended("lr", epochs=epochs)
+
+
+@pytest.mark.filterwarnings("error")
+def test_longer_runs_get_none() -> None:
+    recommended("lr", epochs=40)
+
+
+@pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
 @pytest.mark.parametrize(("epochs", "length"), [(1, 3), (60, 3), (100, 5), (1500, 75)])
 def test_a_try_of_the_ladder_is_a_20th_of_the_run(epochs: int, length: int) -> None:
     assert recommended("lr", epochs=epochs)["tail"].length(None) == length
@@ -233,5 +270,7 @@ def test_the_race_refuses(changes: dict[str, Any], message: str) -> None:
 
 
 def test_a_learning_rate_has_a_typical_default() -> None:
-    assert recommended("lr", epochs=40) == recommended("lr", epochs=40, default=0.03)
+    given = recommended("lr", epochs=40, default=0.03)
+    assert given.pop("initial") == {"lr": 0.03}  # else what is in force would come first
+    assert recommended("lr", epochs=40) == given
     assert ema_race("lr", epochs=40) == ema_race("lr", epochs=40, default=0.03)

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynhp import DynamicGridAdapter, Processes, Serial, find_rate, recommended, schedule_of, spent
+from dynhp import (
+    DynamicGridAdapter,
+    Processes,
+    Serial,
+    find_rate,
+    plan_for,
+    recommended,
+    schedule_of,
+    spent,
+)
 from dynhp.errors import AllTriesFailed, LoopError, SettingsError
 from dynhp.loops import adapt
 from dynhp.planning import RateFinder, RateSearch, rate_search
@@ -271,3 +280,40 @@ def test_the_picture_marks_the_best_and_the_one_to_take() -> None:
 def test_odd_searches_are_drawn_too(changes: dict[str, Any]) -> None:
     picture = rate_chart(dataclasses.replace(SEARCH, **changes))
     assert "nan" not in picture.replace(": nan</title>", "")
+
+
+def test_the_picture_of_a_run_is_that_of_its_search() -> None:
+    adapter = DynamicGridAdapter(Toy(2), **recommended("lr", default=0.01, loss="loss"))
+    history = adapter.run(100)
+    assert rate_chart(adapter) == rate_chart(history) == rate_chart(rate_search(history))
+
+
+def test_the_best_of_a_dry_run_is_what_scored_best() -> None:
+    arguments = recommended("lr", default=0.001, loss="loss")
+    search = rate_search(DynamicGridAdapter(Quadratic(), dry_run=True, **arguments).run(100))
+    taken = rate_search(DynamicGridAdapter(Quadratic(), **arguments).run(100))
+    assert search.best == taken.best == 1.0
+    assert search.rate == 0.001, "it takes none"
+    assert taken.rate == pytest.approx(1 / RUNG, rel=1e-5)
+
+
+def test_a_loop_and_a_trainer_each_have_their_own_search() -> None:
+    loop = adapt(100, state=[Quadratic()], **recommended("lr", loss="loss"))
+    with pytest.raises(SettingsError, match=r"needs a trainer, got Loop.*iterate over RateFinder"):
+        find_rate(loop, epochs=100)  # type: ignore[arg-type]
+    with pytest.raises(SettingsError, match=r"For a trainer there is find_rate\(trainer, \.\.\.\)"):
+        RateFinder(Quadratic())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("start", [0, -1.0, math.nan, "0.1", True, 10**400])
+def test_a_bad_start_is_named_as_it_was_given(start: Any) -> None:
+    with pytest.raises(SettingsError, match="find_rate: start must be a positive number, got"):
+        find_rate(Quadratic(), epochs=100, start=start)
+
+
+@pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
+@pytest.mark.parametrize(("epochs", "runs"), [(3, 7.0), (5, 4.6), (20, 1.9), (60, 1.3), (100, 1.3)])
+def test_what_short_runs_cost_is_what_the_guide_says(epochs: int, runs: float) -> None:
+    """``docs/learning-rate.md``: a try has three epochs at least."""
+    adapter = DynamicGridAdapter(Quadratic(), **recommended("lr", loss="loss"))
+    assert plan_for(adapter, epochs).least.runs == pytest.approx(runs)

@@ -145,3 +145,13 @@ def test_the_last_step_of_a_side_gives_a_hint(
     with pytest.warns(Hint, match=f"lr was best at {last}, the last of 3 steps from 1.0; start"):
         steps = climbed(peak_at(best), rungs=3)
     assert steps == ([0, 2, 3] if best > 0 else [0, 2, -1, -2, -3])
+
+
+def test_scores_that_are_all_the_same_get_a_hint() -> None:
+    with pytest.warns(Hint, match="lr: all 4 tries scored 0.25, so they do not say which value"):
+        assert climbed(lambda step: 0.25) == [0, 2, -1, 1]
+
+
+@pytest.mark.filterwarnings("error")
+def test_scores_that_differ_get_none() -> None:
+    climbed(lambda step: 1.0 if step else 2.0)

@@ -266,3 +266,41 @@ def test_wsd_refuses() -> None:
         wsd_schedule(optimizer, 0)
     with pytest.raises(SettingsError, match="wsd: warm_up must end before the decay"):
         wsd_schedule(optimizer, 10, warm_up=0.8)
+
+
+def test_a_given_default_comes_before_the_rate_of_the_optimiser() -> None:
+    task = Regression()
+    optimizer = torch.optim.SGD(task.model.parameters(), lr=1e-8)
+    loop, _ = trained(task, optimizer, **recommended_lr(default=0.01))
+    assert rate_search(loop).start == 0.01
+
+
+def test_a_schedule_that_is_over_before_the_run_gets_a_hint() -> None:
+    task = Regression()
+    optimizer = torch.optim.SGD(task.model.parameters(), lr=0.1)
+    schedule = wsd_schedule(optimizer, 5)  # as many as epochs, but it is called every batch
+    for _ in range(6):
+        task.step(optimizer, schedule)
+    with pytest.warns(Hint, match=r"steps=5\): step\(\) has been called 7 times, and the rate is"):
+        task.step(optimizer, schedule)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_schedule_as_long_as_the_run_gets_none() -> None:
+    task = Regression()
+    optimizer = torch.optim.SGD(task.model.parameters(), lr=0.1)
+    schedule = wsd_schedule(optimizer, 6)
+    for _ in range(6):
+        task.step(optimizer, schedule)
+
+
+def test_a_schedule_needs_an_optimiser() -> None:
+    with pytest.raises(SettingsError, match="an optimizer of torch is needed, got Linear"):
+        wsd_schedule(nn.Linear(2, 2), 100)  # type: ignore[arg-type]
+
+
+def test_a_schedule_of_a_rate_of_0_is_refused_with_the_way_out() -> None:
+    task = Regression()
+    optimizer = torch.optim.SGD(task.model.parameters(), lr=0.0)
+    with pytest.raises(SettingsError, match=r"initial rate of SGD must be above 0.*got 0\.0; make"):
+        trained(task, optimizer, wsd_schedule(optimizer, STEPS))

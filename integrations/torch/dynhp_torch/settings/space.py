@@ -208,7 +208,13 @@ def _base_rate(optimizer: Optimizer, scheduler: Any) -> tuple[float, str]:
     """The rate that stands for the schedule as it is: its peak where it has one, or its start."""
     heights = list(map(Heights(optimizer, scheduler).of, range(len(optimizer.param_groups))))
     rates, (base, word) = [rate for rate, _ in heights], heights[0]
-    if any(rate != base for rate in rates) or not base:
+    if not any(rates):
+        raise SettingsError(
+            f"lr: the {word} rate of {type(optimizer).__name__} must be above 0 where a scheduler "
+            f"multiplies it, got {', '.join(map(str, rates))}; make the optimiser with the rate to "
+            "start from"
+        )
+    if any(rate != base for rate in rates):
         raise SettingsError(
             f"lr: the groups of {type(optimizer).__name__} have the {word} rates "
             f"{', '.join(map(str, rates))}, so no rate stands for all; adapt a factor on them with "

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
+from numbers import Integral
 from typing import Any, cast
 
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 from dynhp import recommended
-from dynhp.errors import SettingsError, shown
-from dynhp.planning.presets import SearchArguments
+from dynhp.errors import SettingsError, advise, shown
+from dynhp.planning.arguments import SearchArguments
 from dynhp.spaces import Axis
 from dynhp.tails import wsd
 
@@ -29,7 +30,7 @@ def recommended_lr(
     """Search for a rate before the run: ``recommended("learning_rate")`` as arguments of ``adapt``.
 
     Args:
-        default: where to start; the optimiser's own rate is in force and comes first in any case.
+        default: where to start; the optimiser's own rate where it is left out.
         epochs: the planned epochs (or steps); those of the loop where it is left out.
         loss: the training loss that the loop reports.
 
@@ -64,14 +65,26 @@ def wsd_schedule(
     >>> rates[:3], rates[50], rates[-2:]
     ([0.025, 0.075, 0.1], 0.1, [0.005, 0.0017])
     """
-    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
+    if not isinstance(optimizer, Optimizer):
+        raise SettingsError(
+            f"wsd_schedule: an optimizer of torch is needed, got {shown(optimizer)}; give the one "
+            "whose step() trains the model"
+        )
+    if not isinstance(steps, Integral) or isinstance(steps, bool) or steps < 1:
         raise SettingsError(
             f"wsd_schedule: steps must be a whole number above 0, got {shown(steps)}; count the "
             "calls of step() in the whole run"
         )
     wsd(0.0, warm_up=warm_up, decay_from=decay_from)  # refuses what cannot work
-    return LambdaLR(optimizer, partial(_factor, steps, warm_up, decay_from))
+    return LambdaLR(optimizer, partial(_factor, int(steps), warm_up, decay_from))
 
 
 def _factor(steps: int, warm_up: float, decay_from: float, step: int) -> float:
+    if step > steps + 1:  # one too many is made by those who step before they train
+        advise(
+            f"wsd_schedule(optimizer, steps={steps}): step() has been called {step} times, and the "
+            f"rate is 0 from {steps} on, so nothing is learned; steps is how often it is called in "
+            "the whole run: the batches of an epoch times the epochs where that is every batch",
+            about=("wsd_schedule", steps),
+        )
     return wsd((step + 0.5) / steps, warm_up=warm_up, decay_from=decay_from)
