@@ -11,7 +11,9 @@ DEMO_READY := $(if $(wildcard $(READY)),$(READY),$(VENV)/.ready-demo)
 TORCH_INDEX ?=
 PORT ?= 8000
 # Not compiled at once: most modules of the frameworks are never imported, and Python compiles the others
-# when they are.
+# when they are. It must keep what it compiles, whatever the environment says: a worker of the tests or
+# of Ray imports torch in a third of the time then.
+unexport PYTHONDONTWRITEBYTECODE
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 # What can be installed with dynhp: an extra for each integration, and those of the core.
 INTEGRATIONS := $(notdir $(wildcard integrations/*))

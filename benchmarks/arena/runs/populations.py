@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
+import functools
 import os
+import pickle
 import random
 import tempfile
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from benchmarks.arena.runs.members import member_of
 from benchmarks.arena.runs.setting import RunSetting, outcome
 from benchmarks.arena.runs.trials import SPREAD
 from benchmarks.arena.tracked import Checkpoint
@@ -60,9 +61,10 @@ def _in_step() -> dict[str, Any]:
 
 
 def _populated(setting: RunSetting, scheduler: Any) -> dict[str, Any]:
+    import ray
     from ray import tune
 
-    _start_ray()
+    trainers = _trainers()
     random.seed(setting.seed)
     np.random.seed(setting.seed)  # Ray Tune draws from the global generators
     low, high = _logs(setting)
@@ -70,10 +72,11 @@ def _populated(setting: RunSetting, scheduler: Any) -> dict[str, Any]:
     first = [float(np.log10(setting.rate)), *map(float, drawn)]
     period = max(1, round(setting.budget / MEMBERS / PERIODS))
     periods = max(1, setting.budget // (MEMBERS * period))
+    ray.get(trainers.begin.remote(setting, period))
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tuner = tune.Tuner(
-            _member(setting, period, Path(folder, "log")),
+            member_of(trainers),
             param_space={"log_lr": tune.grid_search(first)},
             # No limit of trials: one that is begun only when another has ended copies nobody. A
             # single processor carries out one at a time all the same, and pauses the others.
@@ -88,54 +91,52 @@ def _populated(setting: RunSetting, scheduler: Any) -> dict[str, Any]:
         results = tuner.fit()
         if results.errors:
             raise results.errors[0]
-        periods_trained = list(map(json.loads, Path(folder, "log").read_text().splitlines()))
+    periods_trained = ray.get(trainers.periods_trained.remote())
     rates = {rate for _, _, rate in periods_trained}
     if periods > 1 and len(rates) <= MEMBERS:
         raise RuntimeError(
             f"no member ever copied another: only the rates {sorted(rates)} were tried"
         )
-    best = Checkpoint(*max((val, test) for val, test, _ in periods_trained))
-    return outcome(best, setting, epochs=len(periods_trained) * period)
+    val, test, _ = max(periods_trained, key=lambda period: period[0])  # of equal ones the first
+    return outcome(Checkpoint(val, test), setting, epochs=len(periods_trained) * period)
 
 
-def _member(setting: RunSetting, period: int, log: Path) -> Any:
-    """A member of a population: a trainer whose state Ray copies.
+class Trainers:
+    """What trains the members, in a process that outlives them.
 
-    Its checkpoints are in a log of ours, a line for each period that was trained: Ray's own tables
-    leave out what members trained before they became copies of others.
+    Ray Tune starts processes for members within a run, again and again. To import torch in each of
+    them would take longer than the training; so they do not, and their states are bytes to them.
+
+    It also keeps every period that was trained: Ray's own tables leave out what members trained
+    before they became copies of others.
     """
-    from ray import tune
 
-    class Member(tune.Trainable):
-        def setup(self, config: dict[str, Any]) -> None:
-            torch.set_num_threads(1)
-            self.trainer = setting.trainer()
-            self.rate = 10.0 ** config["log_lr"]
+    def begin(self, setting: RunSetting, period: int) -> None:
+        """Forget what was, and train like this from now on, so many epochs at a time."""
+        torch.set_num_threads(1)
+        self.setting, self.period = setting, period
+        self.trained: list[tuple[float, float, float]] = []
 
-        def reset_config(self, config: dict[str, Any]) -> bool:
-            self.setup(config)
-            return True
+    def train(self, state: bytes | None, rate: float) -> tuple[bytes, float]:
+        """Train a member for a period; give its state after that, and its score."""
+        trainer = self.setting.trainer()
+        if state is not None:
+            trainer.set_state(pickle.loads(state))
+        trainer.train_k(self.period, {"lr": rate})
+        self.trained.append((trainer.best.val, trainer.best.test, rate))
+        val = trainer.metrics()["val"]
+        return pickle.dumps(trainer.get_state()), val if np.isfinite(val) else -1e9
 
-        def step(self) -> dict[str, Any]:
-            self.trainer.train_k(period, {"lr": self.rate})
-            with log.open("a") as file:
-                file.write(json.dumps([*self.trainer.best, self.rate]) + "\n")
-            val = self.trainer.metrics()["val"]
-            return {"val": val if np.isfinite(val) else -1e9}
-
-        def save_checkpoint(self, folder: str) -> None:
-            torch.save(self.trainer.get_state(), Path(folder) / "state.pt")
-
-        def load_checkpoint(self, folder: str) -> None:
-            self.trainer.set_state(torch.load(Path(folder) / "state.pt", weights_only=False))
-
-    return Member
+    def periods_trained(self) -> list[tuple[float, float, float]]:
+        """Validation and test value of each period's best checkpoint, and its rate."""
+        return self.trained
 
 
-def _start_ray() -> None:
-    """One small Ray for each process of a campaign; its workers see the modules of this one."""
+@functools.cache
+def _trainers() -> Any:
+    """One small Ray for each process of a campaign, and the process there that trains."""
     import ray
 
-    if not ray.is_initialized():
-        os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")
-        ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    return ray.remote(num_cpus=0, max_restarts=-1)(Trainers).remote()

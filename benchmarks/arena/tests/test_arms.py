@@ -57,6 +57,15 @@ def test_a_run_again_is_the_same(arm: str) -> None:
     assert arena_run(arm=arm, **RUN) == arena_run(arm=arm, **RUN)
 
 
+@pytest.mark.parametrize("arm", ["pbt", "pb2"])
+def test_a_population_copies_its_best_and_a_run_again_is_the_same(arm: str) -> None:
+    """Where no member ever copied another, the run would be an error."""
+    need(arm)
+    result = arena_run(arm=arm, **RUN)
+    assert result == arena_run(arm=arm, **RUN)
+    assert result["epochs"] == 28, "four members, seven periods of one epoch"
+
+
 @pytest.mark.parametrize("arm", [name for name in IN_PROCESS if name not in TORCH_ONLY])
 def test_an_arm_needs_no_torch(arm: str) -> None:
     need(arm)
