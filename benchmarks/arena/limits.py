@@ -59,9 +59,10 @@ def limit_table(results: ArenaResults, differences: Table, flatness: Table) -> T
         title="What must hold, and whether it does",
         headings=("limit", *results.tasks),
         rows=tuple(rows),
-        note="Empty: not run. Not below: the mean difference of the worst start; 'no' where its "
-        "95 % interval, not corrected, lies below zero, and 'no, sure' where it does after Holm's "
-        "correction. A 'yes' of few seeds says little: intervals are wide then.",
+        note="Empty: not run. Not below: the mean difference of the worst start; 'no' where the "
+        "95 % interval of a start, not corrected, lies below zero (then it is the worst of those), "
+        "and 'no, sure' where one does after Holm's correction. A 'yes' of few seeds says little: "
+        "intervals are wide then. Above: by the mean alone.",
     )
 
 
@@ -91,7 +92,10 @@ def _flat(cell: Cell) -> Cell:
 
 
 def _lowest(differences: Table, rival: str, starts: Iterable[str], tasks: int) -> list[Cell]:
-    """Of each task the worst start, by the upper end of its interval, once all are there."""
+    """Of each task the worst start by its mean, once all are there.
+
+    Where the interval of a start lies below zero, the worst of those: it is what decides.
+    """
     own = METHODS[rival].starts
     wanted = {(rival, start) for start in starts if not own or start in own}
     rows = [row[2:] for row in differences.rows if _of(row) in wanted]
@@ -101,13 +105,15 @@ def _lowest(differences: Table, rival: str, starts: Iterable[str], tasks: int) -
         if len(there) < len(wanted):
             cells.append(EMPTY)
             continue
-        worst = min(there, key=lambda cell: _upper(cell) or 0.0)
-        mean = float(worst.values["difference"])  # type: ignore[arg-type]
-        half = float(worst.values["half_width_95"])  # type: ignore[arg-type]
-        below = mean + half < 0
-        text = f"{signed(mean)} ± {half:.2f}"
-        cells.append(_said(not below, text, mean, sure=worst.side == "below"))
+        below = [cell for cell in there if (_upper(cell) or 0.0) < 0]
+        mean, half = min(map(_mean_and_half, below or there))
+        sure = any(cell.side == "below" for cell in below)
+        cells.append(_said(not below, f"{signed(mean)} ± {half:.2f}", mean, sure=sure))
     return cells
+
+
+def _mean_and_half(cell: Cell) -> tuple[float, float]:
+    return float(cell.values["difference"]), float(cell.values["half_width_95"])  # type: ignore[arg-type]
 
 
 def _upper(cell: Cell) -> float | None:

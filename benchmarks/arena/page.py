@@ -1,6 +1,7 @@
 """The tables of the page "Should I use this?", from the files of a report, as Markdown.
 
-python -m benchmarks.arena.page docs/results/arena/confirmation
+``python -m benchmarks.arena.page`` writes them into the page; for others, give it the folder of a
+report and a page.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ __all__ = ["TABLES", "far_rows", "limit_rows", "near_rows", "readme_row"]
 __all__ += ["with_tables"]
 
 ALONE = "leave alone"
+CONFIRMED, PAGE = "docs/results/arena/confirmation", "docs/should-i-use-this.md"
 Row = Mapping[str, str]
 
 
@@ -136,5 +138,5 @@ TABLES = {"limits": limit_rows, "from the good rate": near_rows, "from bad rates
 
 
 if __name__ == "__main__":
-    where, written = map(Path, sys.argv[1:])
+    where, written = map(Path, sys.argv[1:] or (CONFIRMED, PAGE))
     written.write_text(with_tables(written.read_text("utf-8"), where), "utf-8")

@@ -20,15 +20,24 @@ GOOD = -4
 
 
 def said(
-    ours: dict[str, float], *, rival: float = 5.0, cost: float = 1.2, bought: int = len(STARTS)
+    ours: dict[str, float],
+    *,
+    rival: float = 5.0,
+    cost: float = 1.2,
+    bought: int = len(STARTS),
+    unsteady: str = "",
 ) -> dict[str, str]:
-    """The table of limits where our preset has these values by start, and constants another."""
+    """The table of limits where our preset has these values by start, and constants another.
+
+    From the start that is ``unsteady`` seeds are 100 times as far apart.
+    """
     arena = read_arena(HERE / "toy.toml").only(half=None, tasks=["links-cora"], seeds=6)
     runs = []
     for seed in range(6):
         wobble = 0.01 * (-1) ** seed * (seed + 1)
         for start in STARTS:
-            runs.append(made("dynhp", start_rate(GOOD, start), seed, ours[start] + wobble, cost))
+            value = ours[start] + wobble * (100 if start == unsteady else 1)
+            runs.append(made("dynhp", start_rate(GOOD, start), seed, value, cost))
         rates = {half_power(GOOD + shift) for shift in range(-2, 3)}
         rates |= {start_rate(GOOD, start) for start in STARTS}
         runs += [made("constant", rate, seed, rival + seed, 1.0) for rate in rates]
@@ -66,6 +75,15 @@ def test_one_bad_start_is_enough_to_break_a_limit() -> None:
     assert row(table, "not below Optuna").startswith("no, sure −3.0")
     assert row(table, "above Optuna") == "yes +14.99", "from the good start"
     assert row(table, "from the worst start").startswith("no 18.00 >")
+
+
+def test_the_worst_start_is_that_of_the_lowest_mean() -> None:
+    """Although the interval of another one ends lower."""
+    start = "30 times too low"
+    table = said({**dict.fromkeys(STARTS, 6.0), start: 5.6}, unsteady=start)
+    assert row(table, "not below Optuna").startswith("yes +0.10 ± 4")
+    lower = said({**dict.fromkeys(STARTS, 4.9), start: 4.0}, unsteady=start)
+    assert row(lower, "not below Optuna").startswith("no, sure −0.1"), "what decides is shown"
 
 
 def test_the_cost_is_that_with_the_self_check() -> None:

@@ -21,8 +21,8 @@ from dynhp.campaign.ledger import ledger_in
 DOCS = Path(__file__).parents[3] / "docs"
 RESULTS = DOCS / "results/arena"
 PARTS = {
-    "links-cora": ["--tasks", "links-cora", "--seeds", "3", "--arms", "dynhp", "constant", "wsd",
-                   "plateau", "adagrid"],
+    "small": ["--tasks", "links-cora", "boosting-diabetes", "cartpole", "--seeds", "3", "--arms",
+              "dynhp", "constant", "wsd", "plateau", "adagrid"],
     "confirmation": ["--half", "confirmation"],
 }  # fmt: skip
 LEDGERS = {"confirmation": "results.jsonl.gz"}
