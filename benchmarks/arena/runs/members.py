@@ -16,7 +16,7 @@ def member_of(trainers: Any) -> Any:
     class Member(tune.Trainable):
         def setup(self, config: dict[str, Any]) -> None:
             self.state: bytes | None = None
-            self.rate = 10.0 ** config["log_lr"]
+            self.rate = config["lr"] if "lr" in config else 10.0 ** config["log_lr"]
 
         def reset_config(self, config: dict[str, Any]) -> bool:
             self.setup(config)

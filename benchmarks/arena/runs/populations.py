@@ -25,29 +25,40 @@ MEMBERS, PERIODS = 4, 5
 
 
 def pbt(setting: RunSetting) -> dict[str, Any]:
-    """Population-based training with Ray Tune's own settings, in step, on equal epochs."""
+    """Population-based training with Ray Tune's own settings, in step, on equal epochs.
+
+    It multiplies the rate itself, so that its steps are the same at every rate.
+    """
     from ray import tune
     from ray.tune.schedulers import PopulationBasedTraining
 
-    low, high = _logs(setting)
-    mutations = {"log_lr": tune.uniform(low, high)}
-    return _populated(
-        setting, PopulationBasedTraining(hyperparam_mutations=mutations, **_in_step())
-    )
+    low, high = (10.0**end for end in _logs(setting))
+    mutations = {"lr": tune.loguniform(low, high)}
+    scheduler = PopulationBasedTraining(hyperparam_mutations=mutations, **_in_step())
+    return _populated(setting, scheduler, "lr", [10.0**log for log in _first_logs(setting)])
 
 
 def pb2(setting: RunSetting) -> dict[str, Any]:
-    """Population-based bandits; a Gaussian process chooses within the bounds."""
+    """Population-based bandits; a Gaussian process chooses within the bounds.
+
+    It knows no scale of factors, so it is given the logarithm.
+    """
     from ray.tune.schedulers.pb2 import PB2
 
-    bounds = {"log_lr": list(_logs(setting))}
-    return _populated(setting, PB2(hyperparam_bounds=bounds, **_in_step()))
+    scheduler = PB2(hyperparam_bounds={"log_lr": list(_logs(setting))}, **_in_step())
+    return _populated(setting, scheduler, "log_lr", _first_logs(setting))
 
 
 def _logs(setting: RunSetting) -> tuple[float, float]:
-    """The bounds; neither method knows a scale of factors, so it is given one."""
+    """The bounds of the rate's logarithm."""
     middle = float(np.log10(setting.rate))
     return middle - float(np.log10(SPREAD)), middle + float(np.log10(SPREAD))
+
+
+def _first_logs(setting: RunSetting) -> list[float]:
+    """The start, and others within the bounds."""
+    drawn = np.random.default_rng(setting.seed).uniform(*_logs(setting), MEMBERS - 1)
+    return [float(np.log10(setting.rate)), *map(float, drawn)]
 
 
 def _in_step() -> dict[str, Any]:
@@ -60,16 +71,15 @@ def _in_step() -> dict[str, Any]:
     }
 
 
-def _populated(setting: RunSetting, scheduler: Any) -> dict[str, Any]:
+def _populated(
+    setting: RunSetting, scheduler: Any, name: str, first: list[float]
+) -> dict[str, Any]:
     import ray
     from ray import tune
 
     trainers = _trainers()
     random.seed(setting.seed)
     np.random.seed(setting.seed)  # Ray Tune draws from the global generators
-    low, high = _logs(setting)
-    drawn = np.random.default_rng(setting.seed).uniform(low, high, MEMBERS - 1)
-    first = [float(np.log10(setting.rate)), *map(float, drawn)]
     period = max(1, round(setting.budget / MEMBERS / PERIODS))
     periods = max(1, setting.budget // (MEMBERS * period))
     ray.get(trainers.begin.remote(setting, period))
@@ -77,7 +87,7 @@ def _populated(setting: RunSetting, scheduler: Any) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         tuner = tune.Tuner(
             member_of(trainers),
-            param_space={"log_lr": tune.grid_search(first)},
+            param_space={name: tune.grid_search(first)},
             # No limit of trials: one that is begun only when another has ended copies nobody. A
             # single processor carries out one at a time all the same, and pauses the others.
             tune_config=tune.TuneConfig(scheduler=scheduler, reuse_actors=True),

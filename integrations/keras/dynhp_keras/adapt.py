@@ -17,6 +17,7 @@ from dynhp_keras.bindings import GuardedBinding, bound_settings
 from dynhp_keras.fit_call import FirstEpoch, data_parts, fit_call, require_known
 from dynhp_keras.forwarding import Forwarding
 from dynhp_keras.saving import FitFile
+from dynhp_keras.schedule import Schedule, fit_schedule, require_schedule
 from dynhp_keras.stage import MainLineStage, split_callbacks
 from dynhp_keras.state import callback_part, generator_parts, guarded, model_part, require_built
 
@@ -50,6 +51,8 @@ class Adapt(Forwarding):
         state: what decides the future and Keras does not know, such as the generator of a dataset.
         acting: callbacks of the same fit that take part in training (set a rate, mask weights), so
             that they act in tries too. Keras's own are known.
+        schedule: a function of the progress (0 to 1), as ``dynhp.tails.wsd``: what the batches of
+            the main line multiply the rate with. The value that is adapted is its height.
         checkpoint: a file; the same fit in a new process goes on from its last epoch, to the bit.
         options: all others as in ``dynhp.adapt``: ``minimize``, ``maximize`` or ``criterion``;
             ``proposer``, ``selection``, ``keep``, ``keep_best``, ``randomness``, ``initial``,
@@ -75,6 +78,7 @@ class Adapt(Forwarding):
         bind: Mapping[str, Binding] | None = None,
         state: Sequence[Any] = (),
         acting: Sequence[Any] = (),
+        schedule: Schedule | None = None,
         checkpoint: str | Path | None = None,
         **options: Unpack[LoopOptions],
     ) -> None:
@@ -82,7 +86,8 @@ class Adapt(Forwarding):
         self._settings = CallbackSettings(
             space, adapt_every=adapt_every, try_for=try_for, options=options, way_out="leave it out"
         )
-        self._try_for = try_for
+        require_schedule(schedule)
+        self._schedule = schedule
         self._bind, self._state, self._acting = bind, list(state), list(acting)
         self._file = None if checkpoint is None else FitFile(checkpoint)
         if checkpoint is not None and adapt_every is not None and try_for >= adapt_every:
@@ -105,11 +110,13 @@ class Adapt(Forwarding):
 
     def close(self) -> None:
         """After a fit that was interrupted: undo the try that was under way."""
+        self._take_off_schedule()
         if self._run is not None:
             self._end_run()
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Take the place of all callbacks, and let fit begin far below zero."""
+        self._take_off_schedule()  # where the last fit was interrupted
         call, self._stage = fit_call(self.model), None
         if call.epochs <= call.first:
             return
@@ -121,6 +128,7 @@ class Adapt(Forwarding):
         own = (*own, callback_part(acting)) if acting else own
         parts = [guarded(part, self._may_set) for part in (*own, *map(part_of, self._state))]
         bound = bound_settings(self._settings.space, self._bind, self.model)
+        self._scheduled = fit_schedule(self._schedule, bound, self.model, call)
         bind = {name: GuardedBinding(each, self._may_set) for name, each in bound.items()}
         epochs = call.epochs - call.first
         self.loop = self._settings.loop(dynhp.adapt, epochs, state=parts, bind=bind)
@@ -155,6 +163,8 @@ class Adapt(Forwarding):
         self._armed = False
         assert self._stage is not None
         self._stage.begin(now)
+        if self._scheduled is not None:
+            self._scheduled.begin(now)
         self._say("on_epoch_begin", self._number(int(now)), logs)
 
     def _require_start(self, epoch: int) -> None:
@@ -172,6 +182,7 @@ class Adapt(Forwarding):
         now = run.epoch
         assert now is not None
         assert self._stage is not None
+        self._take_off_schedule()
         self._say("on_epoch_end", self._number(int(now)), dict(logs or {}))
         run.report(_numbers(logs))
         if now.main and self._file is not None:

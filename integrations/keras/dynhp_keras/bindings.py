@@ -79,7 +79,8 @@ def setting(optimizer: Any, name: str) -> OptimizerSetting:
         raise SettingsError(
             f"the learning rate of {type(optimizer).__name__} follows a schedule, so no value "
             "could be put in force; give the optimiser a number, as in "
-            f"{type(optimizer).__name__}(learning_rate=0.01)"
+            f"{type(optimizer).__name__}(learning_rate=0.01), and the schedule to "
+            "Adapt(..., schedule=wsd), a function of the progress from 0 to 1"
         )
     return OptimizerSetting(optimizer, name)
 

@@ -167,7 +167,7 @@ def split_callbacks(
         if isinstance(each, _SETS_THE_RATE) and "learning_rate" in adapted:
             raise SettingsError(
                 f"{type(each).__name__} and Adapt both set the learning rate; take one of them "
-                "out, or adapt something else"
+                "out: Adapt(..., schedule=wsd) multiplies the rate by a function of the progress"
             )
     return [
         each

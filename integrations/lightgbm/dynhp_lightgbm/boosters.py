@@ -12,7 +12,7 @@ import numpy as np
 
 from dynhp.errors import SettingsError, nearest, shown
 from dynhp.records import Metrics, Value
-from dynhp_lightgbm.parameters import in_force
+from dynhp_lightgbm.parameters import asked_for, in_force
 
 __all__ = ["BoosterModel", "HeldOut", "LightGBMTask", "UndoableModel", "metrics_of"]
 
@@ -98,6 +98,7 @@ class BoosterModel:
         self.task = task
         self.booster = task.booster()
         self._trees = [0]  # the rounds of the booster after each round of ours: it may add none
+        self._values = asked_for(task.params, task.names)  # all digits, of which few are shown
         self._values = self.hyperparameters()
 
     def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
@@ -125,7 +126,7 @@ class BoosterModel:
 
     def hyperparameters(self) -> dict[str, Value]:
         """What the booster's own configuration says."""
-        known = in_force(self.booster)
+        known = in_force(self.booster, self._values)
         return {name: known[name] for name in self.task.names}
 
     def digest(self) -> str:

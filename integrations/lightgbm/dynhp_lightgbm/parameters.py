@@ -11,7 +11,7 @@ from dynhp.errors import SettingsError, nearest, shown
 from dynhp.records import Value
 from dynhp.spaces import Space
 
-__all__ = ["ADAPTABLE", "drawing", "in_force", "require_adaptable", "require_params"]
+__all__ = ["ADAPTABLE", "asked_for", "drawing", "in_force", "require_adaptable", "require_params"]
 
 ADAPTABLE = (
     *("learning_rate", "num_leaves", "max_depth", "min_data_in_leaf", "min_sum_hessian_in_leaf"),
@@ -57,11 +57,44 @@ def require_params(params: object) -> dict[str, Any]:
     return dict(params)
 
 
-def in_force(booster: lgb.Booster) -> dict[str, Value]:
-    """What a booster itself says its parameters are."""
+def asked_for(params: Mapping[str, Any], names: Iterable[str]) -> dict[str, Value]:
+    """What the parameters say about these names, also where they say it under another one.
+
+    Args:
+        params: as for ``lightgbm.train``.
+        names: LightGBM's own.
+
+    >>> asked_for({"eta": 1 / 12, "verbosity": -1}, ["learning_rate", "num_leaves"])
+    {'learning_rate': 0.08333333333333333}
+    """
+    choose = lgb.basic._choose_param_value  # of the many aliases it takes the one LightGBM takes
+    chosen = {name: choose(name, dict(params), None)[name] for name in names}
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def in_force(booster: lgb.Booster, asked: Mapping[str, Value] | None = None) -> dict[str, Value]:
+    """What a booster itself says its parameters are.
+
+    LightGBM trains with all digits of a number and shows six of them. So where it shows just what
+    it would show of the value that was asked for, this value is given, and else what is shown.
+
+    Args:
+        booster: which is asked.
+        asked: the values that it was given last, by their names.
+    """
     _, _, section = booster.model_to_string(num_iteration=1).partition("\nparameters:")
     pairs = (line[1:-1].split(": ", 1) for line in section.splitlines() if line.startswith("["))
-    return {pair[0]: _plain(pair[1]) for pair in pairs if len(pair) == 2}
+    texts = {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+    asked = {name: value for name, value in (asked or {}).items() if _shown_as(texts[name], value)}
+    return {name: asked[name] if name in asked else _plain(text) for name, text in texts.items()}
+
+
+def _shown_as(text: str, value: Value) -> bool:
+    """Whether LightGBM may show a value so, of which it shows six digits."""
+    if not isinstance(value, int | float):
+        return False
+    # It reads a number a last bit off, which turns the sixth digit where the others are a half.
+    return text in {f"{value * factor:g}" for factor in (1 - 1e-12, 1, 1 + 1e-12)}
 
 
 def _plain(text: str) -> Value:

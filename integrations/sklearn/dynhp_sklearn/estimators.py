@@ -19,11 +19,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from dynhp import Space, schedule_of, spent
+from dynhp import schedule_of, spent
 from dynhp.errors import SettingsError, shown
-from dynhp.loops import LoopOptions
 from dynhp.spaces import SpaceLike
 from dynhp.wrappers import adapt_trainer
+from dynhp_sklearn.arguments import adapt_arguments, losses_read, warn_of_coarse_loss
 from dynhp_sklearn.refusals import require_adaptable, require_incremental, require_used
 from dynhp_sklearn.splitting import held_out_rows
 from dynhp_sklearn.trainer import EstimatorTrainer, Examples, require_weights, seeded
@@ -43,16 +43,16 @@ class _Adaptive(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         estimator: Any,
-        space: SpaceLike,
+        space: SpaceLike | None = None,
         *,
         epochs: int = 20,
-        adapt_every: int = 5,
-        try_for: float = 1,
+        adapt_every: int | None = None,
+        try_for: float | None = None,
         scoring: Any = None,
         validation_fraction: float = 0.1,
         batch_size: int | None = None,
         random_state: Any = None,
-        options: LoopOptions | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         self.estimator = estimator
         self.space = space
@@ -71,8 +71,15 @@ class _Adaptive(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> None:
-        space = self.space if isinstance(self.space, Space) else Space(self.space)
+        arguments = adapt_arguments(
+            space=self.space,
+            adapt_every=self.adapt_every,
+            try_for=self.try_for,
+            options=self.options,
+        )
+        space, losses = arguments["space"], losses_read(arguments)
         require_adaptable(self.estimator, space)
+        warn_of_coarse_loss(losses, self.scoring, classifier=classes is not None)
         require_weights(self.estimator, sample_weight)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X)
@@ -94,23 +101,14 @@ class _Adaptive(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 classes=classes,
                 batch_size=self.batch_size,
                 seed=int(order_seed),
+                losses=losses,
             )
 
-        options: dict[str, Any] = dict(self.options or {})
-        if options.get("check") != "off":
+        if arguments.get("check") != "off":
             start = {name: axis.grid()[0] for name, axis in space.items()}
             some = train.take(np.arange(min(len(train), _PROBED)))
             require_used(trainer(clone(self.estimator_), some), space, start)
-        if not {"criterion", "minimize", "maximize"} & options.keys():
-            options["maximize"] = "val_score"
-        self.history_ = adapt_trainer(
-            trainer(self.estimator_, train),
-            self.epochs,
-            space=space,
-            adapt_every=None if options.get("when") else self.adapt_every,
-            try_for=self.try_for,
-            **options,
-        )
+        self.history_ = adapt_trainer(trainer(self.estimator_, train), self.epochs, **arguments)
         self.schedule_ = schedule_of(self.history_)
         self.cost_ = spent(self.history_)
 
@@ -120,11 +118,6 @@ class _Adaptive(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(fraction, float) or not 0 < fraction < 1:
             raise SettingsError(
                 f"validation_fraction must lie between 0 and 1, got {shown(fraction)}"
-            )
-        if self.options is not None and not isinstance(self.options, Mapping):
-            raise SettingsError(
-                f"options must map names of arguments of dynhp.adapt, got {shown(self.options)}; "
-                "such as options={'dry_run': True}"
             )
 
     def _checked(self, X: Any) -> Any:
@@ -146,15 +139,16 @@ class AdaptiveClassifier(ClassifierMixin, _Adaptive):  # type: ignore[misc]
 
     Args:
         estimator: with ``partial_fit``; values it ignores after the first call are refused.
-        space: the parameters to adapt, and their values.
+        space: the parameters to adapt, and their values; None where ``options`` has it.
         epochs: the passes over the data.
-        adapt_every: the epochs of a round; in its place ``when=``, a trigger.
-        try_for: the epochs of a try.
+        adapt_every: the epochs of a round, by default 5; or a trigger, ``when``, in ``options``.
+        try_for: the epochs of a try, by default 1.
         scoring: what a try is judged by, as in scikit-learn; the estimator's score by default.
         validation_fraction: the part of the data that is held out.
         batch_size: rows of one ``partial_fit``, shuffled in every epoch; all at once by default.
         random_state: of the split, the batches, and an estimator without a seed of its own.
-        options: others of ``dynhp.adapt``, such as ``{"proposer": Neighbors(1), "dry_run": True}``.
+        options: others of ``dynhp.adapt``, such as ``{"proposer": Neighbors(1), "dry_run": True}``,
+            or all at once: ``recommended("learning_rate", name="eta0")``.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import SGDClassifier
@@ -206,15 +200,16 @@ class AdaptiveRegressor(RegressorMixin, _Adaptive):  # type: ignore[misc]
 
     Args:
         estimator: with ``partial_fit``; values it ignores after the first call are refused.
-        space: the parameters to adapt, and their values.
+        space: the parameters to adapt, and their values; None where ``options`` has it.
         epochs: the passes over the data.
-        adapt_every: the epochs of a round; in its place ``when=``, a trigger.
-        try_for: the epochs of a try.
+        adapt_every: the epochs of a round, by default 5; or a trigger, ``when``, in ``options``.
+        try_for: the epochs of a try, by default 1.
         scoring: what a try is judged by, as in scikit-learn; the estimator's score by default.
         validation_fraction: the part of the data that is held out.
         batch_size: rows of one ``partial_fit``, shuffled in every epoch; all at once by default.
         random_state: of the split, the batches, and an estimator without a seed of its own.
-        options: others of ``dynhp.adapt``, such as ``{"proposer": Neighbors(1), "dry_run": True}``.
+        options: others of ``dynhp.adapt``, such as ``{"proposer": Neighbors(1), "dry_run": True}``,
+            or all at once: ``recommended("learning_rate", name="eta0")``.
 
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import SGDRegressor

@@ -57,7 +57,8 @@ def require_incremental(estimator: Any) -> None:
 def require_adaptable(estimator: Any, space: Space) -> None:
     """Refuse names that the estimator does not have, and those known to be read only once."""
     known, kinds = estimator.get_params(), type(estimator).__mro__
-    for name in space:
+    for name, axis in space.items():
+        numbers = isinstance(axis.grid()[0], int | float)
         if name not in known:
             raise SettingsError(
                 f"{type(estimator).__name__} has no parameter {shown(name)}{nearest(name, known)}"
@@ -67,6 +68,12 @@ def require_adaptable(estimator: Any, space: Space) -> None:
                 f"{name} of {type(estimator).__name__} {_AT_FIRST} (its optimiser is made there), "
                 "so its values would all train the same; take it out of the space, or use "
                 "SGDClassifier or SGDRegressor, which read eta0 each time"
+            )
+        if name == "learning_rate" and isinstance(known[name], str) and numbers:
+            raise SettingsError(
+                f"learning_rate of {type(estimator).__name__} is the name of a schedule, "
+                f"{shown(known[name])}, and no number; the rate is eta0, as in "
+                "recommended('learning_rate', name='eta0')"
             )
         if name in ("eta0", "power_t") and known.get("learning_rate") == "optimal":
             raise SettingsError(

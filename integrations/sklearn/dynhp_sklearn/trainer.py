@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,10 @@ from dynhp.spaces import SpaceLike
 from dynhp.trainer import State
 from dynhp_sklearn.refusals import require_adaptable, require_incremental
 
-__all__ = ["Examples", "EstimatorTrainer", "seeded", "trainer_from_estimator"]
+__all__ = ["LOSSES", "Examples", "EstimatorTrainer", "seeded", "trainer_from_estimator"]
+
+LOSSES = ("train_loss", "val_loss")
+"""Metrics that are measured where somebody reads them: minus the score, so lower is better."""
 
 _KINDS = {"eta0": "learning_rate", "learning_rate_init": "learning_rate"}
 
@@ -68,11 +71,12 @@ class EstimatorTrainer:
         classes: Any = None,
         batch_size: int | None = None,
         seed: int = 0,
+        losses: Collection[str] = (),
     ) -> None:
         self.estimator = estimator
         self.kinds = {name: _KINDS[name] for name in names if name in _KINDS}
         self._train, self._validation = train, validation
-        self._names, self._scorer = names, scorer
+        self._names, self._scorer, self._losses = names, scorer, _require_losses(losses)
         self._classes, self._batch_size = classes, batch_size
         self._rng = np.random.default_rng(seed)
 
@@ -115,15 +119,21 @@ class EstimatorTrainer:
         self.estimator.partial_fit(batch.X, batch.y, **extra)
 
     def metrics(self) -> Metrics:
-        """The score on the validation data; nothing before the first epoch."""
+        """The score on the validation data, and losses; nothing before the first epoch."""
         try:
             check_is_fitted(self.estimator)
         except NotFittedError:
             return {}
-        held_out = self._validation
-        extra = {} if held_out.weight is None else {"sample_weight": held_out.weight}
-        score = self._scorer(self.estimator, held_out.X, held_out.y, **extra)
-        return {"val_score": float(score)}
+        metrics = {"val_score": self._score(self._validation)}
+        if "val_loss" in self._losses:
+            metrics["val_loss"] = -metrics["val_score"]
+        if "train_loss" in self._losses:
+            metrics["train_loss"] = -self._score(self._train)
+        return metrics
+
+    def _score(self, rows: Examples) -> float:
+        extra = {} if rows.weight is None else {"sample_weight": rows.weight}
+        return float(self._scorer(self.estimator, rows.X, rows.y, **extra))
 
     def hyperparameters(self) -> dict[str, Value]:
         """What the estimator's parameters are now."""
@@ -142,6 +152,7 @@ def trainer_from_estimator(
     batch_size: int | None = None,
     sample_weight: Any = None,
     seed: int = 0,
+    losses: Collection[str] = (),
 ) -> EstimatorTrainer:
     """A trainer for ``DynamicGridAdapter`` whose epoch is a pass over ``X``; its metric: val_score.
 
@@ -157,6 +168,8 @@ def trainer_from_estimator(
         batch_size: rows of one ``partial_fit``, shuffled in every epoch; all at once by default.
         sample_weight: weights of the rows of ``X``.
         seed: of the shuffling, and of an estimator without a ``random_state`` of its own.
+        losses: what else to measure: "train_loss", minus the score on ``X``, which is what
+            ``recommended("learning_rate")`` reads; "val_loss", minus ``val_score``.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import SGDClassifier
@@ -189,7 +202,16 @@ def trainer_from_estimator(
         classes=np.unique(y) if is_classifier(estimator) else None,
         batch_size=batch_size,
         seed=seed,
+        losses=losses,
     )
+
+
+def _require_losses(losses: Collection[str]) -> frozenset[str]:
+    names = [losses] if isinstance(losses, str) else losses
+    for name in names:
+        if name not in LOSSES:
+            raise SettingsError(f"there is no loss {shown(name)}{nearest(name, LOSSES)}")
+    return frozenset(names)
 
 
 def require_weights(estimator: Any, sample_weight: Any) -> None:

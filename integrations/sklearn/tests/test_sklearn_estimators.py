@@ -197,6 +197,6 @@ def test_methods_are_there_where_the_estimator_has_them() -> None:
 def test_a_way_back_works() -> None:
     when = OnPlateau("val_score", patience=2, better="higher")
     options: Any = {"when": when, "start_from": "best", "max_rounds": 2}
-    model = adaptive(epochs=12, options=options).fit(X, Y)
+    model = adaptive(epochs=12, adapt_every=None, options=options).fit(X, Y)
     assert model.history_.epochs == 12
     assert sum(round_.abandoned for round_ in model.history_) > 0

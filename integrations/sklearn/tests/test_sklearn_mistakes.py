@@ -75,7 +75,7 @@ def test_weights_that_nobody_takes_and_too_few_rows_are_refused() -> None:
 
 def test_an_option_that_adapt_does_not_know_is_refused_by_its_name() -> None:
     with pytest.raises(TypeError, match="minimise"):
-        AdaptiveClassifier(LINEAR, RATE, options={"minimise": "x"}).fit(X, Y)  # type: ignore[typeddict-unknown-key]
+        AdaptiveClassifier(LINEAR, RATE, options={"minimise": "x"}).fit(X, Y)
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from transformers import Trainer
 
 from dynhp.errors import SettingsError
 
-__all__ = ["require_training", "trainer_of"]
+__all__ = ["how_to_measure", "require_training", "trainer_of"]
+
+_TRAINING_LOSS = ("loss", "train_loss")
 
 
 def trainer_of(callback: Any, frame: Any) -> Any:
@@ -50,3 +53,19 @@ def require_training(trainer: Any) -> None:
             raise SettingsError(
                 f"Adapt: tries that leave no trace need {needed}, got {got}; train without it"
             )
+
+
+def how_to_measure(missing: Iterable[str]) -> str:
+    """What makes a trainer measure in every epoch what is missing there.
+
+    ``train_loss`` is what the trainer calls the mean of a whole training, logged once at its end.
+
+    >>> how_to_measure(["eval_loss"])
+    'evaluate in every epoch, as with eval_strategy="epoch"'
+    """
+    if any(name in _TRAINING_LOSS for name in missing):
+        return (
+            "the Trainer logs the training loss of an epoch as 'loss', with "
+            'logging_strategy="epoch"; judge by that name, as in recommended(..., loss="loss")'
+        )
+    return 'evaluate in every epoch, as with eval_strategy="epoch"'

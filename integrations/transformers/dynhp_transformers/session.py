@@ -15,6 +15,7 @@ from dynhp_torch.callbacks import require_metrics
 from dynhp_torch.settings.reading import show_scale, true_rates
 from dynhp_torch.settings.scale import scales_on
 from dynhp_transformers.effects import FILE, HeldReports
+from dynhp_transformers.requirements import how_to_measure
 from dynhp_transformers.state import plain_optimizer, plain_scheduler
 
 __all__ = ["TrainSession"]
@@ -182,7 +183,7 @@ class TrainSession:
         assert self.run is not None
         if epoch.trying:
             wanted = metrics_of(self.run.loop.adapter.criterion) or ()
-            way_out = 'evaluate in every epoch, as with eval_strategy="epoch"'
+            way_out = how_to_measure(name for name in wanted if name not in self.metrics)
             number = self.first + int(epoch)
             require_metrics(wanted, self.metrics, epoch=number, way_out=way_out)
         return self.metrics or None

@@ -41,13 +41,23 @@ def test_settings_are_refused_when_the_callback_is_made(
 @pytest.mark.parametrize(
     ("adapting", "options", "words"),
     [
-        ({}, {"eval_strategy": "no"}, "needs eval_loss, but epoch 0 gave loss"),
+        (
+            {},
+            {"eval_strategy": "no"},
+            "needs eval_loss, but epoch 0 gave loss.*; evaluate in every",
+        ),
         ({}, {"eval_strategy": "steps", "eval_steps": 7}, "needs eval_loss, but epoch 0 gave"),
         (
             {"minimize": "eval_los"},
             {},
             r"needs eval_los \(did you mean .eval_loss.\?\), .* gave .*eval_loss",
         ),
+        (
+            {"minimize": "train_loss"},
+            {},
+            r"needs train_loss, .* as 'loss', with logging_strategy=\"epoch\"; .* loss=\"loss\"",
+        ),
+        ({"minimize": "loss"}, {"logging_strategy": "no"}, 'logging_strategy="epoch"'),
         ({"keep_best": True}, {"save_strategy": "epoch"}, "load_best_model_at_end=True"),
         ({"space": {"warmth": [1, 2]}}, {}, "'warmth' is no setting of the optimiser .*lr"),
         (

@@ -1,0 +1,259 @@
+"""A search for the rate, and a schedule of it; ``test_keras_backends.py`` runs it for each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import keras
+import numpy as np
+import pytest
+from keras_shared import TIES, TORCH, adapt, bits, callbacks, fit, make, torch_is_enough
+
+from dynhp import plan_for, recommended, spent
+from dynhp.errors import ContractError, SettingsError, ValueNotInForce
+from dynhp.planning import rate_search
+from dynhp.records import Candidate
+from dynhp.tails import annealed, wsd
+from dynhp.tails.contract import tail_values
+from dynhp.triggers import At
+from dynhp_keras import Adapt
+from dynhp_keras.schedule import FitSchedule
+
+BATCHES, EPOCHS = 4, 4
+INPUTS = np.random.default_rng(0).normal(size=(64, 4)).astype("float32")
+TARGETS = (INPUTS @ np.ones((4, 1))).astype("float32")
+
+
+def linear(rate: float) -> Any:
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(rate), "mse")
+    return model
+
+
+def search(**options: Any) -> Adapt:
+    arguments: Any = recommended("learning_rate", name="learning_rate", loss="loss")
+    return Adapt(**(arguments | options))
+
+
+class PlanAhead(callbacks.Callback):
+    """What the run will cost, said before its first epoch."""
+
+    def __init__(self, ours: Adapt) -> None:
+        super().__init__()
+        self.ours = ours
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        assert self.ours.loop is not None
+        self.plan = plan_for(self.ours.loop)
+
+
+@pytest.mark.parametrize("rate", [0.1 / 31.6228, 0.1, 0.1 * 31.6228] if TORCH else [0.1])
+def test_the_preset_finds_the_same_rate_from_anywhere(rate: float) -> None:
+    rate = float(f"{rate:.6g}")
+    model, ours = linear(rate), search(schedule=wsd)
+    ahead = PlanAhead(ours)
+    history = model.fit(
+        INPUTS, TARGETS, batch_size=16, epochs=10, verbose=0, callbacks=[ours, ahead]
+    )
+    assert history.epoch == list(range(10))
+    loop = ours.loop
+    assert loop is not None
+    found = rate_search(loop)
+    assert (found.start, found.rate) == (rate, 0.1)
+    assert float(model.optimizer.learning_rate) == pytest.approx(0.1)  # the height
+    assert {round_.candidate["learning_rate"] for round_ in ours.history} == {0.1}
+    assert history.history["loss"][-1] < 1e-3 < history.history["loss"][0]
+    cost = spent(loop)
+    assert ahead.plan.least.overhead <= cost.overhead <= ahead.plan.most.overhead
+    assert plan_for(loop).least == plan_for(loop).most == cost
+    assert cost.overhead == 3 * (len(found.rates) + 2)  # a try has 3 epochs, the check 2 tries
+
+
+class WeightBeforeBatch(callbacks.Callback):
+    """What the one weight was before each batch, which is the loss of that batch."""
+
+    passes: ClassVar[list[list[float]]] = []  # of the class: what it keeps itself is put back
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self.passes.append([])
+        self.sum = 0.0
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        total = (batch + 1) * logs["loss"]  # Keras gives the mean over the epoch so far
+        self.passes[-1].append(total - self.sum)
+        self.sum = total
+
+
+def rates_used(ours: Any, spy: Any) -> tuple[Any, list[list[float]]]:
+    """Fit a weight whose gradient is 1 in every batch: what it moves by are the rates used."""
+    keras.utils.set_random_seed(0)
+    dense = keras.layers.Dense(1, use_bias=False, kernel_initializer="zeros")
+    model = keras.Sequential([keras.Input((1,)), dense])
+    model.compile(keras.optimizers.SGD(0.1), lambda _, output: keras.ops.mean(output))
+    ones = np.ones((4 * BATCHES, 1), "float32")
+    spy.passes.clear()
+    model.fit(ones, ones, batch_size=4, epochs=EPOCHS, verbose=0, callbacks=[ours, spy])
+    return model, [list(-np.diff(weights)) for weights in spy.passes]
+
+
+def of_the_main_line(height: float, epoch: int) -> list[float]:
+    """The rates of an epoch but its last batch, whose move the next epoch shows."""
+    middles = [(epoch + (batch + 0.5) / BATCHES) / EPOCHS for batch in range(BATCHES - 1)]
+    return [height * wsd(progress, warm_up=0.2) for progress in middles]
+
+
+def slow_wsd(progress: float) -> float:
+    return wsd(progress, warm_up=0.2)
+
+
+def test_batches_of_the_main_line_follow_the_schedule_and_tails_do_not() -> None:
+    spy, tail = WeightBeforeBatch(), annealed("learning_rate", epochs=3)
+    ours = Adapt(
+        {"learning_rate": [0.1, 0.3]}, when=At([0]), try_for=0, tail=tail, keep="value",
+        minimize="loss", schedule=slow_wsd, acting=[spy], check="off",
+    )  # fmt: skip
+    model, rates = rates_used(ours, spy)
+    tails = [
+        [each["learning_rate"]] * (BATCHES - 1)
+        for value in (0.1, 0.3)
+        for each in tail_values(tail, Candidate({"learning_rate": value}), 3)
+    ]
+    assert ours.history[0].candidate["learning_rate"] == 0.3
+    wanted = [*tails, *(of_the_main_line(0.3, epoch) for epoch in range(EPOCHS))]
+    assert len(rates) == len(wanted) == 6 + EPOCHS
+    for got, expected in zip(rates, wanted, strict=True):
+        assert got == pytest.approx(expected, rel=1e-3, abs=1e-5)
+    assert float(model.optimizer.learning_rate) == pytest.approx(0.3)
+
+
+@torch_is_enough
+def test_a_try_without_a_tail_is_a_piece_of_the_scheduled_run() -> None:
+    spy = WeightBeforeBatch()
+    ours = Adapt(
+        {"learning_rate": [0.1, 0.3]}, adapt_every=2, try_for=1, minimize="loss",
+        schedule=slow_wsd, acting=[spy], check="off",
+    )  # fmt: skip
+    rates = rates_used(ours, spy)[1]
+    order = [(0.1, 0), (0.3, 0), (0.3, 1), (0.3, 2), (0.1, 2), (0.3, 3)]
+    assert len(rates) == len(order)
+    for got, (height, epoch) in zip(rates, order, strict=True):
+        assert got == pytest.approx(of_the_main_line(height, epoch), rel=1e-3, abs=1e-5)
+
+
+class ByHand(callbacks.Callback):
+    """The same schedule without us, on a rate of 0.01 and two batches in each of five epochs."""
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self.epoch = epoch
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        getattr(self.model, "jax_state_sync", int)()
+        rate = 0.01 * wsd((self.epoch + (batch + 0.5) / 2) / 5)
+        self.model.optimizer.learning_rate = rate
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self.model.optimizer.learning_rate = 0.01
+
+
+@pytest.mark.parametrize("how", [{"dry_run": True}, TIES] if TORCH else [{"dry_run": True}])
+def test_a_dry_run_is_bit_identical_to_the_same_schedule_without_us(how: Any) -> None:
+    plain = make()
+    wanted = fit(plain, ByHand()).history
+    bits_wanted = bits(plain)
+    model, ours = make(), adapt(schedule=wsd, try_for=2, **how)
+    assert fit(model, ours).history == wanted
+    assert bits(model) == bits_wanted
+    assert len(ours.history[0].tries) == 3
+
+
+class Killed(callbacks.Callback):
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        if epoch == 5:
+            raise RuntimeError("killed")
+
+
+def test_a_scheduled_search_that_was_killed_goes_on_to_the_bit(tmp_path: Path) -> None:
+    file = tmp_path / "fit.zip"
+    whole, ours = make(), search(schedule=wsd)
+    wanted = fit(whole, ours, epochs=8).history
+    bits_wanted = bits(whole)
+    with pytest.raises(RuntimeError, match="killed"):
+        fit(make(), search(schedule=wsd, checkpoint=file), Killed(), epochs=8)
+    model, again = make(), search(schedule=wsd, checkpoint=file)
+    history = fit(model, again, epochs=8)
+    assert history.epoch == [5, 6, 7]
+    assert history.history["loss"] == wanted["loss"][5:]
+    assert again.history == ours.history
+    assert bits(model) == bits_wanted
+
+
+def sets_the_rate(hook: str) -> Any:
+    """A callback that sets the rate in one of its hooks."""
+
+    def overwrite(self: Any, number: int, logs: Any = None) -> None:
+        self.model.optimizer.learning_rate = 0.5
+
+    return type("SetsTheRate", (callbacks.Callback,), {hook: overwrite})()
+
+
+@torch_is_enough
+@pytest.mark.parametrize("hook", ["on_epoch_begin", "on_train_batch_begin", "on_train_batch_end"])
+@pytest.mark.parametrize("schedule", [wsd, lambda progress: 1.0, lambda progress: 1 - progress])
+def test_a_rate_that_somebody_else_sets_is_still_noticed(hook: str, schedule: Any) -> None:
+    other = sets_the_rate(hook)
+    with pytest.raises(ValueNotInForce, match=r"learning_rate should be .* but is 0\.5"):
+        fit(make(), adapt(schedule=schedule, acting=[other]), other)
+
+
+@torch_is_enough
+def test_an_interrupted_epoch_leaves_the_schedule_until_it_is_closed_or_goes_on() -> None:
+    class Interrupts(callbacks.Callback):
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            self.last = epoch == 4
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            if self.last:
+                raise KeyboardInterrupt
+
+    model, ours = make(), adapt(schedule=lambda progress: 1 - progress)
+    with pytest.raises(KeyboardInterrupt):
+        fit(model, ours, Interrupts())
+    left = float(model.optimizer.learning_rate)
+    ours.close()
+    height = ours.history[-1].candidate["learning_rate"]
+    assert left == pytest.approx(0.15 * height)
+    assert float(model.optimizer.learning_rate) == pytest.approx(height)
+    with pytest.raises(KeyboardInterrupt):
+        fit(model, ours, Interrupts())
+    left = float(model.optimizer.learning_rate)
+    fit(model, ours, epochs=1)  # without a close
+    assert ours.history[0].previous["learning_rate"] == pytest.approx(left / 0.15)
+
+
+def test_progress_is_that_of_the_whole_training() -> None:
+    model = make()
+    later = FitSchedule(wsd, model, first=4, epochs=8, batches=5, at_once=2)
+    assert [later.progress(0, batch) for batch in (0, 2, 4)] == [4.2 / 8, 4.6 / 8, 4.9 / 8]
+    unknown = FitSchedule(wsd, model, first=0, epochs=2, batches=None)
+    assert unknown.progress(1, 7) == 0.75
+    assert FitSchedule(wsd, model, first=0, epochs=1, batches=2).progress(0, 9) == 1.0
+
+
+@torch_is_enough
+def test_what_is_no_schedule_is_refused_with_the_way_out() -> None:
+    cosine = keras.optimizers.schedules.CosineDecay(0.01, 20)
+    with pytest.raises(SettingsError, match=r"must be a function, got 0\.5; .*dynhp\.tails\.wsd"):
+        adapt(schedule=0.5)
+    with pytest.raises(ContractError, match=r"a factor .*, got .* for the progress 0\.05"):
+        fit(make(), adapt(schedule=cosine))
+    with pytest.raises(ContractError, match=r"from 0 on, got -1\.0 for the progress"):
+        fit(make(), adapt(schedule=lambda progress: -1.0))
+    with pytest.raises(SettingsError, match=r"space has beta_1; .*Adam a .*LearningRateSchedule"):
+        fit(make(), adapt({"beta_1": [0.9, 0.5]}, schedule=wsd))
+    by_epoch = callbacks.LearningRateScheduler(lambda epoch, rate: rate)
+    with pytest.raises(SettingsError, match=r"both set .* Adapt\(\.\.\., schedule=wsd\)"):
+        fit(make(), by_epoch, search())
+    with pytest.raises(SettingsError, match=r"follows a schedule.* Adapt\(\.\.\., schedule=wsd\)"):
+        fit(make(keras.optimizers.Adam(cosine)), search())
