@@ -86,6 +86,32 @@ def test_the_screen_of_results_counts_the_limits() -> None:
     assert sure == 0, "the page says that no loss is sure"
 
 
+def test_the_page_counts_what_may_be_a_loss() -> None:
+    ends = [
+        float(row[f"{task} difference"]) + float(row[f"{task} half_width_95"])
+        for row in read(CONFIRMED / "differences.csv")
+        for task in NAMES
+        if row[f"{task} half_width_95"]
+    ]
+    page = " ".join((DOCS / "should-i-use-this.md").read_text("utf-8").split())
+    below = sum(end < 0 for end in ends)
+    assert f"of {len(ends)} differences {below} have an interval that lies below zero" in page
+    assert f"luck alone would give {len(ends) * 0.025:.0f} if" in page
+
+
+def test_the_page_counts_where_it_is_above_rivals_of_equal_cost() -> None:
+    above = {
+        row["limit"].split(" from ")[0]: [row[name] for name in NAMES].count("yes")
+        for row in read(CONFIRMED / "limits.csv")
+        if row["limit"].startswith("above")
+    }
+    assert above == {"above Ray Tune: PBT": 4, "above Ray Tune: PB2": 5,
+                     "above Optuna: TPE, pruned": 3}  # fmt: skip
+    page = " ".join((DOCS / "should-i-use-this.md").read_text("utf-8").split())
+    assert "it is above PB2 on all five tasks and above PBT on four" in page
+    assert "above Optuna on three, which is fewer than the two thirds" in page
+
+
 def costs(folder: Path) -> tuple[float, float]:
     """The least and the most that the preset costs on a task from a start, with its self-check."""
     paid = [row for row in read(folder / "cost.csv") if row["method"] == OURS]
