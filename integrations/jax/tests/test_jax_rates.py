@@ -55,11 +55,11 @@ def test_the_preset_finds_the_same_rate_from_anywhere(rate: float) -> None:
         if step.main:
             losses.append(float(loss))
             rates.append(in_force)
-    found, cost = rate_search(loop.loop), spent(loop.loop)
-    assert (found.start, found.rate) == (rate, 0.1)
+    search, cost = rate_search(loop.loop), spent(loop.loop)
+    assert (search.start, search.rate) == (rate, 0.1)
     assert rates == pytest.approx([0.1] * STEPS)
     assert plan_for(loop.loop).least == plan_for(loop.loop).most == cost
     assert plan.least.overhead <= cost.overhead <= plan.most.overhead
-    assert cost.overhead == 5 * (len(found.rates) + 2)  # a 20th of the run, and the check's two
+    assert cost.overhead == 5 * (len(search.rates) + 2)  # a 20th of the run, and the check's two
     assert max(losses[-10:]) < 1e-3 < losses[0]
     assert train_step._cache_size() == 1

@@ -120,7 +120,7 @@ def test_what_nobody_says_is_five_epochs_and_one() -> None:
     assert [(round_.epochs, round_.tries[0].epochs) for round_ in model.history_] == [(5, 1)] * 4
 
 
-class Counting:
+class CountingScorer:
     """A scorer that counts by the number of rows how often it is asked."""
 
     def __init__(self) -> None:
@@ -145,7 +145,7 @@ READERS: list[tuple[dict[str, Any], set[str]]] = [
 def test_a_loss_is_measured_where_somebody_reads_it_and_nowhere_else(
     options: dict[str, Any], losses: set[str]
 ) -> None:
-    scoring = Counting()
+    scoring = CountingScorer()
     model = adaptive(linear(), {"eta0": [0.1, 1.0]}, options=options)
     trainer = clone(model.set_params(scoring=scoring, epochs=10)).fit(X, Y)
     held_out = int(held_out_rows(Y, 0.1, np.unique(Y), seed=0).sum())

@@ -19,7 +19,7 @@ EPOCHS, BATCHES = 10, 4
 INPUTS = torch.randn(16 * BATCHES, 4, generator=torch.Generator().manual_seed(0))
 
 
-class Linear(torch.nn.Module):
+class LinearModel(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.net = torch.nn.Linear(4, 1)
@@ -29,7 +29,7 @@ class Linear(torch.nn.Module):
         return {"loss": torch.nn.functional.mse_loss(outputs, labels), "logits": outputs}
 
 
-class PlanAhead(TrainerCallback):
+class TrainingPlan(TrainerCallback):
     """What the run will cost, said before its first step."""
 
     plan: Any = None
@@ -38,15 +38,15 @@ class PlanAhead(TrainerCallback):
         self.ours = ours
 
     def on_step_begin(self, *_: Any, **__: Any) -> None:
-        if PlanAhead.plan is None:  # of the class: what a callback keeps itself is put back
-            PlanAhead.plan = plan_for(self.ours.loop)
+        if TrainingPlan.plan is None:  # of the class: what a callback keeps itself is put back
+            TrainingPlan.plan = plan_for(self.ours.loop)
 
 
 @pytest.mark.parametrize("rate", [0.00316228, 0.1, 3.16228])
 def test_the_preset_finds_the_same_rate_from_anywhere(rate: float, tmp_path: Path) -> None:
     set_seed(0)
-    PlanAhead.plan = None
-    model = Linear()
+    TrainingPlan.plan = None
+    model = LinearModel()
     optimizer = torch.optim.SGD(model.parameters(), lr=rate)
     schedule = wsd_schedule(optimizer, EPOCHS * BATCHES)
     ours = Adapt(**recommended("learning_rate", name="lr", loss="loss"))
@@ -58,15 +58,15 @@ def test_the_preset_finds_the_same_rate_from_anywhere(rate: float, tmp_path: Pat
             disable_tqdm=True,
         ),
         train_dataset=[{"x": row, "labels": row.sum(0, keepdim=True)} for row in INPUTS],  # type: ignore[arg-type]
-        callbacks=[ours, PlanAhead(ours)],
+        callbacks=[ours, TrainingPlan(ours)],
         optimizers=(optimizer, schedule),
     )  # fmt: skip
     trainer.train()
-    found, cost = rate_search(ours.loop), spent(ours.loop)
-    assert (found.start, found.rate) == (rate, 0.316228)
+    search, cost = rate_search(ours.loop), spent(ours.loop)
+    assert (search.start, search.rate) == (rate, 0.316228)
     assert plan_for(ours.loop).least == plan_for(ours.loop).most == cost
-    assert PlanAhead.plan.least.overhead <= cost.overhead <= PlanAhead.plan.most.overhead
-    assert cost.overhead == 3 * (len(found.rates) + 2)  # a try has 3 epochs, the check 2 tries
+    assert TrainingPlan.plan.least.overhead <= cost.overhead <= TrainingPlan.plan.most.overhead
+    assert cost.overhead == 3 * (len(search.rates) + 2)  # a try has 3 epochs, the check 2 tries
     logs = [each for each in trainer.state.log_history if "loss" in each]
     assert [each["step"] for each in logs] == [BATCHES * (1 + epoch) for epoch in range(EPOCHS)]
     rates = [each["learning_rate"] for each in logs]

@@ -37,7 +37,7 @@ def search(**options: Any) -> Adapt:
     return Adapt(**(arguments | options))
 
 
-class PlanAhead(callbacks.Callback):
+class FitPlan(callbacks.Callback):
     """What the run will cost, said before its first epoch."""
 
     def __init__(self, ours: Adapt) -> None:
@@ -53,22 +53,22 @@ class PlanAhead(callbacks.Callback):
 def test_the_preset_finds_the_same_rate_from_anywhere(rate: float) -> None:
     rate = float(f"{rate:.6g}")
     model, ours = linear(rate), search(schedule=wsd)
-    ahead = PlanAhead(ours)
+    ahead = FitPlan(ours)
     history = model.fit(
         INPUTS, TARGETS, batch_size=16, epochs=10, verbose=0, callbacks=[ours, ahead]
     )
     assert history.epoch == list(range(10))
     loop = ours.loop
     assert loop is not None
-    found = rate_search(loop)
-    assert (found.start, found.rate) == (rate, 0.1)
+    rates = rate_search(loop)
+    assert (rates.start, rates.rate) == (rate, 0.1)
     assert float(model.optimizer.learning_rate) == pytest.approx(0.1)  # the height
     assert {round_.candidate["learning_rate"] for round_ in ours.history} == {0.1}
     assert history.history["loss"][-1] < 1e-3 < history.history["loss"][0]
     cost = spent(loop)
     assert ahead.plan.least.overhead <= cost.overhead <= ahead.plan.most.overhead
     assert plan_for(loop).least == plan_for(loop).most == cost
-    assert cost.overhead == 3 * (len(found.rates) + 2)  # a try has 3 epochs, the check 2 tries
+    assert cost.overhead == 3 * (len(rates.rates) + 2)  # a try has 3 epochs, the check 2 tries
 
 
 class WeightBeforeBatch(callbacks.Callback):
@@ -142,7 +142,7 @@ def test_a_try_without_a_tail_is_a_piece_of_the_scheduled_run() -> None:
         assert got == pytest.approx(of_the_main_line(height, epoch), rel=1e-3, abs=1e-5)
 
 
-class ByHand(callbacks.Callback):
+class ScheduleByHand(callbacks.Callback):
     """The same schedule without us, on a rate of 0.01 and two batches in each of five epochs."""
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -160,7 +160,7 @@ class ByHand(callbacks.Callback):
 @pytest.mark.parametrize("how", [{"dry_run": True}, TIES] if TORCH else [{"dry_run": True}])
 def test_a_dry_run_is_bit_identical_to_the_same_schedule_without_us(how: Any) -> None:
     plain = make()
-    wanted = fit(plain, ByHand()).history
+    wanted = fit(plain, ScheduleByHand()).history
     bits_wanted = bits(plain)
     model, ours = make(), adapt(schedule=wsd, try_for=2, **how)
     assert fit(model, ours).history == wanted
@@ -168,7 +168,7 @@ def test_a_dry_run_is_bit_identical_to_the_same_schedule_without_us(how: Any) ->
     assert len(ours.history[0].tries) == 3
 
 
-class Killed(callbacks.Callback):
+class KilledInEpoch5(callbacks.Callback):
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         if epoch == 5:
             raise RuntimeError("killed")
@@ -180,7 +180,7 @@ def test_a_scheduled_search_that_was_killed_goes_on_to_the_bit(tmp_path: Path) -
     wanted = fit(whole, ours, epochs=8).history
     bits_wanted = bits(whole)
     with pytest.raises(RuntimeError, match="killed"):
-        fit(make(), search(schedule=wsd, checkpoint=file), Killed(), epochs=8)
+        fit(make(), search(schedule=wsd, checkpoint=file), KilledInEpoch5(), epochs=8)
     model, again = make(), search(schedule=wsd, checkpoint=file)
     history = fit(model, again, epochs=8)
     assert history.epoch == [5, 6, 7]
@@ -190,10 +190,11 @@ def test_a_scheduled_search_that_was_killed_goes_on_to_the_bit(tmp_path: Path) -
 
 
 def sets_the_rate(hook: str) -> Any:
-    """A callback that sets the rate in one of its hooks."""
+    """A callback that sets the rate in one of its hooks, in the first epoch or batch alone."""
 
     def overwrite(self: Any, number: int, logs: Any = None) -> None:
-        self.model.optimizer.learning_rate = 0.5
+        if number == 0:
+            self.model.optimizer.learning_rate = 0.5
 
     return type("SetsTheRate", (callbacks.Callback,), {hook: overwrite})()
 
@@ -209,7 +210,7 @@ def test_a_rate_that_somebody_else_sets_is_still_noticed(hook: str, schedule: An
 
 @torch_is_enough
 def test_an_interrupted_epoch_leaves_the_schedule_until_it_is_closed_or_goes_on() -> None:
-    class Interrupts(callbacks.Callback):
+    class InterruptsScheduled(callbacks.Callback):
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
             self.last = epoch == 4
 
@@ -219,14 +220,14 @@ def test_an_interrupted_epoch_leaves_the_schedule_until_it_is_closed_or_goes_on(
 
     model, ours = make(), adapt(schedule=lambda progress: 1 - progress)
     with pytest.raises(KeyboardInterrupt):
-        fit(model, ours, Interrupts())
+        fit(model, ours, InterruptsScheduled())
     left = float(model.optimizer.learning_rate)
     ours.close()
     height = ours.history[-1].candidate["learning_rate"]
     assert left == pytest.approx(0.15 * height)
     assert float(model.optimizer.learning_rate) == pytest.approx(height)
     with pytest.raises(KeyboardInterrupt):
-        fit(model, ours, Interrupts())
+        fit(model, ours, InterruptsScheduled())
     left = float(model.optimizer.learning_rate)
     fit(model, ours, epochs=1)  # without a close
     assert ours.history[0].previous["learning_rate"] == pytest.approx(left / 0.15)
