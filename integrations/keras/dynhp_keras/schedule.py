@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any, TypeAlias
 
 from dynhp.errors import ContractError, SettingsError, shown
@@ -89,13 +90,13 @@ class FitSchedule:
         return (self._first + epoch + within) / self._epochs
 
     def _factor_at(self, progress: float) -> float:
-        factor = self._schedule(progress)
+        factor: Any = self._schedule(progress)
         if not _is_factor(factor):
             raise ContractError(
                 "schedule must give a factor of the learning rate, a finite number from 0 on, got "
                 f"{shown(factor)} for the progress {progress:.3g}; {_HOW}"
             )
-        return factor
+        return float(factor)
 
 
 def require_schedule(schedule: Any) -> None:
@@ -135,7 +136,7 @@ def _is_rate(binding: Any, optimizer: Any) -> bool:
 
 
 def _is_factor(factor: Any) -> bool:
-    is_number = isinstance(factor, int | float) and not isinstance(factor, bool)
+    is_number = isinstance(factor, Real) and not isinstance(factor, bool)  # also one of numpy
     return is_number and bool(0 <= factor < math.inf)
 
 
