@@ -258,3 +258,13 @@ def test_what_is_no_schedule_is_refused_with_the_way_out() -> None:
         fit(make(), by_epoch, search())
     with pytest.raises(SettingsError, match=r"follows a schedule.* Adapt\(\.\.\., schedule=wsd\)"):
         fit(make(keras.optimizers.Adam(cosine)), search())
+
+
+@torch_is_enough
+def test_a_factor_may_be_a_number_of_numpy() -> None:
+    runs = []
+    for factor in (0.5, np.float32(0.5)):
+        model = make()
+        fit(model, adapt(schedule=lambda progress, factor=factor: factor))
+        runs.append(bits(model))
+    assert runs[0] == runs[1]
