@@ -83,9 +83,10 @@ def require_number(
 def _is_float(number: float) -> bool:
     """Whether it can be one; some whole numbers are too large."""
     try:
-        return isinstance(float(number), float)
+        float(number)
     except OverflowError:
         return False
+    return True
 
 
 def require_word(what: str, word: object, known: Sequence[object]) -> None:

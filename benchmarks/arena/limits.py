@@ -111,30 +111,25 @@ def _lowest(differences: Table, rival: str, starts: Iterable[str], tasks: int) -
     rows = [row[2:] for row in differences.rows if _of(row) in wanted]
     cells = []
     for column in range(tasks):
-        there = [row[column] for row in rows if _upper(row[column]) is not None]
+        there = [(ends, row[column].side) for row in rows if (ends := _interval(row[column]))]
         if len(there) < len(wanted):
             cells.append(EMPTY)
             continue
-        below = [cell for cell in there if (_upper(cell) or 0.0) < 0]
-        mean, half = min(map(_mean_and_half, below or there))
-        sure = any(cell.side == "below" for cell in below)
+        below = [(ends, side) for ends, side in there if sum(ends) < 0]
+        (mean, half), _ = min(below or there, key=lambda each: each[0])
+        sure = any(side == "below" for _, side in below)
         cells.append(_said(not below, f"{signed(mean)} ± {half:.2f}", mean, sure=sure))
     return cells
 
 
-def _mean_and_half(cell: Cell) -> tuple[float, float]:
-    return float(cell.values["difference"]), float(cell.values["half_width_95"])  # type: ignore[arg-type]
-
-
-def _upper(cell: Cell) -> float | None:
+def _interval(cell: Cell) -> tuple[float, float] | None:
+    """The mean and half the width of its interval; None where nothing was run, or one seed."""
     mean, half = (cell.values.get(name) for name in ("difference", "half_width_95"))
     if not isinstance(mean, float) or not isinstance(half, float) or not math.isfinite(half):
         return None
-    return mean + half
+    return mean, half
 
 
 def _above(cell: Cell) -> Cell:
-    mean = cell.values.get("difference")
-    if _upper(cell) is None or not isinstance(mean, float):
-        return EMPTY  # nothing, or a single seed
-    return _said(mean > 0, signed(mean), mean)
+    ends = _interval(cell)
+    return EMPTY if ends is None else _said(ends[0] > 0, signed(ends[0]), ends[0])

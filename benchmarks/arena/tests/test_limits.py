@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -112,9 +113,21 @@ def test_a_run_that_comes_to_something_else_is_named() -> None:
     assert "{'value': 1.0} and then {'value': " in line
 
 
-def test_those_to_carry_out_again_are_spread_over_all_that_have_a_result() -> None:
-    runs = [Finished(settings={"seed": n}, result={}) for n in range(10)]
-    failed = Finished(settings={"seed": 99}, result=None, error="no")
-    assert [run.settings["seed"] for run in spread_out([failed, *runs], 3)] == [0, 3, 6]
-    assert spread_out(runs, 99) == runs
+def test_every_arm_has_its_turn_among_those_to_carry_out_again() -> None:
+    """Also where tasks and arms follow each other regularly, as in the arena."""
+    runs = [
+        Finished(settings={"task": task, "arm": arm, "seed": seed}, result={})
+        for task in "abcde"
+        for arm in ("constant", "dynhp", "pbt")
+        for seed in range(10)
+    ]
+    failed = Finished(settings={"arm": "pbt", "seed": 99}, result=None, error="no")
+    assert len({run.settings["arm"] for run in spread_out(runs, 5)}) == 3, "not all of one place"
+    drawn = spread_out([failed, *runs], 15)
+    assert Counter(run.settings["arm"] for run in drawn) == {"constant": 5, "dynhp": 5, "pbt": 5}
+    assert len({run.settings["task"] for run in drawn}) > 3
+    assert drawn == spread_out([failed, *runs], 15), "the same each time"
+    everyone = spread_out([failed, *runs], 999)
+    assert len(everyone) == len(runs)
+    assert all(run in runs for run in everyone)
     assert spread_out([], 3) == []

@@ -89,7 +89,8 @@ def losses_read(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     words = (arguments.get("minimize"), arguments.get("maximize"))
     names = [word for word in words if isinstance(word, str)]  # what is none, dynhp.adapt refuses
     for judge in ("criterion", "keep_best", "when"):
-        names += metrics_of(arguments.get(judge))  # type: ignore[arg-type]
+        if judge in arguments:
+            names += metrics_of(arguments[judge])
     known = ("val_score", *LOSSES)
     for name in names:
         if name not in known:
