@@ -33,10 +33,13 @@ BENCH_RAY = $(BIN)/python -m pip install --quiet --constraint constraints.txt ra
 ARENA = $(ONE_THREAD) $(BIN)/python -m benchmarks.arena $(if $(DYNHP_DATA),--data $(DYNHP_DATA))
 # The optimisers and the population training that others have written: nobody needs them for the tests.
 ARENA_READY := $(VENV)/.ready-arena
+# The paper's reproduction has igraph's communities, and writes its report with jinja2.
+PAPER = $(BIN)/python -m benchmarks.paper $(if $(PART),--part $(PART)) $(if $(PROTOCOL),--protocol $(PROTOCOL))
+PAPER_READY := $(if $(wildcard $(READY)),$(READY),$(VENV)/.ready-paper)
 # Tests that start, kill and outlive processes, or write many files, come after the quick ones.
 WITH_PROCESSES := tests/executors tests/storage tests/campaign
 
-.PHONY: help setup demo docs docs-serve test lint types imports pytest $(FRAMEWORKS:%=test-%) test-ray test-report test-oldest format bench-core bench-luck bench-report bench-executors bench-executors-ray bench-linkpred quality arena arena-full arena-save arena-again arena-advice mutants torture torture-campaign clean
+.PHONY: help setup demo docs docs-serve test lint types imports pytest $(FRAMEWORKS:%=test-%) test-ray test-report test-oldest format bench-core bench-luck bench-report bench-executors bench-executors-ray bench-linkpred quality reproduce arena arena-full arena-save arena-again arena-advice mutants torture torture-campaign interrupts messages count-code golden clean
 
 help:
 	@echo "make demo            set up what it needs and train with adaptation on bundled data"
@@ -47,41 +50,53 @@ help:
 	@echo "make test-report     the page of a report in a headless Chromium, which must be installed"
 	@echo "make test-oldest     the core's tests with the oldest numpy, on each Python that is here;"
 	@echo "                     with ONLY=\"jax keras\", those of integrations with their oldest frameworks"
-	@echo "make bench-core      overhead, memory, import time and size of the core"
+	@echo "make count-code      how simple the code is, before (BASE=revision) and now; LIST=1 names what is counted"
+	@echo "make bench-core      overhead, memory, import time and size of the core; with BASE=revision,"
+	@echo "                     its times beside those of that version"
 	@echo "make bench-luck      how often the luck report is wrong, on noise and on real effects"
 	@echo "make bench-report    time and size of a report's page, of 500 and 5,000 rounds"
 	@echo "make bench-executors tries in other processes and on Ray against tries in turn"
 	@echo "make bench-executors-ray  those on Ray alone"
 	@echo "make bench-linkpred  link prediction against an ordinary PyTorch Geometric loop"
 	@echo "make quality         the AUC that link prediction must reach, by protocol and sampler"
+	@echo "make reproduce       the tables of the AdaGrid paper, published and ours: PART=quick in a minute; headline,"
+	@echo "                     variants, fair, tables in hours; PROTOCOL=paper, OPTIONS=--help"
 	@echo "make arena           ways to set a learning rate: three tasks, five methods, three seeds"
 	@echo "make arena-full      all of them, in the background; the same command goes on with it"
 	@echo "make arena-save      commit what has ended: its ledger, from which a fresh clone goes on, and report"
 	@echo "make arena-again     some of these runs again: do they still come to the same?"
 	@echo "make arena-advice    whether runs know when their choices were luck"
 	@echo "make torture         kill and resume runs a hundred times"
+	@echo "make interrupts      interrupt runs at thousands of random lines of the library, and let them go on"
 	@echo "make torture-campaign  kill and resume campaigns a hundred times"
+	@echo "make golden          the same runs with this version and the commit before, to the bit; BASE=commit,"
+	@echo "                     ONLY=\"rounds killed-loops\": these kinds alone"
 	@echo "make mutants         mutation testing of the algorithm; ONLY=\"dynhp/adapter.py\": of these files"
+	@echo "make messages        write each tests/messages.json anew, with the messages of today; ONLY=\"tests ray\""
 	@echo "make format          format the code"
 	@echo "TORCH_INDEX=...      with any of them: the address of torch's CPU builds, see README.md"
 
 setup: $(READY)
 
-define BASE
+define ENVIRONMENT
 	$(PYTHON) -m venv $(VENV)
 	$(PIP_INSTALL) --upgrade pip
 	$(PIP_INSTALL) $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch hatchling editables
 endef
 
 $(READY): pyproject.toml constraints.txt hatch_build.py
-	$(BASE)
+	$(ENVIRONMENT)
 	$(PIP_INSTALL) --no-build-isolation --editable ".[$(EXTRAS)]" --group test --group lint --group docs
 	@touch $@
 
 # "make test" completes this environment.
 $(VENV)/.ready-demo: pyproject.toml constraints.txt hatch_build.py
-	$(BASE)
+	$(ENVIRONMENT)
 	$(PIP_INSTALL) --no-build-isolation --editable ".[pyg]"
+	@touch $@
+
+$(VENV)/.ready-paper: $(DEMO_READY)
+	$(PIP_INSTALL) --no-build-isolation --editable ".[pyg,igraph]" --group paper
 	@touch $@
 
 demo: $(DEMO_READY)
@@ -126,6 +141,7 @@ pytest: $(READY)
 	$(ONE_THREAD) $(BIN)/python -m pytest tests $(TWO_WORKERS) -m many --ignore=tests/repository
 	$(ONE_THREAD) $(BIN)/python -m pytest integrations/torch integrations/pyg docs README.md \
 		--doctest-modules $(TWO_WORKERS) --dist loadfile --ignore=docs/cluster.md $(FRAMEWORKS:%=--ignore=docs/%.md)
+	$(ONE_THREAD) $(BIN)/python -m pytest benchmarks/paper --doctest-modules $(TWO_WORKERS) --dist loadfile
 	$(ONE_THREAD) $(BIN)/python -m pytest benchmarks/arena $(TWO_WORKERS)
 	$(MAKE) --jobs 2 --output-sync=target types docs $(FRAMEWORKS:%=test-%)
 	$(MAKE) test-ray
@@ -151,6 +167,17 @@ test-report: $(READY)
 test-oldest:
 	$(if $(TORCH_INDEX),TORCH_INDEX=$(TORCH_INDEX)) $(PYTHON) scripts/test_oldest.py $(ONLY)
 
+# The texts of messages that the tests compare with, written anew: look at what has changed. ONLY="ray torch"
+# writes those of these integrations alone, ONLY=tests those of the core.
+MESSAGES := tests $(INTEGRATIONS) arena paper
+messages: $(READY)
+	for folder in $(foreach name,$(or $(ONLY),$(MESSAGES)),$(wildcard $(name) integrations/$(name)/tests benchmarks/$(name)/tests)); do \
+		rm -f $$folder/messages.json; \
+		case $$folder in tests) others="--ignore tests/repository $(TWO_WORKERS)";; *) others=;; esac; \
+		MESSAGES=write $(ONE_THREAD) $(BIN)/python -m pytest -q $$folder $$others || exit 1; \
+	done
+	$(if $(filter tests,$(or $(ONLY),tests)),MESSAGES=write $(ONE_THREAD) $(BIN)/python -m pytest -q tests/repository $(TWO_WORKERS))
+
 format: $(READY)
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
@@ -161,8 +188,12 @@ bench-luck: $(READY)
 bench-report: $(READY)
 	$(BIN)/python benchmarks/bench_report.py
 
+# BASE=revision: the version to compare with.
+count-code: $(READY)
+	$(BIN)/python benchmarks/count_code.py $(if $(BASE),--base $(BASE)) $(if $(LIST),--list)
+
 bench-core: $(READY)
-	$(BIN)/python benchmarks/bench_core.py
+	$(BIN)/python benchmarks/bench_core.py $(if $(BASE),--base $(BASE))
 
 # Both always run, and either may fail it.
 bench-executors: $(READY)
@@ -176,6 +207,10 @@ bench-linkpred: $(READY)
 
 quality: $(READY)
 	$(BIN)/python benchmarks/quality_linkpred.py
+
+# It says what it costs, goes on where it was stopped, and trains nothing twice: parts share their runs.
+reproduce: $(PAPER_READY)
+	$(strip $(PAPER) $(OPTIONS))
 
 # Small enough to wait for, with nothing beside what the tests need.
 arena: $(READY)
@@ -214,10 +249,18 @@ $(ARENA_READY): $(READY)
 torture: $(READY)
 	$(BIN)/python benchmarks/torture.py
 
+# Ctrl-C at a random line of the library, thousands of times.
+interrupts: $(READY)
+	$(BIN)/python benchmarks/interrupts.py
+
 torture-campaign: $(READY)
 	$(ONE_THREAD) $(BIN)/python benchmarks/torture_campaign.py
 
-# Goes on where an earlier run was ended. ONLY="dynhp/rounds/jobs.py" takes these files alone.
+# BASE= names the commit to compare with; the program has one of its own.
+golden: $(READY)
+	$(BIN)/python benchmarks/golden $(if $(BASE),--base $(BASE)) $(ONLY:%=--only %)
+
+# Goes on where an earlier run was ended. ONLY="dynhp/engine/tries.py" takes these files alone.
 FATES ?= build/mutant_fates.jsonl
 mutants: $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group mutants

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
+import sys
 
+import numpy as np
 import pytest
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 
 import tests.support.examples  # noqa: F401  (for the tests of the integrations, too)
+
+pytest_plugins = ["tests.support.ids", "tests.support.messages", "tests.support.processor_time"]
 
 # Tests tell nobody that they run: MLflow would when it is imported, W&B where it has an error.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -21,6 +26,14 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 # A shell that starts the tests in the background has them ignore Ctrl-C, which some of them send.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_runtest_setup() -> None:
+    """Let each test find the global generators in one state, whatever tests came before."""
+    random.seed(0)
+    np.random.seed(0)
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(0)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -15,10 +15,11 @@ from _facts import Row
 from _overhead import Nothing
 
 from dynhp import DynamicGridAdapter, Interpolation, OneAxis, lowest
-from dynhp.storage.appended import AppendedFile
+from dynhp.records import History
 from dynhp.storage.checkpoint import checkpoints
 from dynhp.storage.folder import CheckpointFolder
 from dynhp.storage.journal import Journal
+from dynhp.storage.lines import AppendedFile
 
 __all__ = ["rows"]
 
@@ -104,9 +105,9 @@ def _counted() -> Iterator[list[int]]:
         written[0] += sum(map(len, file.waiting))
         append(file)
 
-    def counted_save(folder: CheckpointFolder, rounds: int, content: Any) -> str:
-        digest = save(folder, rounds, content)
-        written[0] += (folder.path / f"checkpoint-{rounds:08}.zip").stat().st_size
+    def counted_save(folder: CheckpointFolder, history: History, content: Any) -> str:
+        digest = save(folder, history, content)
+        written[0] += (folder.path / f"checkpoint-{len(history):08}.zip").stat().st_size
         return digest
 
     AppendedFile.write, CheckpointFolder.save = counted_append, counted_save  # type: ignore[method-assign]

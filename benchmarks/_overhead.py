@@ -20,8 +20,8 @@ from dynhp import (
     attribute,
     lowest,
 )
+from dynhp.executors.attempt import advance
 from dynhp.records import Candidate
-from dynhp.rounds.attempt import advance
 from dynhp.triggers import OnPlateau, OnSpike, any_of
 
 __all__ = ["rows"]

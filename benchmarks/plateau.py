@@ -18,7 +18,7 @@ import torch
 from _torch_tasks import TASKS, TorchTask
 
 import dynhp_torch
-from dynhp import plateau, rescue, spent
+from dynhp import Policy, plateau, rescue, spent
 from dynhp.records.text import text_table
 from dynhp_torch import optimizer_param
 
@@ -52,14 +52,14 @@ def torch_plateau(task: TorchTask) -> dict[str, float]:
     return constant(task, schedule)
 
 
-def adapted(task: TorchTask, arguments: Any) -> dict[str, float]:
-    """Train in a loop of dynhp, with these arguments."""
+def adapted(task: TorchTask, policy: Policy) -> dict[str, float]:
+    """Train in a loop of dynhp, with this policy."""
     loop = dynhp_torch.adapt(
         EPOCHS,
         state=task.state,
         bind={"lr": optimizer_param(task.optimizer, "lr")},
         keep_best=True,
-        **arguments,
+        policy=policy,
     )
     for epoch in loop:
         with epoch:
@@ -84,21 +84,21 @@ def jobs(data: Path) -> Iterator[tuple[dict[str, Any], Any]]:
             yield key, lambda s=seed, r=rate: constant(made(data, name, s, r))
         rate = 10 * sweep[3]
         key = {"part": "rescue", "task": name, "seed": seed, "arm": "rescue", "rate": rate}
-        arguments = rescue("lr", default=rate)
-        yield key, lambda s=seed, r=rate, a=arguments: adapted(made(data, name, s, r), a)
+        policy = rescue("lr", default=rate)
+        yield key, lambda s=seed, r=rate, p=policy: adapted(made(data, name, s, r), p)
     for seed in range(SEEDS):
         for task, (_, rates) in TASKS.items():
             for start, times in STARTS.items():
                 rate = rates[2] * times
                 key = {"part": "plateau", "task": task, "seed": seed, "start": start, "rate": rate}
-                arguments = plateau("lr", default=rate, patience=PATIENCE, factor=FACTOR)
+                policy = plateau("lr", default=rate, patience=PATIENCE, factor=FACTOR)
                 yield (
                     {**key, "arm": "torch"},
                     lambda t=task, s=seed, r=rate: torch_plateau(made(data, t, s, r)),
                 )
                 yield (
                     {**key, "arm": "dynhp"},
-                    lambda t=task, s=seed, r=rate, a=arguments: adapted(made(data, t, s, r), a),
+                    lambda t=task, s=seed, r=rate, p=policy: adapted(made(data, t, s, r), p),
                 )
 
 

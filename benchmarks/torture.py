@@ -26,7 +26,6 @@ from _forks import forked
 from dynhp import History, KeepBest, lowest
 from dynhp.errors import Hint
 from dynhp.records import Value
-from dynhp.storage import history_file
 from dynhp.storage.checkpoint import run_with_checkpoints
 from dynhp.storage.codecs import encode
 from dynhp.storage.journal import Journal, history_from_journal
@@ -35,7 +34,6 @@ from tests.support.resuming import CASES, adapter_of
 warnings.simplefilter("ignore", Hint)  # of a learning rate, which is not the point here
 
 EPOCHS, ADAPT_EVERY, TRY_FOR = 37, 6, 3
-history_file.MOST_INSIDE = 2000  # so that rounds go into their file, as those of long runs do
 RATES = (0.003, 0.01, 0.03, 0.1, 1.0)
 
 

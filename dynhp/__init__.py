@@ -10,19 +10,11 @@ import importlib
 import logging
 import typing
 
-from dynhp.adapter import DynamicGridAdapter
-from dynhp.criteria import highest, lowest, phased, smallest_gap, smoothed
-from dynhp.display import contract as _displays
-from dynhp.errors import DynhpError
-from dynhp.executors import Batched, Serial
-from dynhp.proposers import FullGrid, Interpolation, Neighbors, OneAxis, Placebo
-from dynhp.records import History
-from dynhp.selection import Best, BestByMargin, Racing
-from dynhp.spaces import Categorical, Float, Int, Ordered, Space
-from dynhp.trainer import Trainer, trainer_from
-
 if typing.TYPE_CHECKING:
-    from dynhp.executors import Processes
+    from dynhp.adapter import DynamicGridAdapter
+    from dynhp.criteria import highest, lowest, phased, smallest_gap, smoothed
+    from dynhp.errors import DynhpError
+    from dynhp.executors import Batched, Processes, Serial
     from dynhp.loops import Counter, adapt, attribute, everything
     from dynhp.planning import (
         complete_search,
@@ -39,29 +31,47 @@ if typing.TYPE_CHECKING:
         schedule_of,
         spent,
     )
+    from dynhp.policy import Policy
+    from dynhp.proposers import FullGrid, Interpolation, Neighbors, OneAxis, Placebo
+    from dynhp.records import History
+    from dynhp.selection import Best, BestByMargin, Racing
+    from dynhp.spaces import Categorical, Float, Int, Ordered, Space
+    from dynhp.trainer import Trainer, trainer_from
     from dynhp.wrappers import KeepBest, Shadow
 else:
-    # What not every program uses is imported when it is first asked for.
-    _LATE = {
-        "executors": "Processes",
+    # Where each name comes from when it is first asked for: programs use few of them.
+    _NAMES = {
+        "adapter": "DynamicGridAdapter",
+        "criteria": "highest lowest phased smallest_gap smoothed",
+        "errors": "DynhpError",
+        "executors": "Batched Processes Serial",
         "loops": "Counter adapt attribute everything",
         "planning": "complete_search find_rate fixed paper plan plan_for plateau random_search "
         "recommended replay rescue schedule_of spent",
+        "policy": "Policy",
+        "proposers": "FullGrid Interpolation Neighbors OneAxis Placebo",
+        "records": "History",
+        "selection": "Best BestByMargin Racing",
+        "spaces": "Categorical Float Int Ordered Space",
+        "trainer": "Trainer trainer_from",
         "wrappers": "KeepBest Shadow",
     }
-    _FOLDERS = {name: folder for folder, names in _LATE.items() for name in names.split()}
+    _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
+    # Modules that can be used after ``import dynhp`` alone.
+    _MODULES = {*_NAMES, "advice", "drivers", "engine", "middleware", "selfcheck", "snapshots"}
+    _MODULES |= {"tails", "triggers"}
 
     def __getattr__(name: str) -> typing.Any:
-        if name in _LATE:
+        if name in _MODULES:
             return importlib.import_module(f"dynhp.{name}")
-        if name not in _FOLDERS:
+        if name not in _HOMES:
             raise AttributeError(f"module 'dynhp' has no attribute {name!r}")
-        thing = getattr(importlib.import_module(f"dynhp.{_FOLDERS[name]}"), name)
+        thing = getattr(importlib.import_module(f"dynhp.{_HOMES[name]}"), name)
         globals()[name] = thing
         return thing
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_LATE, *_FOLDERS})
+        return sorted({*globals(), *_MODULES, *_HOMES})
 
 
 __version__ = "0.1.0"
@@ -69,6 +79,7 @@ __version__ = "0.1.0"
 __all__ = [
     # ways in
     "DynamicGridAdapter",
+    "Policy",
     "adapt",
     "attribute",
     "everything",
@@ -122,15 +133,6 @@ __all__ = [
     # the base of all errors
     "DynhpError",
 ]
-
-
-def _live_display() -> _displays.Display:
-    """What ``progress=True`` means: said here, because runs themselves know nothing of reports."""
-    display: _displays.Display = importlib.import_module("dynhp.report.live").LiveDisplay()
-    return display
-
-
-_displays.set_default_display(_live_display)
 
 # Nothing is printed unless the program asks for it.
 logging.getLogger("dynhp").addHandler(logging.NullHandler())

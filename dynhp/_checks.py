@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import operator
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
@@ -12,12 +13,6 @@ import numpy as np
 
 from dynhp.errors import SettingsError, shown
 from dynhp.records import Value
-
-__all__ = ["distinct_values", "is_number", "is_whole", "plain_int", "plain_value", "require_bounds"]
-__all__ += ["require_callable", "require_count", "require_functions"]
-__all__ += ["require_instance", "require_lengths", "require_mapping", "require_name"]
-__all__ += ["require_number", "require_seed", "require_trainer", "require_whole", "require_word"]
-__all__ += ["require_time_limit", "takes"]
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
@@ -31,7 +26,7 @@ def is_whole(value: object, *, least: int) -> TypeGuard[int]:
 
 
 def plain_int(value: Any) -> Any:
-    """The value as an int where it is a whole number of another library, or else as it is."""
+    """The value as an int if it is a whole number of another library, else as it is."""
     try:
         return value if isinstance(value, bool | np.bool_) else operator.index(value)
     except TypeError:
@@ -39,7 +34,7 @@ def plain_int(value: Any) -> Any:
 
 
 def require_count(what: str, value: object) -> int:
-    """The value as an int, refused where it is not a whole number above 0."""
+    """The value as an int; refused if it is not a whole number above 0."""
     value = plain_int(value)
     if not is_whole(value, least=1):
         raise SettingsError(f"{what} must be a whole number above 0, got {shown(value)}")
@@ -47,7 +42,7 @@ def require_count(what: str, value: object) -> int:
 
 
 def require_whole(what: str, value: object, *, least: int, most: int | None = None) -> int:
-    """The value as an int, refused where it is no whole number or lies outside the bounds.
+    """The value as an int; refused if it is no whole number or lies outside the bounds.
 
     >>> require_whole("workers", 0, least=1)
     Traceback (most recent call last):
@@ -61,32 +56,24 @@ def require_whole(what: str, value: object, *, least: int, most: int | None = No
 
 
 def require_seed(what: str, value: object) -> int:
-    """The value, refused where it cannot seed a generator."""
+    """The value; refused if it cannot seed a generator."""
     return require_whole(what, value, least=0)
 
 
 def require_number(
     what: str, value: object, rule: str, inside: Callable[[float], bool] = math.isfinite
 ) -> float:
-    """The value, refused where it is not a number or not ``inside``; ``rule`` says it in words.
+    """The value; refused if it is not a number or not ``inside``; ``rule`` says it in words.
 
     >>> require_number("share", 1.5, "lie between 0 and 1", lambda share: 0 <= share <= 1)
     Traceback (most recent call last):
     dynhp.errors.SettingsError: share must lie between 0 and 1, got 1.5
     """
     number = value.item() if isinstance(value, np.number) else value
-    if not (is_number(number) and _is_float(number) and inside(number)):
+    too_large = isinstance(number, int) and abs(number) > sys.float_info.max  # for a float
+    if not is_number(number) or too_large or not inside(number):
         raise SettingsError(f"{what} must {rule}, got {shown(value)}")
     return number
-
-
-def _is_float(number: float) -> bool:
-    """Whether it can be one; some whole numbers are too large."""
-    try:
-        float(number)
-    except OverflowError:
-        return False
-    return True
 
 
 def require_word(what: str, word: object, known: Sequence[object]) -> None:
@@ -96,7 +83,7 @@ def require_word(what: str, word: object, known: Sequence[object]) -> None:
 
 
 def require_name(what: str, name: object) -> str:
-    """The name, refused where it is not a string or is empty."""
+    """The name; refused if it is not a string or is empty."""
     if not isinstance(name, str) or not name:
         raise SettingsError(f"{what} must be a non-empty string, got {shown(name)}")
     return name
@@ -127,7 +114,7 @@ def require_functions(what: str, functions: Any, description: str) -> None:
 
 
 def takes(function: Any, count: int) -> bool:
-    """Whether a function can be called with so many things; true where nobody knows."""
+    """Whether a function can be called with ``count`` arguments; true if that is not known."""
     try:
         inspect.signature(function).bind(*range(count))
     except TypeError:
@@ -176,7 +163,7 @@ def require_trainer(trainer: object) -> None:
 
 
 def plain_value(what: str, value: Any) -> Value:
-    """The value as a plain Python one, or an error where JSON could not carry it."""
+    """The value as a plain Python one, or an error if JSON could not carry it."""
     if getattr(value, "ndim", None) == 0:  # a number of numpy, or a tensor that is one
         single, value = str(value.dtype).endswith("float32"), value.item()
         if single:
@@ -196,7 +183,7 @@ def plain_value(what: str, value: Any) -> Value:
 
 
 def distinct_values(what: str, values: Iterable[Any]) -> tuple[Value, ...]:
-    """The values as plain Python ones, or an error where there are none or two are equal."""
+    """The values as plain Python ones, or an error if there are none or two are equal."""
     plain = tuple(plain_value(what, value) for value in values)
     if not plain:
         raise SettingsError(f"{what}: at least one value is needed, got none")

@@ -1,35 +1,43 @@
-"""The algorithm: every few epochs, try each candidate on a copy, keep the best copy and go on."""
+"""The way in for trainers: a policy, a trainer, a driver, and what looks on."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dynhp._checks import plain_int
+from dynhp._checks import (
+    require_count,
+    require_functions,
+    require_instance,
+    require_trainer,
+    takes,
+)
 from dynhp.advice import give_hints
-from dynhp.criteria import Criterion, chosen_criterion
-from dynhp.display import Display, shown_on
-from dynhp.display.lead import shows_steps
+from dynhp.drivers import Driver, StateTable, TrainerDriver
+from dynhp.engine import Commands, Conditions, Memory, first_memory, one_round
+from dynhp.engine.commands import Middleware
+from dynhp.engine.line import is_over
+from dynhp.engine.memory import RunGenerator
+from dynhp.engine.round import check_is_due
+from dynhp.errors import SettingsError, shown
 from dynhp.executors import Executor, Serial
-from dynhp.main_line import Snapshots
-from dynhp.main_line.line import MainLine, Origin
-from dynhp.main_line.settings import adapter_text, chosen_trigger
-from dynhp.proposers import FullGrid, Proposer
-from dynhp.records import Callback, Candidate, Event, History, Round, Value
-from dynhp.rounds import settings
-from dynhp.rounds.attempt import put_back
-from dynhp.rounds.jobs import close
-from dynhp.rounds.saved import parse_state, state_of
-from dynhp.rounds.start import require_waves, round_started, round_tries, try_candidates
-from dynhp.rounds.steps import Step, TrainStretch, carry_out, guard_of, one_at_a_time, stretch_left
-from dynhp.selection import Best, Selection
-from dynhp.spaces import Space, SpaceLike
-from dynhp.tails import Correction, Tail
-from dynhp.trainer import Trainer
-from dynhp.triggers import Due, Every, Trigger
+from dynhp.middleware.display import Display, RunBegins, ShownRun, chosen_display
+from dynhp.middleware.looking import told
+from dynhp.policy import Policy, PolicyFields, named_fields, policy_from
+from dynhp.proposers import FullGrid
+from dynhp.proposers.contract import searched_text
+from dynhp.read_back import same_value
+from dynhp.records import Callback, Candidate, History, Round
+from dynhp.saved import memory_of, parse_state, policy_text, state_of
+from dynhp.spaces import SpaceLike
+from dynhp.start import hint_at_edges, policy_for, require_sendable, require_total, require_waves
+from dynhp.trainer import ReadsBack, Reseeds, Trainer, trained_unit
+from dynhp.turns import OneAtATime, Turn
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 __all__ = ["Callback", "DynamicGridAdapter"]
 
@@ -37,36 +45,18 @@ __all__ = ["Callback", "DynamicGridAdapter"]
 class DynamicGridAdapter:
     """Adapts hyperparameters while a trainer trains: Algorithm 1 of the AdaGrid paper, and beyond.
 
-    Every ``adapt_every`` epochs, each candidate is tried on a copy of the state; one copy is kept.
+    Every few epochs, each candidate is tried on a copy of the state; one copy is kept.
 
     Args:
         trainer: what trains; see ``dynhp.trainer.Trainer``.
-        space: the hyperparameters and their values: a ``Space``, or a mapping it can be made of.
-        adapt_every: the epochs of a round (alpha in the paper).
-        try_for: the epochs of a try (beta); below 1, a share of the run; 0 with a ``tail``.
-        when: in place of ``adapt_every``, a trigger such as ``OnPlateau("val_loss", patience=5)``.
-        start_from: a round starts "here", from the "best" state, or from a healthy one "before".
-        snapshots: how many states "before" keeps, how far apart, and where.
-        max_rounds: the most rounds with tries, rescues not counted.
-        max_rescues: how often a main line that raises, spikes or is not finite begins a round.
-        record_every: the most epochs recorded as one round; by default a 20th of the run.
-        criterion: what a try is worth, such as ``smoothed(highest("val_auc"))``.
-        minimize: in place of a criterion, the metric that is better when lower.
-        maximize: in place of a criterion, the metric that is better when higher.
-        proposer: which candidates a round tries; all of the grid by default.
-        selection: which tries go on, and which one is kept; the best by default.
+        space: the hyperparameters and their values, unless the policy has them.
+        policy: everything that decides the run; see ``dynhp.Policy``.
         executor: what carries out the tries; one after the other by default.
-        tail: what a try runs before it is judged, then thrown away, as ``annealed("lr")``.
-        keep: go on from the "winner", its copy, or take only its "value" back to the origin.
-        then: what the winner's value becomes before it is put in force, as ``scale(0.3)``.
-        randomness: "common" random numbers for all tries of a round, or "independent" ones.
-        initial: the value at the start; the trainer's own (which joins the space) or the middle.
-        epochs: the planned epochs, needed where only ``step`` is called.
-        seed: of the adapter's own generator.
+        epochs: the planned epochs, needed if only ``step`` is called.
         callbacks: one function or a list of them, called with each event of the run.
-        check: whether a try is repeated and compared: in the "first" round, "every" one, or "off".
-        tolerance: how far that repeat may be off; by default what the trainer declares, or 0.
-        dry_run: always keep the value in force: as if nothing were tried, or an error says why not.
+        middleware: what looks at each command of the run; see ``dynhp.middleware``.
+        fields: fields of ``dynhp.Policy`` by their names, in place of a policy or of fields of it;
+            ``adapt_every``, ``minimize`` and ``maximize`` in place of ``when`` and ``criterion``.
 
     >>> from dynhp import lowest
     >>> from dynhp.testing import Quadratic
@@ -76,175 +66,229 @@ class DynamicGridAdapter:
     [1.0, 1.0, 1.0, 1.0]
     """
 
+    @named_fields(PolicyFields)
     def __init__(
         self,
         trainer: Trainer,
-        space: SpaceLike,
+        space: SpaceLike | None = None,
         *,
-        adapt_every: int | None = None,
-        try_for: float,
-        when: Trigger | None = None,
-        start_from: Literal["here", "best", "before"] = "here",
-        snapshots: Snapshots | None = None,
-        max_rounds: int | None = None,
-        max_rescues: int = 0,
-        record_every: int | None = None,
-        criterion: Criterion | None = None,
-        minimize: str | None = None,
-        maximize: str | None = None,
-        proposer: Proposer | None = None,
-        selection: Selection | None = None,
+        policy: Policy | None = None,
         executor: Executor | None = None,
-        tail: Tail | None = None,
-        keep: Literal["winner", "value"] = "winner",
-        then: Correction | None = None,
-        randomness: Literal["common", "independent"] | None = None,
-        initial: Mapping[str, Value] | None = None,
         epochs: int | None = None,
-        seed: int = 0,
         callbacks: Callback | Sequence[Callback] = (),
-        check: Literal["first", "every", "off"] = "first",
-        tolerance: float | None = None,
-        dry_run: bool = False,
+        middleware: Sequence[Middleware] = (),
+        **fields: Unpack[PolicyFields],
     ) -> None:
-        self.trainer, self.tail, self.keep, self.then = trainer, tail, keep, then
-        self.check, self.dry_run, self.start_from = check, dry_run, start_from
-        self.space = space if isinstance(space, Space) else Space(space)
-        self.criterion = chosen_criterion(criterion, minimize, maximize)
-        self.when = chosen_trigger(adapt_every, when)
-        self.adapt_every = self.when.n if isinstance(self.when, Every) else None
-        self.try_for: float = plain_int(try_for)
-        self.snapshots = Snapshots() if snapshots is None else snapshots
-        self.max_rounds, self.max_rescues, self.record_every = max_rounds, max_rescues, record_every
-        self.proposer: Proposer = FullGrid() if proposer is None else proposer
-        self.selection: Selection = Best() if selection is None else selection
-        self.executor: Executor = Serial() if executor is None else executor
-        self.randomness = randomness or getattr(self.proposer, "randomness", "common")
-        self.epochs: int | None = plain_int(epochs)
-        self.seed: int = plain_int(seed)
-        self.callbacks: Any = (callbacks,) if callable(callbacks) else callbacks
-        self.tolerance = getattr(trainer, "tolerance", 0.0) if tolerance is None else tolerance
-        self.described: dict[str, str] = {}  # the settings, once a round has begun
-        settings.require_settings(self)
-        self.callbacks = tuple(self.callbacks)
-        self._rounds, self.main_line = list[Round](), MainLine(self)
-        self.space, self._start = settings.starting_point(self.space, trainer, initial)
-        require_waves(self)
-        self._rng, self._checked = np.random.default_rng(self.seed), False  # not proved yet
-        self.hints = give_hints(self.space, self.criterion, trainer, tail=tail is not None)
+        listed: Any = (callbacks,) if callable(callbacks) else callbacks
+        require_functions("callbacks", listed, "functions of an event")
+        require_trainer(trainer)
+        _require_middleware(middleware)
+        policy = policy_from(policy, {"space": space, **fields}, caller="DynamicGridAdapter")
+        executor = Serial() if executor is None else executor
+        require_instance("executor", executor, Executor, "an Executor such as Serial()")
+        require_sendable(policy, executor)
+        self.trainer = trainer
+        self.policy = policy_for(policy, trainer)
+        self.epochs = None if epochs is None else require_count("epochs", epochs)
+        self.callbacks: tuple[Callback, ...] = tuple(listed)
+        self.middleware: tuple[Middleware, ...] = (self._told, *middleware)
+        self.described: dict[str, str] = {}  # the policy in words, once a round has begun
+        start = self.policy.space.candidate(self.policy.initial or {})
+        require_waves(self.policy, start, planned=self.epochs, unit=trained_unit(trainer))
+        self.memory: Memory = first_memory(start, seed=self.policy.seed)
+        self.table = StateTable(trainer, self.policy.snapshots.store())
+        self.executor = executor
+        self.driver: Driver = TrainerDriver(trainer, self.table, executor)
+        self.hints = give_hints(
+            self.policy.space, policy.criterion, trainer, tail=policy.tail is not None
+        )
+        self._unit = trained_unit(trainer)
+        self._can_reseed = isinstance(trainer, Reseeds)
+        self._rng = RunGenerator()
+        self._guard = OneAtATime()
 
     def __repr__(self) -> str:
-        return adapter_text(self)
+        policy, every = self.policy, self.policy.adapt_every
+        when = f"when={policy.when!r}" if every is None else f"adapt_every={every}"
+        return (
+            f"DynamicGridAdapter({policy.space!r}, {policy.criterion!r}, {when}, "
+            f"try_for={policy.try_for}, {_search_text(policy, self.current)}epoch={self.epoch})"
+        )
 
     @property
     def history(self) -> History:
         """The rounds so far."""
-        return History(tuple(self._rounds))
+        return History(self.memory.rounds[:])
 
     @property
     def epoch(self) -> int:
         """The epochs of the main line so far."""
-        return self.main_line.epoch(self._rounds)
+        return self.memory.epoch
 
     @property
     def current(self) -> Candidate:
         """The value in force: that of the last round, or the one at the start."""
-        return self._rounds[-1].candidate if self._rounds else self._start
+        return self.memory.current
 
     @property
     def is_over(self) -> bool:
         """Whether the main line has all its planned epochs, and no rescue is due at its end."""
-        return self.epochs is not None and self.main_line.is_over(self._rounds, self.epochs)
+        return self.epochs is not None and is_over(self.policy, self.memory, self.epochs)
 
     @property
     def check_is_due(self) -> bool:
-        """Whether the next round carries out one try twice more, to compare."""
-        return self.check != "off" and (self.check == "every" or self.dry_run or not self._checked)
+        """Whether the next round with tries carries out one of them twice more, to compare."""
+        return check_is_due(self.policy, self.memory)
 
     def run(self, epochs: int, *, progress: bool | Display = False) -> History:
         """Train until the main line has that many epochs; ``progress`` shows how far it is."""
-        list(self.rounds(epochs, progress=progress))
+        for _ in self.rounds(epochs, progress=progress):
+            pass
         return self.history
 
     def rounds(self, epochs: int, *, progress: bool | Display = False) -> Iterator[Round]:
         """Like ``run``, a round at a time; a round without tries is one too."""
-        total = settings.require_total(epochs, self.epoch)
-        return self._rounds_until(total, shown_on(self, progress))
+        total = require_total(epochs, self.epoch)
+        return self._rounds_until(total, chosen_display(progress))
 
-    def _rounds_until(self, epochs: int, shown: Any) -> Iterator[Round]:
-        guard_of(self).require_free()  # a round under way keeps its plan
+    def _rounds_until(self, epochs: int, display: Display | None) -> Iterator[Round]:
+        self._guard.require_free()  # a round under way keeps its plan
         self.epochs = epochs
-        with shown:
+        with self.showing(display):
             while not self.is_over:
                 yield self.step()
 
     def step(self) -> Round:
-        """Carry out one round; whatever goes wrong, the trainer is back at its origin."""
-        steps = self.round_steps()
+        """Carry out one round; if anything goes wrong, the trainer is back where it started."""
+        with self.turn():
+            self.driver.carry_out(self.commands(), self.memory, self.take)
+        self.hint_at_edges()
+        newest: Round = self.memory.rounds[-1]
+        return newest
+
+    def commands(self, begun: Round | None = None) -> Commands:
+        """The next round for a driver, through all middleware; ``begun``: one to go on with."""
+        self.described = self.described or policy_text(self.policy)
+        conditions = Conditions(
+            self.epochs, self._unit, self._can_reseed, self._rng, self.described
+        )
+        commands = one_round(self.policy, self.memory, conditions, begun=begun)
+        for each in self.middleware:
+            commands = each(commands, self.memory)
+        return commands
+
+    def take(self, memory: Memory) -> None:
+        """A round has ended: from here on it has been, whatever interrupts."""
+        self.memory = memory
+
+    def hint_at_edges(self) -> None:
+        """Give a hint if the best value of the last two rounds is the last one of its axis."""
+        if not self.policy.dry_run:
+            hint_at_edges(self.policy.space, self.memory.tried)
+
+    def turn(self) -> Turn:
+        """One round at a time, in a ``with`` block: two at once would undo each other's work."""
+        return self._guard.enter()
+
+    @contextmanager
+    def through(self, middleware: Middleware, *, first: bool = False) -> Iterator[None]:
+        """Let commands of the rounds in this block pass through one more middleware.
+
+        It is the last one that sees a command, before the driver; with ``first`` it is the first.
+        """
+        before = self.middleware
+        self.middleware = (middleware, *before) if first else (*before, middleware)
         try:
-            for step in steps:
-                carry_out(step, self.trainer, self.executor)
-        except KeyboardInterrupt:
-            close(self.executor)  # whether it came in the tries or outside: no worker stays
-            raise
+            yield
         finally:
-            steps.close()  # a round that is interrupted puts everything back
-        return self._rounds[-1]
+            self.middleware = before
 
-    # fmt: off
-    @one_at_a_time
-    @shows_steps
-    def round_steps(self, begun: Round | None = None) -> Generator[Step, None, None]:
-        """One round as steps for a driver; ``begun``: one that was left in its stretch."""
-        index, random_state = len(self._rounds), self._rng.bit_generator.state
-        rounds, line = self._rounds, self.main_line
-        due = line.due(rounds, begun)                           # every alpha epochs, or when it is
-        origin = line.begin(rounds, due, begun)                          # theta_{i-1}
-        try:
-            alpha, beta = settings.round_lengths(self, tries=due is not None)
-            stretch = stretch_left(begun, begun.epochs if origin.over else alpha) if begun else (
-                yield from self._choice(origin, due, alpha, beta))       # lines 3 to 6
-            line.watch_over(stretch, rounds, due)
-            yield stretch                                                # line 7: alpha - beta
-            round_ = stretch.record()
-            self._announce(round_)
-            self._rounds.append(round_)  # from here on it has been, whatever interrupts
-        except BaseException as failure:
-            if len(self._rounds) == index:
-                self._rng.bit_generator.state = random_state
-                put_back(self.trainer, origin.state, failure)
-            raise
-        self._checked |= begun is None and round_.checked > 0
-        line.seen.recorded(self._rounds, watched=stretch.watch is not None)
-        settings.hint_at_edges(self.space, () if self.dry_run else line.tried(self._rounds))
+    @contextmanager
+    def showing(self, display: Display | None) -> Iterator[None]:
+        """Show the rounds of this block on a display."""
+        if display is None:
+            yield
+            return
+        run = ShownRun(display, self._begins)
+        with self.through(run):
+            try:
+                yield
+            except BaseException as failure:
+                run.close(failure)
+                raise
+            finally:
+                run.close(None)
 
-    def _choice(self, origin: Origin, due: Due | None, alpha: int, beta: int
-                ) -> Generator[Step, None, TrainStretch]:
-        """The tries of a round where it is due, and the stretch that follows."""
-        began, line, done, seed = time.perf_counter(), self.main_line, 0, None
-        self._announce(started := round_started(self, len(self._rounds), origin, alpha))
-        known = line.tried(self._rounds)
-        tries = round_tries(self, known, started, origin, due, announce=self._announce)
-        if due is not None:
-            done, seed = yield from try_candidates(self, tries, known, beta, rng=self._rng)
-            line.tries_ended(origin, tries, done)
-        return tries.stretch(alpha, done=done, seed=seed, began=began)
-    # fmt: on
+    def _begins(self) -> RunBegins:
+        return RunBegins(
+            policy=self.policy,
+            history=self.history,
+            values=self.current,
+            planned=self.epochs,
+            unit=trained_unit(self.trainer),
+            checked=self.memory.checked,
+        )
 
-    def _announce(self, event: Event) -> None:
-        for callback in self.callbacks:
-            callback(event)
+    def _told(self, commands: Commands, memory: Memory) -> Commands:
+        return told(self.callbacks)(commands, memory) if self.callbacks else commands
 
     def state_dict(self, *, since: int = 0) -> dict[str, Any]:
         """All that decides the adapter's own future, with the rounds from ``since`` on."""
-        return state_of(self, self._rng, self.main_line.state(self._rounds), since=since)
+        return state_of(self.policy, self.memory, self.epochs, self.table, since=since)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state_dict`` gave; the trainer's state must be set back likewise."""
-        saved = parse_state(self, state)
-        self._rng.bit_generator.state = saved.generator
-        self._rounds, self._start = list(saved.history), saved.start
-        self.main_line.load(self._rounds, saved.main_line)
-        self.space = self.space.given.including(saved.start)
-        self.epochs, self._checked = saved.epochs, False  # another process may lack what this had
-        guard_of(self).lost = False
+        saved = parse_state(self.policy, state, compare_start=self.start_is_given(state))
+        held = [each.adopted(self.table) for each in saved.held]
+        self.table.end_round({each.ref for each in held})
+        self.table.here = None  # the trainer is set back from outside
+        space = self.policy.space.given.including(saved.start)
+        self.policy = replace(self.policy, space=space, initial=saved.start)
+        self.memory = memory_of(saved, held)
+        self.epochs = saved.epochs
+        self.described = {}
+        self._guard.ended = None
+
+    def start_is_given(self, state: Any) -> bool:
+        """Whether the start of this adapter is a setting, and not what the trainer said.
+
+        Not if it joined the space, or if the trainer is in the saved state already.
+        """
+        policy, trainer = self.policy, self.trainer
+        if policy.space is not policy.space.given:
+            return False
+        current = state.get("current") if isinstance(state, Mapping) else None
+        if self.memory.rounds or self.current != current or not isinstance(trainer, ReadsBack):
+            return True
+        in_force = trainer.hyperparameters()
+        start = self.current
+        return not all(
+            name in in_force and same_value(in_force[name], start[name]) for name in start
+        )
+
+
+def _require_middleware(middleware: Any) -> None:
+    """Refuse what cannot be called with the commands of a round and the memory before it."""
+    listed = isinstance(middleware, Sequence) and not isinstance(middleware, str)
+    if not listed or not all(callable(each) and takes(each, 2) for each in middleware):
+        raise SettingsError(
+            "middleware must be a list of functions of the commands of a round and the memory "
+            f"before it, got {shown(middleware)}; write middleware=[looking(before=...)]"
+        )
+
+
+def _search_text(policy: Policy, current: Candidate) -> str:
+    """What decides the tries besides the grid, if anything does: what is really searched."""
+    grid = isinstance(policy.proposer, FullGrid)
+    parts = {
+        "proposer": None if grid else policy.proposer,
+        "tail": policy.tail,
+        "then": policy.then,
+    }
+    named = [f"{name}={part!r}" for name, part in parts.items() if part is not None]
+    words = {
+        name: searched_text(policy.proposer, axis, current[name])
+        for name, axis in policy.space.items()
+    }
+    named += [f"{name} {text}" for name, text in words.items() if text is not None]
+    return "".join(f"{each}, " for each in named)

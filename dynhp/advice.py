@@ -12,8 +12,6 @@ from dynhp.criteria.metric import direction_of
 from dynhp.errors import advise
 from dynhp.records import Round
 
-__all__ = ["LEAVE_ALONE", "doubts", "give_hints", "hints_for", "kind_of", "misleading"]
-
 LEAVE_ALONE: dict[str, str] = {
     "dropout": "without dropout the next epoch really is better, so short tries drive it to zero",
     "label_smoothing": "it rescales the loss that tries are judged by, so short tries drive it to "
@@ -35,8 +33,8 @@ _ALIASES = {
 }
 
 
-_LOSSES = ("loss", "error", "err", "mse", "rmse", "mae", "nll", "perplexity", "ppl")
-_SCORES = ("acc", "accuracy", "auc", "auroc", "f1", "r2", "reward", "precision", "recall")
+_LOSSES = {"loss", "error", "err", "mse", "rmse", "mae", "nll", "perplexity", "ppl"}
+_SCORES = {"acc", "accuracy", "auc", "auroc", "f1", "r2", "reward", "precision", "recall"}
 
 
 def kind_of(name: str) -> str:
@@ -66,12 +64,12 @@ def misleading(
 
 
 def doubts(history: Sequence[Round], kinds: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What was adapted and is misjudged by short tries, and why; none where tries were long.
+    """What was adapted and is misjudged by short tries, and why; none if tries were long.
 
     That two values differ for the next epochs says nothing about the end of a run, and no record of
     tries shows by how much they mislead. What is known is known from whole runs, by what a
-    hyperparameter is: ``kinds`` says it where names do not. With a name of which nothing is known
-    among those adapted, nothing is said.
+    hyperparameter is: ``kinds`` says it if names do not. If nothing is known about one of
+    the names that were adapted, nothing is said.
 
     >>> doubts([])
     {}
@@ -110,6 +108,9 @@ def hints_for(
     ()
     """
     known = _kinds(names, kinds)
+    read = metrics_of(criterion)
+    # A callable that does not say what it reads may well read averaged weights.
+    averaged = not read or any(name.startswith("ema") for name in read)
     hints = [
         f"{name}: {reason}. Compare with a placebo, or use a shadow"
         for name, reasons in misleading(names, kinds).items()
@@ -122,23 +123,24 @@ def hints_for(
         for name in names
         if "learning_rate" in known[name]
         and "shrinkage" not in known[name]  # of a booster, which is no learning rate but in name
-        and not _averaged(criterion)
+        and not averaged
         and not tail
     ]
     if rewards_not_learning(criterion):
         hints.append("smallest_gap rewards not learning; keep it for the paper, or give a floor")
-    hints += [
-        f"{name}: higher counts as better here, though it looks like a loss; use minimize= or "
-        "lowest(...) where lower is better"
-        for name in metrics_of(criterion)
-        if _wrong_way(criterion, name, _LOSSES, 1)
-    ]
-    hints += [
-        f"{name}: lower counts as better here, though it looks like a score; use maximize= or "
-        "highest(...) where higher is better"
-        for name in metrics_of(criterion)
-        if _wrong_way(criterion, name, _SCORES, -1)
-    ]
+    direction = direction_of(criterion)
+    for name in read:
+        words = set(name.lower().replace("-", "_").split("_"))
+        if direction > 0 and words & _LOSSES:
+            hints.append(
+                f"{name}: higher counts as better here, though it looks like a loss; use minimize= "
+                "or lowest(...) where lower is better"
+            )
+        if direction < 0 and words & _SCORES:
+            hints.append(
+                f"{name}: lower counts as better here, though it looks like a score; use maximize= "
+                "or highest(...) where higher is better"
+            )
     return tuple(hints)
 
 
@@ -151,14 +153,3 @@ def give_hints(
         logging.getLogger("dynhp").info(hint)
         advise(hint)
     return hints
-
-
-def _wrong_way(criterion: Criterion, name: str, words: tuple[str, ...], sign: int) -> bool:
-    looks_so = any(word in words for word in name.lower().replace("-", "_").split("_"))
-    return looks_so and direction_of(criterion) == sign
-
-
-def _averaged(criterion: Criterion) -> bool:
-    # A callable that does not say what it reads may well read averaged weights.
-    names = metrics_of(criterion)
-    return not names or any(name.startswith("ema") for name in names)

@@ -6,10 +6,10 @@
     ├── SettingsError (ValueError)      a setting or an argument cannot work; raised before training
     ├── LeaveItAlone (ValueError)       advice: this hyperparameter is better not adapted
     ├── ContractError (RuntimeError)    a trainer, criterion or proposer broke its contract
-    │   ├── NotRepeatable               the same try twice did not come to the same
+    │   ├── NotRepeatable               the same try, repeated, ended differently
     │   ├── StateLost                   a trainer could not be put back; what it holds is unknown
     │   ├── ValueNotInForce             the chosen value has no effect, or was overwritten
-    │   ├── ValueNotUsed                tries came to the same, whatever their values
+    │   ├── ValueNotUsed                tries ended exactly alike, whatever their values
     │   └── MetricError                 a metric is missing or is not a number
     ├── AllTriesFailed (RuntimeError)   no candidate of a round could be trained
     ├── RescuesSpent (RuntimeError)     the main line broke once more than it may be rescued
@@ -62,11 +62,11 @@ class ValueNotInForce(ContractError):
 
 
 class ValueNotUsed(ContractError):
-    """Tries of a round came to exactly the same, although their values differ."""
+    """Tries of a round ended exactly alike, although their values differ."""
 
 
 class NotRepeatable(ContractError):
-    """A try that was carried out again from the same origin did not come to the same."""
+    """A try that was repeated from the same origin ended differently."""
 
 
 class StateLost(ContractError):
@@ -126,7 +126,7 @@ def advise(hint: str, *, about: Hashable = None) -> None:
 
     Args:
         hint: what to say.
-        about: what it is about, where the text differs though it says the same.
+        about: what it is about, if the text differs though it says the same.
 
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")

@@ -11,10 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from dynhp import DynamicGridAdapter, Float, lowest
-from dynhp.display import TryScored
+from dynhp.middleware.display import RunBegins, TryScored
 from dynhp.report.live.course import Course
-from dynhp.report.live.marks import UNICODE
-from dynhp.report.live.picture import RunPicture
+from dynhp.report.live.picture import UNICODE, RunPicture
 from dynhp.testing import NoisyQuadratic
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,8 +24,8 @@ SECONDS = 42.0  # which the run is said to take so far, so that the picture is a
 class DrawsOnce:
     """A display that draws once: after the third try of round 7."""
 
-    def open(self, adapter: Any, *, unit: str) -> None:
-        self.course = Course(adapter, unit=unit)
+    def open(self, run: RunBegins) -> None:
+        self.course = Course(run)
         self.picture, self.text = RunPicture("training", self.course), ""
 
     def __call__(self, moment: Any) -> None:

@@ -382,8 +382,8 @@ def silence() -> None:
 def function_of(mutant: str) -> str:
     """The name by which a function says that it was called.
 
-    >>> function_of("dynhp.rounds.texts.x_lines__mutmut_12")
-    'dynhp.rounds.texts.x_lines'
+    >>> function_of("dynhp.texts.x_lines__mutmut_12")
+    'dynhp.texts.x_lines'
     """
     return mutant.partition("__mutmut_")[0]
 

@@ -1,12 +1,13 @@
 """Mutation testing: does a test notice when a line of the algorithm is changed?
 
-mutmut changes ``adapter.py``, ``rounds/``, ``selection.py`` and the costs of ``planning/`` in a
-temporary copy, one change at a time, and ``mutant_tests.py`` runs the fast tests of the core that
-run the changed statement. What survives is printed as a diff. The exit code is 1 where one survives
-that ``equivalent_mutants.toml`` does not list with the reason why no test can notice it, and also
-where that list has an entry that is no longer needed. Files named on the command line are mutated
-alone. With ``--fates FILE`` a run that was interrupted goes on where it was, and one after a change
-first asks the tests that noticed the mutants before: see ``mutant_fates.py``.
+mutmut changes the policy, the engine, the drivers, what a try and a saved run are made of,
+``selection.py`` and the costs of ``planning/`` in a temporary copy, one change at a time, and
+``mutant_tests.py`` runs the fast tests of the core that run the changed statement. What survives is
+printed as a diff. The exit code is 1 where one survives that ``equivalent_mutants.toml`` does not
+list with the reason why no test can notice it, and also where that list has an entry that is no
+longer needed. Files named on the command line are mutated alone. With ``--fates FILE`` a run that
+was interrupted goes on where it was, and one after a change first asks the tests that noticed the
+mutants before: see ``mutant_fates.py``.
 """
 
 from __future__ import annotations
@@ -42,28 +43,50 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 MUTATED = (
     "dynhp/adapter.py",
+    "dynhp/policy.py",
+    "dynhp/read_back.py",
+    "dynhp/saved.py",
     "dynhp/selection.py",
+    "dynhp/start.py",
+    "dynhp/turns.py",
+    "dynhp/executors/attempt.py",
+    "dynhp/executors/contract.py",
     "dynhp/planning/budget.py",
-    "dynhp/planning/cost.py",
+    "dynhp/records/plain.py",
     *(
         path.relative_to(ROOT).as_posix()
-        for path in sorted((ROOT / "dynhp" / "rounds").glob("*.py"))
+        for folder in ("engine", "drivers")
+        for path in sorted((ROOT / "dynhp" / folder).glob("*.py"))
         if path.name != "__init__.py"
     ),
 )
 TESTS = (
     "tests/adapter",
     "tests/criteria/test_bad_input_criteria.py",
-    "tests/display",
+    "tests/drivers",
+    "tests/engine",
+    "tests/executors/test_attempt.py",
+    "tests/executors/test_attempt_outcome.py",
+    "tests/executors/test_jobs.py",
+    "tests/executors/test_put_in_force.py",
     "tests/loops",
-    "tests/main_line",
+    "tests/middleware",
     "tests/planning",
+    "tests/records/test_records.py",
     "tests/repository/test_mutants.py",
-    "tests/rounds",
     "tests/tails",
     "tests/test_advice.py",
-    "tests/records/test_records.py",
+    "tests/test_plain_counts.py",
+    "tests/test_policy.py",
+    "tests/test_read_back.py",
+    "tests/test_saved.py",
+    "tests/test_saved_held.py",
     "tests/test_selection.py",
+    "tests/test_start.py",
+    "tests/test_start_value.py",
+    "tests/test_texts.py",
+    "tests/test_turns.py",
+    "tests/test_units.py",
     "tests/wrappers",
 )
 CONFIGURATION = """
@@ -224,8 +247,8 @@ def statements(source: str) -> list[tuple[int, int]]:
 def prefix(file: str) -> str:
     """How the names of a file's mutants begin.
 
-    >>> prefix("dynhp/rounds/jobs.py")
-    'dynhp.rounds.jobs.'
+    >>> prefix("dynhp/engine/round.py")
+    'dynhp.engine.round.'
     """
     return file.removesuffix("py").replace("/", ".")
 

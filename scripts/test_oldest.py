@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 # The first numpy that there is for a Python, where the oldest declared is older than that.
 FIRST_NUMPY = {"3.12": "1.26.0", "3.13": "2.1.0"}
-TOOLS = ("hypothesis>=6.100", "pytest>=8", "pytest-timeout>=2.3", "pytest-xdist>=3.5", "sybil>=9")
+TOOLS = ("hypothesis>=6.100", "pytest>=8", "pytest-xdist>=3.5", "sybil>=9")
 # What the core shows pictures with, where it is there; it is not asked to be old.
 SHOWN_WITH = ("matplotlib>=3.8", "rich>=13")
 # As ``make pytest`` does first, and what is saved: that is where versions of numpy differ.
@@ -72,6 +72,7 @@ def _integration_tested(name: str) -> str:
         env={
             **os.environ,
             "OMP_NUM_THREADS": "1",
+            "MESSAGES": "ignore",  # parts of them are written by Python and frameworks
             "PYTHONPATH": os.pathsep.join(map(str, sources)),
         },
     )  # fmt: skip
@@ -115,7 +116,7 @@ def _tested(version: str) -> str:
     done = subprocess.run(
         [*command, "dynhp", "--doctest-modules", "-p", "no:cacheprovider", *tests],
         cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "OMP_NUM_THREADS": "1", "MESSAGES": "ignore"},
     )
     return f"numpy {numpy}, {'failed' if done.returncode else 'passed'}"
 

@@ -99,6 +99,22 @@ def test_a_learning_rate_wants_averaged_weights() -> None:
         assert hints_for(["lr"], criterion) == ()
 
 
+@pytest.mark.parametrize(
+    ("criterion", "hinted"),
+    [
+        (highest("val_loss"), True),
+        (lowest("val-acc"), True),
+        (lowest("val_loss"), False),
+        (highest("val_acc"), False),
+        (lowest("gloss"), False),  # only whole words count
+    ],
+)
+def test_a_criterion_that_prefers_the_wrong_end_is_hinted_at(criterion: Any, hinted: bool) -> None:
+    hints = hints_for(["x"], criterion)
+    assert len(hints) == hinted
+    assert all("counts as better here" in hint for hint in hints)
+
+
 def test_hints_come_in_the_order_of_the_names() -> None:
     hints = hints_for(["shrinkage", "lr", "dropout"], GAP)
     assert [hint.split()[0] for hint in hints] == [

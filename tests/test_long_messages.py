@@ -35,7 +35,7 @@ from dynhp import (
     trainer_from,
 )
 from dynhp.errors import DynhpError, nearest, shown
-from dynhp.rounds.read_back import check_value, plain_metrics
+from dynhp.read_back import check_value, plain_metrics
 from dynhp.testing import NoisyQuadratic, Quadratic
 
 

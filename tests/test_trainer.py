@@ -9,6 +9,7 @@ import pytest
 from dynhp import Trainer, trainer_from
 from dynhp.errors import SettingsError
 from dynhp.trainer import ReadsBack, Reseeds, TriesBatches, require_trainer
+from tests.support.messages import raises
 from tests.support.reference import Diary, Toy
 
 NEEDED = ("get_state", "set_state", "train_k", "metrics")
@@ -52,7 +53,7 @@ def test_what_is_no_function_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", NEEDED)
 def test_none_for_what_is_needed_is_refused(name: str) -> None:
-    with pytest.raises(SettingsError, match=f"lacks {name}\\. Wrap functions with trainer_from"):
+    with raises(SettingsError):
         trainer_from(**functions(**{name: None}))
 
 
@@ -65,16 +66,16 @@ def test_a_function_left_out_is_a_type_error(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trainer", "message"),
+    "trainer",
     [
-        (None, "None lacks get_state, set_state, train_k, metrics. Wrap functions with"),
-        (3, "3 lacks get_state, set_state, train_k, metrics. Wrap"),
-        (Toy, "a trainer, not its class, is needed, got <class "),
-        (type("Half", (), {"get_state": len, "train_k": 3})(), "lacks set_state, train_k, metrics"),
+        None,
+        3,
+        Toy,
+        type("Half", (), {"get_state": len, "train_k": 3})(),
     ],
 )
-def test_what_is_no_trainer_is_refused(trainer: Any, message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_what_is_no_trainer_is_refused(trainer: Any) -> None:
+    with raises(SettingsError):
         require_trainer(trainer)
 
 

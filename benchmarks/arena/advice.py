@@ -20,12 +20,13 @@ from benchmarks.arena.report import write_report
 from benchmarks.arena.stepped import SteppedTrainer
 from benchmarks.arena.tasks.contract import DATA
 from benchmarks.arena.tasks.registry import make_trainer
+from benchmarks.paper.document import Section, Table, document_files
+from benchmarks.paper.tables.cells import EMPTY, difference_cell, row_of
 from dynhp import DynamicGridAdapter, paper
-from dynhp.campaign import CampaignResults, product, run_campaign
+from dynhp.campaign import product, run_campaign
+from dynhp.campaign.results import CampaignResults
 from dynhp.errors import Hint
 from dynhp.report import signal_of
-from dynhp_pyg.paper.document import Section, Table, document_files
-from dynhp_pyg.paper.tables.cells import EMPTY, difference_cell, row_of
 from dynhp_pyg.runs.intervals import mean_of
 
 __all__ = ["CASES", "advice_files", "advice_run", "main"]
@@ -91,10 +92,8 @@ def advice_run(case: str, seed: int, epochs: int) -> dict[str, Any]:
     adapted, alone = trained.make(seed), trained.make(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Hint)
-        adapter = DynamicGridAdapter(
-            adapted, trained.values, seed=seed, check="off",
-            **paper(ROUND, 1, validation=trained.metric),
-        )  # fmt: skip
+        policy = paper(trained.values, ROUND, 1, validation=trained.metric)
+        adapter = DynamicGridAdapter(adapted, policy=policy, seed=seed, check="off")
         start = dict(adapter.current)
         signal = signal_of(adapter.run(epochs), kinds=getattr(adapted, "kinds", None))
     alone.train_k(epochs, start)

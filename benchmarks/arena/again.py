@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import chain, islice, zip_longest
 
 from benchmarks.arena.runs.arms import arena_run
-from dynhp.campaign import Finished
+from dynhp.campaign.results import Finished
 
 __all__ = ["carried_out_again", "spread_out"]
 

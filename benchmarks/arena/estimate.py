@@ -12,14 +12,16 @@ import torch
 from benchmarks.arena.plan import PlannedTask
 from benchmarks.arena.runs.arms import COSTS
 from benchmarks.arena.tasks.registry import make_trainer
-from dynhp.campaign import Finished
 from dynhp.campaign.data import canonical
+from dynhp.campaign.results import Finished
 from dynhp.records.text import text_table
 
 __all__ = ["clocked_seconds", "estimated", "plain_seconds"]
 
 RAY_SECONDS = 12.0
 """What Ray costs beside the training, for each run of a population."""
+LEAST_CLOCKED = 0.2
+"""CPU seconds: the clock of a process may tick only every hundredth of a second."""
 
 
 def plain_seconds(piloted: Iterable[Finished]) -> dict[str, float]:
@@ -38,7 +40,7 @@ def plain_seconds(piloted: Iterable[Finished]) -> dict[str, float]:
 
 
 def clocked_seconds(tasks: Iterable[PlannedTask], *, times: int = 8) -> dict[str, float]:
-    """The CPU seconds of a plain run of each task, by the fastest of a few epochs.
+    """The CPU seconds of a plain run of each task, by at least ``times`` epochs.
 
     Nothing is measured but time. The seconds of a campaign are those on the wall, in which others
     may have used the machine too.
@@ -49,12 +51,14 @@ def clocked_seconds(tasks: Iterable[PlannedTask], *, times: int = 8) -> dict[str
 
 def _epoch(task: PlannedTask, times: int) -> float:
     trainer = make_trainer(task.name, seed=0, steps=task.steps)
-    took = []
-    for _ in range(times):
-        began = time.process_time()
+    epochs = 0
+    took = 0.0
+    began = time.process_time()
+    while epochs < times or took < LEAST_CLOCKED:
         trainer.train_k(1, {"lr": 0.001})
-        took.append(time.process_time() - began)
-    return min(took)
+        epochs += 1
+        took = time.process_time() - began
+    return took / epochs
 
 
 def estimated(

@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from dynhp.campaign import Finished
 from dynhp.campaign.data import canonical
 from dynhp.campaign.ledger import Ledger, ended_in
+from dynhp.campaign.results import Finished
 from dynhp.storage.codecs.json_text import json_line
 from dynhp.storage.files import write_atomically
 

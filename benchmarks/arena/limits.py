@@ -9,10 +9,10 @@ from statistics import fmean
 from benchmarks.arena.methods import METHODS, OURS
 from benchmarks.arena.plan import STARTS
 from benchmarks.arena.tables import ArenaResults
+from benchmarks.paper.document import Cell, Table
+from benchmarks.paper.tables.cells import EMPTY, rounded, row_of, signed
 from dynhp import recommended
-from dynhp.rounds.repeat import REPEATS
-from dynhp_pyg.paper.document import Cell, Table
-from dynhp_pyg.paper.tables.cells import EMPTY, rounded, row_of, signed
+from dynhp.engine.check import REPEATS
 
 __all__ = ["check_share", "limit_table"]
 
@@ -23,8 +23,7 @@ BOUGHT = ("Ray Tune: PBT", "Ray Tune: PB2", "Optuna: TPE, pruned")
 
 def check_share(epochs: int) -> float:
     """What the preset's self-check costs in runs: it is on by default, and off in the arena."""
-    tail = recommended("learning_rate", epochs=epochs)["tail"]
-    return REPEATS * tail.length(epochs) / epochs
+    return REPEATS * recommended("learning_rate", epochs=epochs).tail_epochs(epochs) / epochs
 
 
 def limit_table(results: ArenaResults, differences: Table, flatness: Table) -> Table:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from benchmarks.arena.plan import START_ARMS, SWEEPS, start_rate, sweep_rates
 from benchmarks.arena.runs.arms import WITHOUT_START
 from benchmarks.arena.runs.open_loop import RUNGS
-from dynhp.campaign import Finished
+from dynhp.campaign.results import Finished
 
 __all__ = ["METHODS", "OURS", "MethodResult", "Method", "Runs", "entries", "gather"]
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from benchmarks.arena.methods import METHODS, OURS
 from benchmarks.arena.plan import STARTS
 from benchmarks.arena.tables import ArenaResults
+from benchmarks.paper.document import Figure
 from dynhp.report.svg import Canvas, text
-from dynhp_pyg.paper.document import Figure
 
 __all__ = ["NAMES", "all_tasks_figure", "start_figures"]
 

@@ -20,8 +20,9 @@ from benchmarks.arena.report import arena_files, write_report
 from benchmarks.arena.runs.arms import ARMS, arena_run, cost
 from benchmarks.arena.tables import ArenaResults
 from benchmarks.arena.tasks.contract import DATA
-from dynhp.campaign import CampaignResults, Finished, run_campaign
+from dynhp.campaign import run_campaign
 from dynhp.campaign.data import canonical
+from dynhp.campaign.results import CampaignResults, Finished
 
 __all__ = ["main"]
 

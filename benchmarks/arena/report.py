@@ -18,9 +18,9 @@ from benchmarks.arena.tables import (
     summary_table,
     value_table,
 )
+from benchmarks.paper.document import Section, Table, document_files
+from benchmarks.paper.tables.cells import row_of
 from dynhp.storage.files import write_texts
-from dynhp_pyg.paper.document import Section, Table, document_files
-from dynhp_pyg.paper.tables.cells import row_of
 
 __all__ = ["arena_files", "write_report"]
 

@@ -8,8 +8,9 @@ from statistics import fmean
 
 from benchmarks.arena.methods import METHODS, OURS, Method, MethodResult, Runs, entries
 from benchmarks.arena.plan import STARTS, Arena
-from dynhp_pyg.paper.document import Cell, Table
-from dynhp_pyg.paper.tables.cells import (
+from benchmarks.paper.document import Cell, Table
+from benchmarks.paper.significance import holm, p_value
+from benchmarks.paper.tables.cells import (
     EMPTY,
     difference_cell,
     mean_cell,
@@ -17,7 +18,7 @@ from dynhp_pyg.paper.tables.cells import (
     rounded,
     row_of,
 )
-from dynhp_pyg.runs.intervals import holm, mean_of, p_value
+from dynhp_pyg.runs.intervals import mean_of
 
 __all__ = ["ArenaResults", "cost_table", "difference_table", "flatness_table", "seconds_table"]
 __all__ += ["summary_table", "value_table"]

@@ -38,7 +38,7 @@ def plain(value: Any, where: str, *, levels: int = _MOST_LEVELS) -> Any:
         }
     raise TypeError(
         f"{where} is {value!r:.200}, which JSON cannot carry; make it a number, a string, a list "
-        "or a mapping with names, and None where it is not finite"
+        "or a mapping with names, and None if it is not finite"
     )
 
 

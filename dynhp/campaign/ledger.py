@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from io import FileIO
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from dynhp.campaign.data import canonical
 from dynhp.campaign.results import Finished
 from dynhp.errors import CheckpointError, DamagedFile
-from dynhp.storage.codecs.json_text import json_line, strict_json
-from dynhp.storage.files import locked, sync_folder, write_atomically
+from dynhp.storage.codecs.json_text import json_line
+from dynhp.storage.files import locked, write_atomically
+from dynhp.storage.lines import AppendedFile, Lines, parsed, split_lines
 
 __all__ = ["Ledger", "ended_in", "is_tabulated", "ledger_in"]
 
@@ -22,20 +21,20 @@ def ended_in(folder: Path, name: str) -> dict[str, Finished]:
     """Read the runs that ended, also of a campaign that goes on; nothing is written or locked."""
     path = folder / "results.jsonl"
     try:
-        *lines, torn = path.read_bytes().split(b"\n")
+        lines = split_lines(path.read_bytes())
     except OSError as failure:
         raise CheckpointError(
             f"there is no campaign that can be read in {str(folder)!r}: {failure}; choose the "
             "folder of one, or begin it with run_campaign"
         ) from failure
-    _check_header(path, lines[0] if lines else torn, _header(name), whole=bool(lines))
-    return _ended(path, lines[1:])
+    _check_header(path, lines, _header(name))
+    return _ended(path, lines.whole[1:])
 
 
 def ledger_in(path: Path) -> tuple[Finished, ...]:
     """Read the runs of a ledger of whatever function; nothing is written or locked."""
     try:
-        *lines, _ = path.read_bytes().split(b"\n")
+        lines, _ = split_lines(path.read_bytes())
     except OSError as failure:
         raise CheckpointError(f"the campaign cannot be read: {failure}") from failure
     if lines and not lines[0].startswith(b'{"event":"campaign","version":1,'):
@@ -54,31 +53,25 @@ def is_tabulated(path: Path) -> bool:
 class Ledger:
     """The runs that ended, by the canonical names of their settings, each as it ended last."""
 
-    def __init__(self, folder: Path, file: FileIO, ended: dict[str, Finished]) -> None:
+    def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
-        self._file = file
-        self.ended = ended
+        self._file = AppendedFile(folder / "results.jsonl", what="campaign")
+        header = _header(name)
+        lines = self._file.take_up_whole_lines()
+        _check_header(self._file.path, lines, header)
+        self.ended = _ended(self._file.path, lines.whole[1:])
+        self._file.cut()
+        if not lines.whole:
+            self._append(header)
 
     @classmethod
     @contextmanager
     def opened(cls, folder: Path, name: str) -> Iterator[Ledger]:
         """Lock the folder of the campaign of this name, and cut off a last line that is torn."""
-        header = _header(name)
-        path = folder / "results.jsonl"
         with ExitStack() as stack:
             with _faults(folder):
                 stack.enter_context(locked(folder))
-                # Unbuffered: what could not be written must not be written later, unnoticed.
-                file = stack.enter_context(open(path, "a+b", buffering=0))
-                file.seek(0)
-                *lines, torn = file.readall().split(b"\n")
-                _check_header(path, lines[0] if lines else torn, header, whole=bool(lines))
-                ledger = cls(folder, file, _ended(path, lines[1:]))
-                if torn:
-                    file.truncate(file.tell() - len(torn))
-                if not lines:
-                    ledger._append(header)
-                    sync_folder(folder)
+                ledger = cls(folder, name)
             yield ledger
 
     def done(self) -> set[str]:
@@ -105,25 +98,19 @@ class Ledger:
             )
 
     def _append(self, line: bytes) -> None:
-        size = self._file.seek(0, os.SEEK_END)
-        left = memoryview(line)
-        try:
-            while left:
-                left = left[self._file.write(left) :]
-            os.fsync(self._file.fileno())
-        except OSError:
-            with suppress(OSError):  # otherwise it is cut off when the ledger is opened again
-                self._file.truncate(size)
-            raise
+        self._file.wait_with([line])
+        self._file.write()
+        self._file.sync()
 
 
 def _header(name: str) -> bytes:
     return json_line({"event": "campaign", "version": 1, "function": name})
 
 
-def _check_header(path: Path, first: bytes, header: bytes, *, whole: bool) -> None:
+def _check_header(path: Path, lines: Lines, header: bytes) -> None:
     """Refuse the file of another campaign; a kill may leave only a part of a new header."""
-    if not (first.rstrip(b"\r") == header[:-1] if whole else header.startswith(first)):
+    first = lines.whole[0] if lines.whole else lines.torn
+    if not (first.rstrip(b"\r") == header[:-1] if lines.whole else header.startswith(first)):
         raise CheckpointError(
             f"{str(path)!r} is not of this campaign: it should begin with "
             f"{header[:-1].decode()}, but begins with {first[:200].decode('ascii', 'replace')}; "
@@ -132,18 +119,9 @@ def _check_header(path: Path, first: bytes, header: bytes, *, whole: bool) -> No
 
 
 def _ended(path: Path, lines: Sequence[bytes]) -> dict[str, Finished]:
-    runs = {}
-    for number, line in enumerate(lines, start=2):
-        try:
-            run = _run(strict_json(line))
-        except (DamagedFile, LookupError, TypeError, ValueError) as damage:
-            raise DamagedFile(
-                f"line {number} of {str(path)!r} is not a line of a campaign ({damage}): "
-                f"{line[:80].decode('ascii', 'replace')!r}; remove the line to carry out its run "
-                "again, or choose another folder"
-            ) from None
-        runs[canonical(run.settings)] = run
-    return runs
+    way_out = "; remove the line to carry out its run again, or choose another folder"
+    runs = parsed(lines, _run, path=path, what="a campaign", first=2, way_out=way_out)
+    return {canonical(run.settings): run for run in runs}
 
 
 def _run(line: Mapping[str, Any]) -> Finished:

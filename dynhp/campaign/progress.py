@@ -21,7 +21,7 @@ class CampaignProgress:
         failed: the runs that failed.
         total: all runs that are wanted.
         share: the part of the work that is done, from 0 to 1, by the cost of the runs.
-        left: about how many seconds are left, None where that is not known.
+        left: about how many seconds are left, None if that is not known.
 
     >>> print(CampaignProgress(done=3, failed=1, total=12, share=0.25, left=5400.0))
     3 of 12 runs, 25 % of the work, 1 failed, about 1 h 30 min left

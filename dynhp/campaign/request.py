@@ -109,8 +109,12 @@ def _bound(function: partial[Any]) -> dict[str, Any]:
 
 
 def _runs(function: Function, runs: Iterable[Settings]) -> dict[str, dict[str, Any]]:
+    """The settings of each run, checked, by their canonical names."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # some functions written in C have none: anything may fit
+        signature = inspect.signature(lambda *args, **settings: None)
     checked: dict[str, dict[str, Any]] = {}
-    signature = _signature(function)
     for run in runs:
         settings = _settings(run)
         try:
@@ -142,13 +146,6 @@ def _settings(run: Any) -> dict[str, Any]:
     except TypeError as error:
         raise SettingsError(f"the settings of a run must be plain data: {error}") from None
     return settings
-
-
-def _signature(function: Function) -> inspect.Signature:
-    try:
-        return inspect.signature(function)
-    except ValueError:  # some functions written in C have none: anything may fit
-        return inspect.signature(lambda *args, **settings: None)
 
 
 def _cost(cost: Callable[[Settings], float], run: Settings) -> float:

@@ -18,8 +18,8 @@ class Finished:
 
     Attributes:
         settings: what the function was called with.
-        result: what it returned, None where it failed.
-        error: the last line of the error, None where it did not fail.
+        result: what it returned, None if it failed.
+        error: the last line of the error, None if it did not fail.
         details: the traceback, if there is one; not compared.
         seconds: how long it took; not compared.
 
@@ -83,7 +83,8 @@ class CampaignResults(Sequence[Finished]):
         writer = csv.writer(SimpleNamespace(write=lines.append))
         writer.writerow(columns)
         writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
-        # With its own line ends it quotes both "\r" and "\n"; other tools prefer "\n" at the end.
+        # csv.writer quotes cells that hold characters of its line end. So it writes with "\r\n",
+        # and the ends are shortened to "\n" afterwards.
         return "".join(f"{line[:-2]}\n" for line in lines)
 
     def _settings(self) -> dict[str, None]:

@@ -1,31 +1,45 @@
-"""The campaign itself: which runs are missing, what carries them out, what is written when."""
+"""The campaign itself: which runs are missing, how each is carried out, what is written when."""
 
 from __future__ import annotations
 
+import json
 import os
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from dynhp.campaign.data import plain
 from dynhp.campaign.ledger import Ledger, ended_in
 from dynhp.campaign.progress import CampaignProgress, ProgressMeter
 from dynhp.campaign.request import CampaignRequest, Function, Settings, request_of
 from dynhp.campaign.results import CampaignResults, Finished
-from dynhp.campaign.task import RunTrainer, finished
-from dynhp.errors import SettingsError, shown
+from dynhp.errors import ContractError, SettingsError, shown
+from dynhp.executors.contract import (
+    UNKNOWN_STATE,
+    CompletesAnyOrder,
+    Executor,
+    Job,
+    Outcome,
+    close,
+)
 from dynhp.executors.pool.processes import Processes
 from dynhp.records import Candidate
 from dynhp.report.live.campaign import campaign_view
-from dynhp.rounds.jobs import UNKNOWN_STATE, CompletesAnyOrder, Executor, Job, close
-from dynhp.trainer import Trainer
+from dynhp.storage.codecs.json_text import MOST_JSON
+from dynhp.trainer import State, Trainer
 
 __all__ = ["MakeExecutor", "campaign_so_far", "run_campaign"]
 
 MakeExecutor: TypeAlias = Callable[[Callable[[], Trainer]], Executor]
 """What makes an executor, such as ``functools.partial(Processes, workers=4)``."""
+
+_MOST_BYTES = MOST_JSON // 2  # the settings are on the same line, which must be readable
+_MOST_CHARACTERS = 2000  # of an error, in a table for people
 
 
 def run_campaign(
@@ -140,7 +154,7 @@ def _carried_out(
         else enumerate(executor.run(RunTrainer(request.function), jobs, at=UNKNOWN_STATE))
     )
     for place, outcome in outcomes:
-        yield keys[place], finished(outcome, request.runs[keys[place]])
+        yield keys[place], _finished(outcome, request.runs[keys[place]])
 
 
 def _shown(progress: object) -> AbstractContextManager[Any]:
@@ -182,3 +196,79 @@ def _cores() -> int:
     if hasattr(os, "sched_getaffinity"):  # pragma: no branch - elsewhere than on Linux
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1  # pragma: no cover - where that cannot be asked
+
+
+class RunTrainer:
+    """A trainer whose state is first the settings of a run and then its result or error.
+
+    >>> from dynhp.testing.toys.quadratic import divided
+    >>> trainer = RunTrainer(divided)
+    >>> trainer.set_state({"a": 6, "b": 3})
+    >>> trainer.train_k(1, {})
+    >>> trainer.get_state()
+    {'result': {'quotient': 2.0}}
+    """
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self._state: State = None
+
+    def set_state(self, state: State) -> None:
+        """Take the settings, as a copy: the run may write into them."""
+        self._state = deepcopy(state)
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, object]) -> None:
+        """Carry out the run; what it raises becomes its error, so that the other runs go on."""
+        try:
+            self._state = {"result": _checked(self._function(**self._state))}
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # also sys.exit, which would end the others with it
+            text = f"{type(error).__name__}: {error}".removesuffix(": ")
+            trace = error.__traceback__
+            inside = trace.tb_next if trace is not None else None  # without the call in train_k
+            details = "".join(traceback.format_exception(type(error), error, inside))
+            self._state = {
+                "error": text[:_MOST_CHARACTERS],
+                "details": details[-50 * _MOST_CHARACTERS :],
+            }
+
+    def get_state(self) -> State:
+        """Hand out the result or the error."""
+        return self._state
+
+    def metrics(self) -> dict[str, float]:
+        """None are needed."""
+        return {}
+
+
+def _finished(outcome: Outcome, settings: Settings) -> Finished:
+    """Read from an outcome how a run ended."""
+    end: Mapping[str, Any]
+    try:
+        end = {"error": outcome.error} if outcome.error is not None else outcome.keep()
+    except ContractError as lost:  # its worker was lost after the run had ended
+        end = {"error": str(lost)}
+    return Finished(
+        settings=settings,
+        result=end.get("result"),
+        error=end.get("error"),
+        details=end.get("details"),
+        seconds=outcome.seconds,
+    )
+
+
+def _checked(result: Any) -> Any:
+    if not isinstance(result, Mapping):
+        raise TypeError(
+            f"a run must return a mapping of names to plain data, got {result!r:.200}; return "
+            "{'name': value}"
+        )
+    checked = plain(result, "result")
+    size = len(json.dumps(checked))
+    if size > _MOST_BYTES:
+        raise ValueError(
+            f"a result must take at most {_MOST_BYTES} bytes of JSON, got {size}; write what is "
+            "large into a file of its own and return its name"
+        )
+    return checked

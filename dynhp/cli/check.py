@@ -6,14 +6,40 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from operator import attrgetter
+from typing import Any, Literal
 
-from dynhp.cli.installed import GROUP, Example, Unusable, example_of, load, title, trainer_points
 from dynhp.errors import SettingsError, nearest
 from dynhp.records.text import text_table
-from dynhp.testing.laws import LAWS, verdicts
+from dynhp.spaces import SpaceLike
+from dynhp.testing.laws import LAWS
+from dynhp.testing.laws.check import verdicts
+from dynhp.testing.laws.experiments import Make
+
+GROUP = "dynhp.trainers"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What a factory gives: a trainer's maker, its space, and the laws it cannot keep and why."""
+
+    make: Make
+    space: SpaceLike
+    expected_failures: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """Why a trainer cannot be checked: a package is missing (skipped), or it is BROKEN itself."""
+
+    status: Literal["skipped", "BROKEN"]
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.status:<9}{self.reason}"
 
 
 def register(subparsers: Any) -> None:
@@ -38,18 +64,22 @@ def register(subparsers: Any) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Check each factory and print a line for each law: 0 where all hold, 1 where one is broken."""
-    with _current_directory_importable():
+    """Check each factory and print a line for each law: 0 if all hold, 1 if one is broken."""
+    path_before = list(sys.path)
+    sys.path.insert(0, os.getcwd())  # a factory may lie in the current directory
+    try:
         if parsed.factories:
             examples = [(name, _named(name)) for name in parsed.factories]
             results = [_check(name, example, parsed) for name, example in examples]
         else:
             results = _check_installed(parsed)
-    return 0 if not any("BROKEN" in statuses for statuses in results) else 1
+    finally:
+        sys.path[:] = path_before
+    return 1 if any("BROKEN" in statuses for statuses in results) else 0
 
 
 def _check(name: str, example: Example, parsed: argparse.Namespace) -> list[str]:
-    """Print a line for each law, and give what each came to."""
+    """Print a line for each law, and return their statuses."""
     print(name)
     statuses: list[str] = []
     for verdict in verdicts(
@@ -65,20 +95,23 @@ def _check(name: str, example: Example, parsed: argparse.Namespace) -> list[str]
 
 
 def _check_installed(parsed: argparse.Namespace) -> list[list[str]]:
-    """Check the trainers of all installed packages; one that is amiss does not hide the others."""
+    """Check the trainers of all installed packages; a broken one does not hide the others."""
     results: dict[str, list[str]] = {}
     for point in trainer_points():
-        example = load(point)
+        name = point.name
+        if point.dist is not None and point.dist.name != "dynhp":
+            name += f" ({point.dist.name} {point.dist.version})"
+        example = _load(point)
         if isinstance(example, Example):
             try:
-                results[title(point)] = _check(title(point), example, parsed)
+                results[name] = _check(name, example, parsed)
                 continue
             except (Exception, SystemExit) as error:  # the laws could not even begin
                 example = Unusable("BROKEN", str(error) or type(error).__name__)
                 print(f"  {example}")
         else:
-            print(f"{title(point)}\n  {example}")
-        results[title(point)] = [example.status, *["-"] * (len(LAWS) - 1)]
+            print(f"{name}\n  {example}")
+        results[name] = [example.status, *["-"] * (len(LAWS) - 1)]
     if all("skipped" in statuses for statuses in results.values()):
         raise SettingsError(
             f"no installed package offers a usable trainer in the entry points {GROUP!r}; name one "
@@ -90,37 +123,29 @@ def _check_installed(parsed: argparse.Namespace) -> list[list[str]]:
     return list(results.values())
 
 
+def trainer_points() -> list[metadata.EntryPoint]:
+    """The entry points of all installed trainers, by name."""
+    return sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name)
+
+
 def _named(name: str) -> Example:
-    if ":" not in name:
-        return _installed(name)
-    try:
-        return example_of(name, _load(name))
-    except ImportError as error:
-        raise SettingsError(f"{name}() needs a package that is missing: {error}") from error
-
-
-def _installed(name: str) -> Example:
-    """The example of an installed integration, by its name alone."""
-    points = {point.name: point for point in trainer_points()}
-    if name not in points:
-        raise SettingsError(
-            f"a factory is named module:factory, and an installed integration by its name, got "
-            f"{name!r}{nearest(name, points)}"
-        )
-    example = load(points[name])
-    if isinstance(example, Unusable):
-        raise SettingsError(f"{name} cannot be checked: {example.reason}")
-    return example
-
-
-def _load(name: str) -> Callable[[], object]:
+    """The example of a factory, named module:factory, or of an installed integration."""
     module, colon, path = name.partition(":")
-    if not (module and colon and path):
+    if not colon:
+        points = {point.name: point for point in trainer_points()}
+        if name not in points:
+            raise SettingsError(
+                f"a factory is named module:factory, and an installed integration by its name, got "
+                f"{name!r}{nearest(name, points)}"
+            )
+        example = _load(points[name])
+        if isinstance(example, Unusable):
+            raise SettingsError(f"{name} cannot be checked: {example.reason}")
+        return example
+    if not (module and path):
         raise SettingsError(f"a factory is named module:factory, got {name!r}")
     try:
-        factory: Any = importlib.import_module(module)
-        for part in path.split("."):
-            factory = getattr(factory, part)
+        factory = attrgetter(path)(importlib.import_module(module))
     except Exception as error:
         raise SettingsError(
             f"cannot find {name!r}: {type(error).__name__}: {error}. The module must be installed "
@@ -128,14 +153,55 @@ def _load(name: str) -> Callable[[], object]:
         ) from error
     if not callable(factory):
         raise SettingsError(f"{name} must be a function without arguments, got {factory!r}")
-    return factory  # type: ignore[no-any-return]
-
-
-@contextmanager
-def _current_directory_importable() -> Iterator[None]:
-    before = list(sys.path)
-    sys.path.insert(0, os.getcwd())
     try:
-        yield
-    finally:
-        sys.path[:] = before
+        return _example(name, factory)
+    except ImportError as error:
+        raise SettingsError(f"{name}() needs a package that is missing: {error}") from error
+
+
+def _load(point: metadata.EntryPoint) -> Example | Unusable:
+    """The example of an installed package, or why there is none; the package raises nothing."""
+    try:
+        return _example(point.name, point.load())
+    except SettingsError as error:
+        return Unusable("BROKEN", str(error))
+    except (Exception, SystemExit) as error:  # a package that ends the program ends only itself
+        missing = _missing_package(error, point) if isinstance(error, ImportError) else None
+        if missing is not None:
+            return Unusable("skipped", missing)
+        return Unusable("BROKEN", f"{point.value}: {type(error).__name__}: {error}")
+
+
+def _example(name: str, factory: Callable[[], object]) -> Example:
+    """Call a factory and refuse what is no example; a missing package stays an ImportError."""
+    try:
+        made = factory()
+    except ImportError:
+        raise
+    except Exception as error:
+        raise SettingsError(f"{name}() raised {type(error).__name__}: {error}") from error
+    if not isinstance(made, tuple) or len(made) not in (2, 3):
+        raise SettingsError(
+            f"{name}() must return (make, space) or (make, space, expected_failures), got {made!r}"
+        )
+    return Example(*made)
+
+
+def _missing_package(error: ImportError, point: metadata.EntryPoint) -> str | None:
+    """What to install, or None if a module of the package itself is missing, which is a bug."""
+    text = str(error)
+    if "pip install" in text:
+        return text
+    missing: set[str] = set()
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ModuleNotFoundError):
+            missing.add((cause.name or "").partition(".")[0])
+        cause = cause.__cause__
+    if not missing - {point.module.partition(".")[0]}:
+        return None
+    if point.dist is None:
+        return text
+    extras = point.dist.metadata.get_all("Provides-Extra") or []
+    extra = f"[{point.name}]" if point.name in extras else ""
+    return f"{text}: pip install '{point.dist.name}{extra}'"

@@ -1,4 +1,4 @@
-"""``dynhp journal``: shows a journal as a table, also of a run that goes on or was killed."""
+"""``dynhp journal``: shows a journal as a table, also if the run goes on or was killed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import argparse
 import json
 from typing import Any
 
-from dynhp.records import Round
+from dynhp.records.plain import history_to_plain
 from dynhp.records.text import headings_of, round_cells, text_table, values_text
-from dynhp.rounds.plain import history_to_plain
 from dynhp.storage.journal import JournalContent, read_journal
 
 HEADINGS = ("round", "epochs", "values", "score", "gain", "tries", "spent", "seconds", "reason")
@@ -47,15 +46,11 @@ def table(content: JournalContent) -> str:
     The last line is torn.
     """
     titles = headings_of(HEADINGS, content.history.unit)
-    lines = [text_table([titles, *map(_row, content.history)])]
+    rows = map(round_cells, content.history)
+    lines = [text_table([titles, *([row[heading] for heading in HEADINGS] for row in rows)])]
     if content.unfinished:
         tried = ", ".join(values_text(try_.candidate) for try_ in content.unfinished)
         lines.append(f"A round is not finished; tried so far: {tried}.")
     if content.torn:
         lines.append("The last line is torn.")
     return "\n".join(lines)
-
-
-def _row(round_: Round) -> list[str]:
-    cells = round_cells(round_)
-    return [cells[heading] for heading in HEADINGS]

@@ -16,7 +16,13 @@ from dynhp.errors import DynhpError, Hint
 __all__ = ["main"]
 
 GROUP = "dynhp.commands"
-BUILT_IN = ("check", "journal", "new-integration", "plan", "report")
+BUILT_IN = {
+    "check": check,
+    "journal": journal,
+    "new-integration": new_integration,
+    "plan": plan,
+    "report": report,
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -73,19 +79,20 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="dynhp", description="Changes hyperparameters while a model trains."
     )
-    parser.add_argument("--version", action="version", version=f"dynhp {_version()}")
+    try:
+        version = metadata.version("dynhp")
+    except metadata.PackageNotFoundError:
+        version = "(not installed)"
+    parser.add_argument("--version", action="version", version=f"dynhp {version}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="command")
-    check.register(subparsers)
-    journal.register(subparsers)
-    new_integration.register(subparsers)
-    plan.register(subparsers)
-    report.register(subparsers)
+    for command in BUILT_IN.values():
+        command.register(subparsers)
     _add_plugins(subparsers, arguments)
     return parser
 
 
 def _add_plugins(subparsers: Any, arguments: Sequence[str]) -> None:
-    """Load no more than is needed: the command asked for, or all where it is not known."""
+    """Load no more than is needed: the command asked for, or all if it is not known."""
     asked = next((word for word in arguments if not word.startswith("-")), None)
     if asked in BUILT_IN:
         return
@@ -100,10 +107,3 @@ def _add_plugins(subparsers: Any, arguments: Sequence[str]) -> None:
                     f"{points[name].value!r}: {type(error).__name__}: {error}",
                     file=sys.stderr,
                 )
-
-
-def _version() -> str:
-    try:
-        return metadata.version("dynhp")
-    except metadata.PackageNotFoundError:
-        return "(not installed)"

@@ -12,7 +12,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from dynhp.cli.installed import trainer_points
+from dynhp.cli.check import trainer_points
 from dynhp.errors import SettingsError, shown
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -50,9 +50,14 @@ def register(subparsers: Any) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Write the folder and say what comes next; nothing is written where something is amiss."""
+    """Write the folder and say what comes next; if something is wrong, nothing is written."""
     name = _require_name(parsed.name)
-    folder = _folder(parsed.into, name)
+    if parsed.into is not None:
+        folder = Path(parsed.into)
+    elif _is_checkout(Path("integrations").absolute()):
+        folder = Path("integrations", name)
+    else:
+        folder = Path(_distribution(name))
     within = _is_checkout(folder.absolute().parent)
     texts = plug_in(name, distribution=not within)
     try:
@@ -82,19 +87,16 @@ def plug_in(name: str, *, distribution: bool = True) -> dict[str, str]:
         "distribution": own,
         "install": own if distribution else f"dynhp[{name}]",
     }
-    return {
-        path.format(name=name): Template(_template(source)).substitute(words)
-        for path, source in FILES.items()
-        if distribution or path != OWN_DISTRIBUTION
-    }
+    texts = {}
+    for path, source in FILES.items():
+        if distribution or path != OWN_DISTRIBUTION:
+            template = "" if source is None else (TEMPLATES / source).read_text("utf-8")
+            texts[path.format(name=name)] = Template(template).substitute(words)
+    return texts
 
 
 def _distribution(name: str) -> str:
     return f"dynhp-{name.replace('_', '-')}"
-
-
-def _template(source: str | None) -> str:
-    return "" if source is None else (TEMPLATES / source).read_text("utf-8")
 
 
 def _require_name(name: str) -> str:
@@ -117,13 +119,6 @@ def _require_name(name: str) -> str:
             f"there is a package dynhp_{name} already; choose another name than {name!r}"
         )
     return name
-
-
-def _folder(into: str | None, name: str) -> Path:
-    if into is not None:
-        return Path(into)
-    own = Path("integrations").absolute()
-    return Path("integrations", name) if _is_checkout(own) else Path(_distribution(name))
 
 
 def _is_checkout(folder: Path) -> bool:
@@ -160,7 +155,8 @@ def _next_steps(name: str, folder: Path, within: bool) -> str:
     if within:
         return (
             f"now  python -m pytest {folder}    # the laws fail, and say what to fill in\n"
-            f"then pyproject.toml: optional-dependencies.{name} = [...] and "
+            f"then pyproject.toml: optional-dependencies.{name} = [...], "
+            f'entry-points."dynhp.integrations".{name} = "dynhp_{name}" and '
             f'entry-points."dynhp.trainers".{name} = "dynhp_{name}.example:example"; '
             f"constraints.txt: its pins; ARCHITECTURE.md: a row; docs/{name}.md: a tutorial\n"
             "     python -m pytest tests/repository    # says what was forgotten"

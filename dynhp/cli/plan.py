@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from dynhp._checks import require_count
 from dynhp.errors import SettingsError
 from dynhp.planning.budget import Cost, plan
 from dynhp.records.text import text_table
 from dynhp.selection import Best, Racing, Selection
-
-Check = Literal["first", "every", "off"]
 
 
 class Suggestion(NamedTuple):
@@ -43,7 +41,7 @@ def register(subparsers: Any) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Print the table, and what is recommended where that was asked for."""
+    """Print the table, and a recommendation if a budget was given."""
     epochs = require_count("--epochs", parsed.epochs)
     require_count("--candidates", parsed.candidates)
     if (parsed.adapt_every is None) != (parsed.try_for is None):
@@ -85,15 +83,14 @@ def _suggestion(
     parsed: argparse.Namespace, adapt_every: int, try_for: int, *, racing: bool
 ) -> Suggestion:
     # Three stages or so: fewer would spare little, more would judge by one epoch each.
-    chosen: Selection = Racing(every=max(1, try_for // 4)) if racing else Best()
-    check: Check = parsed.check
+    selection: Selection = Racing(every=max(1, try_for // 4)) if racing else Best()
     cost = plan(
         epochs=parsed.epochs,
         adapt_every=adapt_every,
         try_for=try_for,
         candidates=parsed.candidates,
-        selection=chosen,
-        check=check,
+        selection=selection,
+        check=parsed.check,
     )
     return Suggestion(adapt_every, try_for, racing, cost)
 
@@ -120,8 +117,19 @@ def _recommended(parsed: argparse.Namespace, epochs: int) -> str:
             length = max(1, every * share // 100)
             for racing in (True,) if parsed.racing else (False, True):
                 row = _suggestion(parsed, every, length, racing=racing)
-                if row.cost.overhead <= limit:
-                    return _words(row, share)
+                if row.cost.overhead > limit:
+                    continue
+                raced = f", selection=Racing(every={max(1, length // 4)})" if racing else ""
+                text = (
+                    f"Recommended: adapt_every={every}, try_for={length}{raced}: "
+                    f"{row.cost.runs:.2f} runs."
+                )
+                if share < 50:
+                    text += (
+                        " Tries of half a round would be safer: fewer candidates would pay for "
+                        "them."
+                    )
+                return text
     row = _suggestion(parsed, -(-epochs // 4), 1, racing=True)
     count = -(-epochs // row.adapt_every)
     such = "1 round" if count == 1 else f"{count} rounds"
@@ -129,14 +137,3 @@ def _recommended(parsed: argparse.Namespace, epochs: int) -> str:
         f"Nothing that is worth a try fits {parsed.overhead:g} runs: {such} "
         f"with tries of one epoch cost {row.cost.overhead / epochs:.2f}. Take fewer candidates."
     )
-
-
-def _words(row: Suggestion, share: int) -> str:
-    raced = f", selection=Racing(every={max(1, row.try_for // 4)})" if row.racing else ""
-    text = (
-        f"Recommended: adapt_every={row.adapt_every}, try_for={row.try_for}{raced}: "
-        f"{row.cost.runs:.2f} runs."
-    )
-    if share == 50:
-        return text
-    return f"{text} Tries of half a round would be safer: fewer candidates would pay for them."

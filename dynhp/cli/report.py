@@ -5,13 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from dynhp.cli.sources import sources_in
+from dynhp.campaign.ledger import is_tabulated, ledger_in
 from dynhp.errors import CheckpointError, SettingsError
-from dynhp.report.page import ReportedCampaign, ReportedRun, report_page, write_html
+from dynhp.report.page import ReportedCampaign, ReportedRun, report_page, run_of, write_html
+from dynhp.storage.folder import CheckpointFolder, read_saved
+from dynhp.storage.journal import read_journal
+
+_GIVE = "give a journal, a folder of checkpoints, a campaign, or a folder in which some are"
 
 
 def register(subparsers: Any) -> None:
@@ -44,7 +49,8 @@ def register(subparsers: Any) -> None:
 
 def run(parsed: argparse.Namespace, *, sleep: Callable[[float], None] = time.sleep) -> int:
     """Write the page, once or again and again."""
-    paths, target = [Path(each) for each in parsed.runs], Path(parsed.output)
+    paths = [Path(each) for each in parsed.runs]
+    target = Path(parsed.output)
     if not 0 < parsed.every < float("inf"):
         raise SettingsError(f"--every must be a number of seconds above 0, got {parsed.every!r}")
     _require_page(target, paths)
@@ -52,16 +58,6 @@ def run(parsed: argparse.Namespace, *, sleep: Callable[[float], None] = time.sle
         _write(paths, target, parsed.title, reload=None)
         print(f"written: {target}")
         return 0
-    return _watch(paths, target, parsed, sleep)
-
-
-def _watch(
-    paths: Sequence[Path],
-    target: Path,
-    parsed: argparse.Namespace,
-    sleep: Callable[[float], None],
-) -> int:
-    """Write the page whenever something is new; the last one does not load itself again."""
     seen = _stamps(paths)
     goes_on = _write(paths, target, parsed.title, reload=parsed.every)
     try:
@@ -73,7 +69,7 @@ def _watch(
                 goes_on = _write(paths, target, parsed.title, reload=parsed.every)
             if goes_on:
                 sleep(parsed.every)
-    finally:
+    finally:  # the last page does not load itself again
         _write(paths, target, parsed.title, reload=None)
     print("all runs are over")
     return 0
@@ -82,7 +78,13 @@ def _watch(
 def _write(paths: Sequence[Path], target: Path, title: str | None, *, reload: float | None) -> bool:
     """Write the page, and say whether one of the runs is not known to be over."""
     sources = [source for path in paths for source in sources_in(path)]
-    runs = _named([each for each in sources if isinstance(each, ReportedRun)])
+    runs: list[ReportedRun] = []
+    counts: Counter[str] = Counter()
+    for each in sources:
+        if isinstance(each, ReportedRun):
+            counts[each.name] += 1
+            again = counts[each.name]
+            runs.append(each if again == 1 else each.named(f"{each.name} ({again})"))
     campaigns = [each for each in sources if isinstance(each, ReportedCampaign)]
     heading = title or (sources[0].name if len(sources) == 1 else f"{len(sources)} runs")
     page = report_page(runs, title=heading, campaigns=campaigns, reload=reload)
@@ -94,19 +96,8 @@ def _write(paths: Sequence[Path], target: Path, title: str | None, *, reload: fl
     return unknown or not all(each.is_over for each in sources)
 
 
-def _named(runs: Sequence[ReportedRun]) -> list[ReportedRun]:
-    """The runs with names that differ."""
-    counts: dict[str, int] = {}
-    named = []
-    for each in runs:
-        counts[each.name] = counts.get(each.name, 0) + 1
-        again = counts[each.name]
-        named.append(each if again == 1 else each.named(f"{each.name} ({again})"))
-    return named
-
-
 def _require_page(target: Path, paths: Sequence[Path]) -> None:
-    """Refuse to make folders for a page, or to write over what is none: a slip would cost a run."""
+    """Refuse to make folders, or to overwrite what is not a page: a slip would cost a run."""
     if not target.parent.is_dir():
         raise SettingsError(
             f"-o must be in a folder that is there, got {target}; make {target.parent} first"
@@ -125,7 +116,7 @@ def _stamps(paths: Sequence[Path]) -> list[tuple[str, int, int]]:
     """What tells whether something is new: names, sizes and times of all files."""
     stamps = []
     for path in paths:
-        table = path.with_name("results.csv")  # that of a campaign says that it is over
+        table = path.with_name("results.csv")  # in a campaign it says that all runs are over
         for each in [path, table] if path.is_file() else sorted(path.rglob("*")):
             try:
                 status = os.stat(each)
@@ -133,3 +124,58 @@ def _stamps(paths: Sequence[Path]) -> list[tuple[str, int, int]]:
                 continue  # a run that goes on removes old checkpoints
             stamps.append((str(each), status.st_size, status.st_mtime_ns))
     return stamps
+
+
+def sources_in(path: Path) -> list[ReportedRun | ReportedCampaign]:
+    """All runs and campaigns at a path: a file is one, a folder is one or holds some.
+
+    >>> sources_in(Path("nowhere"))
+    Traceback (most recent call last):
+    ...
+    dynhp.errors.SettingsError: there is nothing at 'nowhere'; give a journal, a folder of \
+checkpoints, a campaign, or a folder in which some are
+    """
+    if path.is_file():
+        return [_in_file(path)]
+    if not path.is_dir():
+        raise SettingsError(f"there is nothing at {str(path)!r}; {_GIVE}")
+    whole = _in_folder(path)
+    if whole is not None:
+        return [whole]
+    sources = []
+    for each in sorted(path.iterdir()):
+        if each.is_dir():
+            source = _in_folder(each)
+            sources += [] if source is None else [source]
+        elif each.is_file() and _begins(each, b'{"event":"journal"'):
+            sources.append(_in_file(each))
+    if not sources:
+        raise SettingsError(f"there is no run to report in {str(path)!r}; {_GIVE}")
+    return sources
+
+
+def _in_folder(path: Path) -> ReportedRun | ReportedCampaign | None:
+    """The campaign or the run with checkpoints that a folder is; None if it is neither."""
+    if (path / "results.jsonl").is_file():
+        return _in_file(path / "results.jsonl")
+    if not CheckpointFolder(path).numbers():
+        return None
+    saved = read_saved(path)
+    return run_of(path.name, saved.history, about=saved.about)
+
+
+def _in_file(path: Path) -> ReportedRun | ReportedCampaign:
+    if path.name == "results.jsonl" or _begins(path, b'{"event":"campaign"'):
+        over = is_tabulated(path)  # asked first: a run that ends meanwhile is not missed
+        name = path.parent.name or path.name
+        return ReportedCampaign(name=name, runs=ledger_in(path), is_over=over)
+    content = read_journal(path)
+    return run_of(path.stem, content.history, about=content.about, unfinished=content.unfinished)
+
+
+def _begins(path: Path, words: bytes) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(words)) == words
+    except OSError as failure:
+        raise CheckpointError(f"{str(path)!r} cannot be read: {failure}") from failure

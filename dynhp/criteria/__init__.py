@@ -3,7 +3,6 @@
 from dynhp.criteria.combined import phased, smoothed
 from dynhp.criteria.contract import Criterion
 from dynhp.criteria.gap import smallest_gap
-from dynhp.criteria.metric import chosen_criterion, highest, lowest
+from dynhp.criteria.metric import highest, lowest
 
-__all__ = ["Criterion", "chosen_criterion", "highest", "lowest", "phased", "smallest_gap"]
-__all__ += ["smoothed"]
+__all__ = ["Criterion", "highest", "lowest", "phased", "smallest_gap", "smoothed"]

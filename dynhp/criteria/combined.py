@@ -11,8 +11,6 @@ from dynhp.criteria.gap import Gap
 from dynhp.errors import SettingsError
 from dynhp.records import Metrics, Progress
 
-__all__ = ["changes_with_progress", "phased", "rewards_not_learning", "smoothed"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Smoothed:
@@ -20,17 +18,14 @@ class _Smoothed:
     window: float | None
 
     def __call__(self, series: Sequence[Metrics], progress: Progress) -> float:
-        last = series[-self._entries(len(series)) :]
+        count = len(series) if self.window is None else self.window
+        if isinstance(count, float):  # a share of the epochs
+            count = max(1, round(count * len(series)))
+        last = series[-count:]
         # All metrics, not only those it says it reads: part of it may be any callable.
         names = [name for name in last[-1] if all(name in epoch for epoch in last)]
         mean = {name: sum(epoch[name] for epoch in last) / len(last) for name in names}
         return self.criterion([mean], progress)
-
-    def _entries(self, count: int) -> int:
-        """How many of so many epochs the means are taken over."""
-        if self.window is None:
-            return count
-        return self.window if isinstance(self.window, int) else max(1, round(self.window * count))
 
     def __repr__(self) -> str:
         return f"smoothed({self.criterion!r}, {self.window!r})"
@@ -45,7 +40,7 @@ def smoothed(criterion: Criterion, window: float | None = None) -> Criterion:
 
     Args:
         criterion: what judges the means.
-        window: how many epochs they are taken over; all epochs of the try where it is left out.
+        window: how many epochs they are taken over; all epochs of the try if it is left out.
             Below 1, the share of its epochs, to the nearest whole number and at least one.
 
     >>> from dynhp.criteria import highest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -10,9 +11,6 @@ from typing import Any, Protocol, runtime_checkable
 from dynhp._checks import require_name, takes
 from dynhp.errors import ContractError, DynhpError, MetricError, SettingsError, nearest, shown
 from dynhp.records import Metrics, Progress
-
-__all__ = ["Criterion", "metric_name", "metrics_of", "read_metric", "require_criterion"]
-__all__ += ["score"]
 
 
 @runtime_checkable
@@ -50,18 +48,14 @@ def require_criterion(criterion: object) -> None:
             "gives, as in report(loss=...), and write minimize='loss' or lowest('loss')"
         )
     name = getattr(criterion, "__name__", "")
-    if inspect.isfunction(criterion) and criterion is _factory(name):
+    makes_criteria = getattr(sys.modules["dynhp.criteria"], name, None)  # such as lowest
+    if inspect.isfunction(criterion) and criterion is makes_criteria:
         raise SettingsError(f"{rule}the function {name} itself; call it, as in {name}('val_loss')")
     if not takes(criterion, 2):
         raise SettingsError(
             f"{rule}{shown(criterion)}, which takes other arguments; series has the metrics after "
             "each epoch of a try, the last ones in series[-1]"
         )
-
-
-def _factory(name: str) -> object:
-    """The function of this name that makes criteria, such as ``lowest``."""
-    return getattr(sys.modules["dynhp.criteria"], name, None)
 
 
 def score(criterion: Criterion, series: Sequence[Metrics], progress: Progress) -> float:
@@ -91,8 +85,23 @@ def score(criterion: Criterion, series: Sequence[Metrics], progress: Progress) -
         ) from None
 
 
+def better_score(
+    criterion: Criterion, metrics: Metrics, progress: Progress, *, than: float
+) -> float | None:
+    """The score of one epoch by itself if it is finite and better than this, else None.
+
+    Wherever the best epoch is kept, it is the best by this rule; the first of equals stays.
+
+    >>> from dynhp import lowest
+    >>> better_score(lowest("loss"), {"loss": 0.4}, Progress(3), than=-0.5)
+    -0.4
+    """
+    worth = score(criterion, [metrics], progress)
+    return worth if math.isfinite(worth) and worth > than else None
+
+
 def metrics_of(criterion: Criterion) -> tuple[str, ...]:
-    """The names a criterion says it reads; none where it says nothing."""
+    """The names a criterion says it reads; none if it says nothing."""
     names: Any = getattr(criterion, "metrics", ())
     if type(names) is tuple:  # asked for in every round
         return names
@@ -113,5 +122,5 @@ def read_metric(metrics: Metrics, name: str) -> float:
 
 
 def metric_name(metric: object) -> str:
-    """The name of a metric, refused where it is no string or an empty one."""
+    """The name of a metric; refused if it is no string or empty."""
     return require_name("a metric's name", metric)

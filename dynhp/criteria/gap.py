@@ -10,8 +10,6 @@ from dynhp._checks import require_number
 from dynhp.criteria.contract import Criterion, metric_name, read_metric
 from dynhp.records import Metrics, Progress
 
-__all__ = ["Gap", "smallest_gap"]
-
 
 @dataclass(frozen=True, slots=True)
 class Gap:

@@ -9,8 +9,6 @@ from dynhp.criteria.contract import Criterion, metric_name, read_metric, require
 from dynhp.errors import SettingsError
 from dynhp.records import Metrics, Progress
 
-__all__ = ["chosen_criterion", "direction_of", "highest", "lowest"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Extreme:
@@ -47,7 +45,7 @@ def lowest(metric: str) -> Criterion:
 
 
 def direction_of(criterion: Criterion) -> int:
-    """1 where higher is better, -1 where lower is, and 0 where that cannot be said.
+    """1 if higher is better, -1 if lower is, and 0 if that cannot be said.
 
     >>> direction_of(lowest("loss")), direction_of(lambda series, progress: 0.0)
     (-1, 0)
@@ -68,7 +66,7 @@ def chosen_criterion(
     given = [name for name, value in ways.items() if value is not None]
     if len(given) != 1:
         raise SettingsError(
-            "what a try is worth must be said once, as minimize='val_loss', maximize='val_auc' or "
+            "give one measure of what a try is worth: minimize='val_loss', maximize='val_auc' or "
             f"criterion=..., got {' and '.join(given) or 'none of them'}"
         )
     if minimize is not None:

@@ -1,11 +1,11 @@
-"""Executors: what carries out the tries of a round; imports rounds and below."""
+"""Executors: what carries out the tries of a round."""
 
 import importlib
 import typing
 
 from dynhp.executors.batched import Batched
+from dynhp.executors.contract import Executor, Job, Outcome
 from dynhp.executors.serial import Serial
-from dynhp.rounds.jobs import Executor, Job, Outcome
 
 if typing.TYPE_CHECKING:
     from dynhp.executors.pool.processes import Processes

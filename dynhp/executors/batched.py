@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dynhp.errors import ContractError, SettingsError, advise
+from dynhp.executors.attempt import TryLog, attempt
+from dynhp.executors.contract import UNKNOWN_STATE, Job, Outcome
 from dynhp.executors.serial import Serial
+from dynhp.read_back import plain_metrics
 from dynhp.records import Metrics
-from dynhp.rounds.attempt import TryLog, attempt
-from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
-from dynhp.rounds.read_back import plain_metrics
 from dynhp.trainer import State, Trainer, TriesBatches
 
 __all__ = ["Batched"]
@@ -34,7 +34,7 @@ class Batched:
     ``Serial`` does; likewise a stage whose pass raises, so that only the try to blame fails, and
     with ``start_from="best"`` tries of several epochs, because a pass hands out no state of an
     epoch in between. In the middle of a pass no value can be read back: ``try_batch`` must raise
-    where one is not in force.
+    if one is not in force.
 
     >>> Batched()
     Batched()
@@ -80,7 +80,7 @@ def _alike(jobs: Sequence[Job]) -> bool:
 
 
 def _in_one_pass(trainer: TriesBatches, jobs: Sequence[Job]) -> Sequence[Any] | None:
-    """Metrics and end state for each job, or None where one pass does not work out."""
+    """Metrics and end state for each job, or None if one pass does not work out."""
     candidates = [job.candidate for job in jobs]
     try:
         results = trainer.try_batch(jobs[0].origin, candidates, jobs[0].epochs)

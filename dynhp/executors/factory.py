@@ -29,7 +29,7 @@ def pickled_factory(
         executor: the name with which an error message begins.
         make_trainer: what builds the trainer, such as a class.
         dumps: pickles it.
-        way_out: the end of the error message where that fails.
+        way_out: the end of the error message if that fails.
 
     >>> from dynhp.testing import Quadratic
     >>> pickle.loads(pickled_factory("Mine", Quadratic)).__name__
@@ -50,7 +50,7 @@ def pickled(
     dumps: Callable[[Any], bytes] = pickle.dumps,
     way_out: str = _WAY_OUT,
 ) -> bytes:
-    """Pickle something for workers, or refuse it where that fails.
+    """Pickle something for workers, or refuse it if that fails.
 
     >>> pickle.loads(pickled("a number", 3))
     3

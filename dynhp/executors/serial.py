@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dynhp.rounds.attempt import attempt
-from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
+from dynhp.executors.attempt import attempt
+from dynhp.executors.contract import UNKNOWN_STATE, Job, Outcome
 from dynhp.trainer import State, Trainer
 
 __all__ = ["Serial"]

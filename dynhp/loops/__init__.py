@@ -8,7 +8,7 @@ from dynhp.loops.driver import LoopDriver, Move
 from dynhp.loops.epoch import Epoch
 from dynhp.loops.everything import everything
 from dynhp.loops.loop import Loop
-from dynhp.loops.options import CallbackSettings, LoopOptions, with_options
+from dynhp.loops.options import CallbackSettings, LoopOptions, policy_and_others, with_options
 from dynhp.loops.parts import Part, copied
 
 __all__ = [
@@ -25,4 +25,4 @@ __all__ = [
     "adapt",
     "attribute",
 ]
-__all__ += ["copied", "everything", "with_options"]
+__all__ += ["copied", "everything", "policy_and_others", "with_options"]

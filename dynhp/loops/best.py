@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 
-from dynhp.criteria import Criterion, chosen_criterion
+from dynhp.criteria import Criterion
 from dynhp.criteria.combined import changes_with_progress
-from dynhp.criteria.contract import score
+from dynhp.criteria.contract import better_score
+from dynhp.criteria.metric import chosen_criterion
 from dynhp.errors import SettingsError
+from dynhp.executors.attempt import move_to
 from dynhp.loops.parts import Part, Parts
 from dynhp.records import Metrics, Progress
-from dynhp.rounds.attempt import move_to
 from dynhp.trainer import State
-
-__all__ = ["BestEpoch", "BestKeeper", "best_criterion"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class BestEpoch:
 
 
 class BestKeeper:
-    """Remembers the best epoch of whatever line it is on, as a part of that line's state.
+    """Remembers the best epoch of the line under way, as a part of that line's state.
 
     So the best epoch of a try is dropped with the try, and kept with the winner.
 
@@ -69,32 +69,33 @@ class BestKeeper:
 
     def part(self) -> Part:
         """The memory as a part of the state."""
-        return Part(get=lambda: self.best, set=self._take, name="the best epoch")
-
-    def _take(self, best: BestEpoch | None) -> None:
-        self.best = best
+        return Part(
+            get=lambda: self.best, set=partial(setattr, self, "best"), name="the best epoch"
+        )
 
     def judge(self, epoch: int, metrics: Metrics) -> None:
-        """Remember the state as it is now, where no epoch before was as good."""
-        worth = score(self._criterion, [metrics], Progress(epoch + 1, self._planned))
-        if math.isfinite(worth) and (self.best is None or worth > self.best.score):
+        """Save the current state if this epoch is the best so far."""
+        progress = Progress(epoch + 1, self._planned)
+        than = -math.inf if self.best is None else self.best.score
+        worth = better_score(self._criterion, metrics, progress, than=than)
+        if worth is not None:
             self.best = None  # dropped first, so that one state less is held
             state = self._parts.get_state()
             self.best = BestEpoch(epoch=epoch, metrics=metrics, score=worth, state=state)
 
     def restore(self) -> None:
-        """Put everything back to the state after the best epoch, where there is one."""
+        """Put everything back to the state after the best epoch, if there is one."""
         if self.best is not None:
             move_to(self._parts, self.best.state)
 
 
 def best_criterion(keep_best: bool | Criterion | None, criterion: Criterion) -> Criterion | None:
-    """What the argument ``keep_best`` means: a criterion for single epochs, None for no keeping."""
+    """The criterion that the argument ``keep_best`` asks for, None if nothing is to be kept."""
     if keep_best is False or keep_best is None:
         return None
     if keep_best is True and changes_with_progress(criterion):
         raise SettingsError(
-            f"keep_best=True compares all epochs by one rule, but {criterion!r} changes it on the "
-            "way; give that rule, as in keep_best=lowest('val_loss')"
+            f"keep_best=True compares all epochs by one criterion, but {criterion!r} changes "
+            "during the run; give a fixed one, as in keep_best=lowest('val_loss')"
         )
     return criterion if keep_best is True else chosen_criterion(keep_best, None, None)

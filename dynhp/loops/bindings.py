@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from dynhp._checks import require_instance, require_mapping
 from dynhp.errors import SettingsError, ValueNotInForce, nearest, shown
+from dynhp.read_back import check_value
 from dynhp.records import Candidate, Value
-from dynhp.rounds.read_back import check_value
-
-__all__ = ["Attribute", "Binding", "apply", "attribute", "kinds_of", "read", "tell", "verify"]
-__all__ += ["require_bindings", "require_names"]
 
 
 @runtime_checkable
 class Binding(Protocol):
     """A place for one value. ``get`` must look at what training uses, not at a copy of its own.
 
-    It may have an attribute ``way_out``, a sentence that ends the error where the value in force
-    is not the value wanted, and an attribute ``kind``, such as "learning_rate" or "dropout": what
-    is known about adapting that kind is then said, whatever the hyperparameter's name. One with
-    methods ``enter`` and ``leave`` is told where a run of a loop begins and where it is over. Where
-    a schedule changes what is set, ``set_in_tail(value)`` puts a value in force without it: in a
+    It may have an attribute ``way_out``, a sentence that ends the error if the value in force is
+    not the value wanted, and an attribute ``kind``, such as "learning_rate" or "dropout": what is
+    known about adapting that kind is then said, whatever the hyperparameter's name. Methods
+    ``enter`` and ``leave`` are called when a run of a loop begins and when it is over. If a
+    schedule changes what is set, ``set_in_tail(value)`` puts a value in force without it: in a
     tail, which is a schedule of its own.
 
     >>> from dynhp import adapt, lowest
@@ -63,7 +60,7 @@ def read(bindings: Mapping[str, Binding]) -> dict[str, Value]:
 
 
 def verify(bindings: Mapping[str, Binding], candidate: Candidate, when: str) -> None:
-    """Read the values back, and stop the run where one is not in force."""
+    """Read the values back, and stop the run if one is not in force."""
     for name, binding in bindings.items():
         try:
             check_value(name, candidate[name], binding.get(), when)
@@ -75,23 +72,21 @@ def verify(bindings: Mapping[str, Binding], candidate: Candidate, when: str) -> 
 
 
 def tell(bindings: Mapping[str, Binding], event: Literal["enter", "leave"]) -> None:
-    """Say where a run begins or is over, to the bindings that want to know."""
+    """Tell the bindings that want to know it that a run begins, or that it is over."""
     for binding in bindings.values():
-        getattr(binding, event, _nothing)()
-
-
-def _nothing() -> None:
-    """Most places are left as they are."""
+        told = getattr(binding, event, None)
+        if told is not None:
+            told()
 
 
 def kinds_of(bindings: Mapping[str, Binding]) -> dict[str, str]:
-    """What kinds of hyperparameters these are, as far as the bindings know."""
+    """The kinds of hyperparameters, by their names; bindings that do not know it are left out."""
     kinds = {name: getattr(binding, "kind", None) for name, binding in bindings.items()}
     return {name: kind for name, kind in kinds.items() if isinstance(kind, str)}
 
 
-def require_bindings(bind: Any) -> dict[str, Binding]:
-    """Refuse what does not map names to bindings."""
+def require_bindings(bind: Any, space: Collection[str] | None = None) -> dict[str, Binding]:
+    """Refuse what does not map names to bindings, and a name that is not in the space."""
     if bind is None:
         return {}
     require_mapping("bind", bind, "map names to bindings")
@@ -102,19 +97,13 @@ def require_bindings(bind: Any) -> dict[str, Binding]:
             Binding,
             "an object with set(value) and get(), such as attribute(model, 'dropout.p')",
         )
+        if space is not None and name not in space:
+            raise SettingsError(f"bind: no hyperparameter {shown(name)}{nearest(name, space)}")
     return dict(bind)
 
 
-def require_names(bind: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse a binding for a hyperparameter that is not in the space."""
-    known = tuple(known)
-    for name in bind:
-        if name not in known:
-            raise SettingsError(f"bind: no hyperparameter {shown(name)}{nearest(name, known)}")
-
-
-_BOOSTERS = ("xgboost", "lightgbm", "catboost")
-_RATES = ("eta0", "learning_rate_init")  # what the estimators of scikit-learn call theirs
+_BOOSTERS = ("boost", "gbm")  # one of these is in the name of each library that boosts
+_RATES = ("eta0", "learning_rate_init")  # what some estimators call theirs
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +124,10 @@ class Attribute:
     def kind(self) -> str:
         """What kind of hyperparameter it is: mostly what the attribute is called."""
         owner, name = self._owner()
-        module, _, _ = type(owner).__module__.partition(".")
+        library, _, _ = type(owner).__module__.partition(".")
         if name == "p" and "dropout" in type(owner).__name__.lower():
             return "dropout"
-        if module in _BOOSTERS or "Boosting" in type(owner).__name__:
+        if "Boosting" in type(owner).__name__ or any(each in library for each in _BOOSTERS):
             return "shrinkage" if name in ("eta", "learning_rate") else name
         return "learning_rate" if name in _RATES else name
 
@@ -154,8 +143,7 @@ class Attribute:
         except (AttributeError, TypeError) as error:
             raise SettingsError(
                 f"attribute: {shown(self.path)} cannot be set to {shown(value)} ({error}); bind "
-                "to where "
-                "the value can be changed"
+                "to where the value can be changed"
             ) from None
 
     def get(self) -> Value:
@@ -184,7 +172,7 @@ def attribute(root: object, path: str) -> Binding:
 
 
 def _key(owner: Any, name: str) -> str | int | None:
-    """The key or index that a name means here, None where it means an attribute."""
+    """The key or index that a name means here, None if it means an attribute."""
     if isinstance(owner, Mapping) and name in owner:
         return name
     if not hasattr(owner, name) and hasattr(owner, "__getitem__") and name.isdecimal():
@@ -199,6 +187,6 @@ def _follow(owner: Any, name: str, path: str) -> Any:
     except (AttributeError, LookupError):
         names = [each for each in getattr(owner, "__dict__", {}) if not each.startswith("_")]
         raise SettingsError(
-            f"attribute: there is no {shown(name)} on the way of {shown(path)} in "
-            f"{type(owner).__name__}{nearest(name, names)}"
+            f"attribute: {shown(path)} leads to a {type(owner).__name__}, which has no "
+            f"{shown(name)}{nearest(name, names)}"
         ) from None

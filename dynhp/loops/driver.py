@@ -7,14 +7,11 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any
 
+from dynhp.engine.commands import Attempt
 from dynhp.errors import LoopError, SettingsError, shown
 from dynhp.loops.epoch import Epoch
 from dynhp.loops.loop import Loop
 from dynhp.loops.saving import saved_loop
-from dynhp.records import Event, RoundStarted
-from dynhp.rounds.steps import CarryOutTries
-
-__all__ = ["LoopDriver", "Move"]
 
 
 class Move(Enum):
@@ -32,10 +29,10 @@ class Move(Enum):
 class LoopDriver:
     """Drives a loop from hooks: a pass begins, is reported, ends, and the loop moves on.
 
-    A framework that owns its loop calls ``begin_epoch`` where an epoch starts and ``end_epoch``
-    where all of it is over, schedulers and counters included: the state is put back inside that
-    call. Epochs of tries are hidden from whatever counts or records. Those of the try that is kept
-    become part of the main line, and ``kept`` has them once that is known.
+    A framework that owns its loop calls ``begin_epoch`` when an epoch starts and ``end_epoch`` when
+    all of it is over, schedulers and counters included: the state is put back inside that call.
+    Epochs of tries must be hidden from everything that counts or records. The epochs of the try
+    that is kept become part of the main line: ``kept`` has them as soon as that is known.
 
     >>> from dynhp import adapt
     >>> from dynhp.testing import Quadratic
@@ -57,23 +54,21 @@ class LoopDriver:
     """
 
     def __init__(self, loop: Loop) -> None:
-        adapter = loop.adapter
-        if adapter.start_from != "here" or adapter.max_rescues:
+        policy = loop.adapter.policy
+        if policy.start_from != "here" or policy.max_rescues:
             raise SettingsError(
                 "a framework that owns the loop has counted and logged what a way back would "
-                f"abandon, got start_from={shown(adapter.start_from)} and max_rescues="
-                f"{adapter.max_rescues}; write the loop yourself with adapt(...), or leave both "
-                'out: plateau(...) | {"start_from": "here"} goes on from where the training is'
+                f"abandon, got start_from={shown(policy.start_from)} and max_rescues="
+                f"{policy.max_rescues}; write the loop yourself with adapt(...), or leave both "
+                'out: policy=plateau(...), start_from="here" goes on from where the training is'
             )
         self.loop = loop
         loop.driven = True
         self.kept: tuple[Epoch, ...] = ()  # what has become part of the main line by the last move
-        self._passes: Iterator[Epoch] | None = None  # held, because a loop that nobody holds ends
+        self._passes: Iterator[Epoch] | None = None  # held, because a loop that is not held ends
         self._next: Epoch | None = None
         self._under_way = False
         self._tried: defaultdict[int, list[Epoch]] = defaultdict(list)
-        self._start: dict[str, Any] = {}  # the adapter's state where its round began
-        loop.adapter.callbacks = (*loop.adapter.callbacks, self._note)
 
     def __repr__(self) -> str:
         return f"LoopDriver({self.loop!r})"
@@ -85,11 +80,11 @@ class LoopDriver:
 
     @property
     def complete(self) -> bool:
-        """Whether the main line has all its epochs, as that of a resumed run may have."""
+        """Whether the main line has all its epochs; a resumed run may have them at its start."""
         return self.loop.history.epochs >= len(self.loop)
 
     def begin_epoch(self) -> Epoch:
-        """Begin the next pass: its values are in force, and its state is that of the framework."""
+        """Begin the next pass: its values are in force, and the framework is in its state."""
         if self._under_way:
             raise LoopError(f"{shown(self._next)} is under way; end it before the next begins")
         if self._passes is None:
@@ -134,22 +129,15 @@ class LoopDriver:
         """As ``state_dict``, but before the epoch that is under way, or that comes next.
 
         For frameworks that save in the middle of an epoch, and for the epochs of a try that were
-        held back until it was kept. In the tries of a round it is where the round began.
+        held back until it was kept. In a try it is the state in which the round began.
         """
-        adapter, work, keeper = self.loop.adapter, self.loop.work, self.loop._keeper
-        if not isinstance(work, CarryOutTries):
-            return saved_loop(adapter, work, None, keeper)
-        state = saved_loop(adapter, None, None, keeper)
-        return {**state, "adapter": {**self._start, "history": state["adapter"]["history"]}}
+        loop = self.loop
+        under_way = None if isinstance(loop.work, Attempt) else loop.round_so_far(None)
+        return saved_loop(loop.adapter, under_way, loop.keeper)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state_dict`` gave, before the first epoch."""
         self.loop.load_state_dict(state)
-
-    def _note(self, event: Event) -> None:
-        if isinstance(event, RoundStarted):  # nothing has been drawn for its tries yet
-            adapter = self.loop.adapter
-            self._start = adapter.state_dict(since=len(adapter.history))
 
     def _required(self) -> Epoch:
         if self._next is None or not self._under_way:
@@ -162,7 +150,7 @@ class LoopDriver:
         if epoch.place is not None and not epoch.tail:
             self._tried[epoch.place].append(epoch)
         changes, rounds, loop.kept = loop.parts.changes, len(loop.history), None
-        self._under_way, self._next = False, None  # also where the next line raises
+        self._under_way, self._next = False, None  # also if the next line raises
         self._next = next(passes, None)
         self.kept = () if loop.kept is None else tuple(self._tried[loop.kept])
         if self._next is None:

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, SupportsIndex
 
 from dynhp.errors import DynhpError, LoopError, UnknownName, nearest, shown
+from dynhp.read_back import plain_metrics
 from dynhp.records import Candidate, Metrics, Value
-from dynhp.rounds.read_back import plain_metrics
 
-__all__ = ["Epoch", "Passes"]
+_FORMS: dict[int, Callable[[int], Any]] = {}
+
+
+def pickle_epochs_as(form: Callable[[int], Any], *, protocol: int) -> None:
+    """Let epochs be pickled under this protocol as another object that stands for their number.
+
+    For frameworks whose restricted unpickler refuses the call ``int(3)``, as which an epoch is
+    pickled by default: Python pickles only ``int`` itself as a number, never a subclass.
+
+    >>> import fractions, pickle
+    >>> epoch = Epoch(Candidate({"lr": 0.1}), number=3, trying=True)
+    >>> pickle_epochs_as(fractions.Fraction, protocol=1)
+    >>> pickle.loads(pickle.dumps(epoch)), pickle.loads(pickle.dumps(epoch, protocol=1))
+    (3, Fraction(3, 1))
+    """
+    _FORMS[protocol] = form
 
 
 class Passes:
@@ -48,12 +63,17 @@ class Passes:
         return epoch
 
     def reported(self, needed: bool) -> Metrics | None:
-        """The metrics of the pass that has ended, or the exception that ended it."""
+        """The metrics of the pass that has ended; the exception that ended it is raised."""
         epoch = self.now
         assert epoch is not None
         if epoch.failure is not None:
             raise epoch.failure
-        return epoch.required() if needed else epoch.metrics
+        if needed and epoch.metrics is None:
+            raise LoopError(
+                f"{shown(epoch)} was not reported; call epoch.report(...) in every pass through "
+                "the body, also before a continue, or use adapt(steps=...) to report now and then"
+            )
+        return epoch.metrics
 
 
 class Epoch(int):
@@ -62,7 +82,7 @@ class Epoch(int):
     As a number it is the epoch (or step) of the main line that the pass stands for, from 0.
     ``main`` is false in tries: look at it before saving, logging or stopping early. Used as a
     context (``with epoch:``), an exception in a try fails that try and the run goes on; on the
-    main line it is raised as usual, or begins a round where that may be rescued.
+    main line it is raised as usual, or begins a round if the run may be rescued.
 
     >>> epoch = Epoch(Candidate({"lr": 0.1}), number=3, trying=True)
     >>> epoch["lr"]; epoch.report(loss=0.5); epoch
@@ -87,8 +107,15 @@ class Epoch(int):
     def __str__(self) -> str:
         return int.__repr__(self)
 
-    def __reduce__(self) -> tuple[type[int], tuple[int]]:
-        return int, (int(self),)  # a copy, such as one in a state, is the number alone
+    def __copy__(self) -> int:
+        return int(self)  # a copy, such as one in a state, is the number alone
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> int:
+        return int(self)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        form = _FORMS.get(int(protocol))
+        return (int, (int(self),)) if form is None else form(int(self)).__reduce_ex__(protocol)
 
     @property
     def number(self) -> int:
@@ -132,8 +159,8 @@ class Epoch(int):
 
     def __setitem__(self, name: str, value: Any) -> NoReturn:
         raise LoopError(
-            f"the values of a pass are chosen for it and read, as in epoch[{name!r}]; for others "
-            "list them in the space, or give initial="
+            f"the values of an epoch can only be read, as in epoch[{name!r}]; to train with "
+            "others, list them in the space or give initial="
         )
 
     def __iter__(self) -> NoReturn:
@@ -143,7 +170,7 @@ class Epoch(int):
         )
 
     def __len__(self) -> NoReturn:
-        # With [] a class looks like a sequence, for which torch.tensor(epoch) would take it.
+        # With [] a class looks like a sequence, which is what a tensor would be made of.
         raise TypeError("an epoch is a number and has no length; write int(epoch) in its place")
 
     def __getattr__(self, name: str) -> Any:
@@ -176,15 +203,6 @@ class Epoch(int):
         if not every:
             raise LoopError("report() needs at least one metric, as in report(val_loss=0.3)")
         self.metrics = plain_metrics(every)
-
-    def required(self) -> Metrics:
-        """The metrics of a try's epoch, or an error where the body went on without a report."""
-        if self.metrics is None:
-            raise LoopError(
-                f"{shown(self)} was not reported; call epoch.report(...) in every pass through the "
-                "body, also before a continue, or use adapt(steps=...) to report now and then"
-            )
-        return self.metrics
 
     def __enter__(self) -> Epoch:
         return self

@@ -9,15 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dynhp.errors import Hint, SettingsError
-from dynhp.loops.parts import CopyOf, Part, copied
-from dynhp.loops.text import not_a_list
-from dynhp.selfcheck.moment import unreadable
-from dynhp.selfcheck.names import loop_names
-from dynhp.selfcheck.reach import attributes, in_reach, is_module
-from dynhp.selfcheck.reading import has_methods, is_estimator, read_state
-from dynhp.selfcheck.things import Things, kind_of, of_module
-
-__all__ = ["everything", "named_state"]
+from dynhp.loops.parts import CopyOf, Part, copied, is_copied_whole, require_list
+from dynhp.selfcheck.contents import attributes, has_methods
+from dynhp.selfcheck.reach import in_reach, is_module, loop_names
+from dynhp.selfcheck.things import Things, kind_of, of_module, read_state, unreadable
 
 _MOST_NAMES = 12
 
@@ -65,9 +60,8 @@ def named_state(state: Any) -> Sequence[Any]:
     if not isinstance(state, str) or state != "auto":
         if has_methods(state, "state_dict") or has_methods(state, "get_state"):
             return [state]
-        if isinstance(state, str) or not isinstance(state, Sequence):
-            raise SettingsError(not_a_list(state))
-        return state
+        require_list(state)
+        return state  # type: ignore[no-any-return]
     if taken := _take(loop_names()):
         return _listed(taken, stacklevel=4)
     raise SettingsError(
@@ -102,18 +96,36 @@ def _take(names: Mapping[str, Any]) -> dict[str, Any]:
             if tensors and not modules.covers(thing):
                 modules.meet(name, thing)
                 taken[name] = thing
-        elif _is_inside_a_copy(name, taken):
             continue
-        elif read_state(thing) is not None or _is_copied(thing, name):
+        owners = (
+            each for owner, each in taken.items() if name.startswith((f"{owner}.", f"{owner}["))
+        )
+        if not any(map(is_copied_whole, owners)) and _has_a_state(name, thing):
             taken[name] = thing
-        elif why := _refused(thing):
-            raise SettingsError(
-                f"state: {name} ({kind_of(thing)}) cannot be put back: {why}. Where the loop does "
-                f"not use it, write `del {name}` before; otherwise list the state by hand, with "
-                "Part(get=..., set=...) or copied(thing) of dynhp.loops for it"
-            )
     once = {name: thing for name, thing in taken.items() if not _is_saved(name, thing, taken)}
     return {**once, **dict(_loose_parameters(taken, reached, modules)), **parts}
+
+
+def _has_a_state(name: str, thing: Any) -> bool:
+    """Whether a thing has a state; one that cannot be put back is refused by its name."""
+    if read_state(thing) is not None:
+        return True
+    if has_methods(thing, "step", "reset"):
+        try:
+            copied(thing)
+        except SettingsError as error:
+            raise SettingsError(f"state: {name}: {error}") from error
+        return True
+    finished = isinstance(thing, types.GeneratorType) and thing.gi_frame is None
+    if finished or isinstance(thing, io.IOBase):
+        return False
+    if why := unreadable(thing):
+        raise SettingsError(
+            f"state: {name} ({kind_of(thing)}) cannot be put back: {why}. If the loop does not use "
+            f"it, write `del {name}` before; otherwise list the state by hand, with "
+            "Part(get=..., set=...) or copied(thing) of dynhp.loops for it"
+        )
+    return False
 
 
 def _is_saved(name: str, thing: Any, taken: Mapping[str, Any]) -> bool:
@@ -129,7 +141,7 @@ def _is_saved(name: str, thing: Any, taken: Mapping[str, Any]) -> bool:
         return False
     owners = (each for owner, each in taken.items() if name.startswith(f"{owner}."))
     states = (read() for read in map(read_state, owners) if read is not None)
-    return any({_place(tensor) for tensor in tensors} <= _places(state) for state in states)
+    return any({_address(tensor) for tensor in tensors} <= _addresses(state) for state in states)
 
 
 def _trained(thing: Any) -> Iterator[Any]:
@@ -138,48 +150,24 @@ def _trained(thing: Any) -> Iterator[Any]:
         yield from group["params"]
 
 
-def _places(state: Any) -> set[int]:
-    """Where all that a state holds lies in memory: a tensor of a module that is in it is there."""
-    ahead, places = [state], set[int]()
+def _addresses(state: Any) -> set[int]:
+    """Where all that a state holds is in memory."""
+    ahead = [state]
+    met: set[int] = set()
     for each in ahead:
-        if _place(each) not in places:
-            places.add(_place(each))
+        if _address(each) not in met:
+            met.add(_address(each))
             if isinstance(each, Mapping):
                 ahead.extend(each.values())
             elif isinstance(each, list | tuple):
                 ahead.extend(each)
-    return places
+    return met
 
 
-def _place(thing: Any) -> int:
-    """Where a thing lies; a ``state_dict`` of torch has new tensors around the same memory."""
-    pointer = thing.data_ptr() if has_methods(thing, "data_ptr") else 0  # 0 also where it is split
+def _address(thing: Any) -> int:
+    """Where a thing is in memory; a ``state_dict`` may have new tensors around the same memory."""
+    pointer = thing.data_ptr() if has_methods(thing, "data_ptr") else 0  # 0 also if it is split
     return pointer or id(thing)
-
-
-def _is_copied(thing: Any, name: str) -> bool:
-    """Whether it is an environment; one that cannot be copied is refused by its name."""
-    if not has_methods(thing, "step", "reset"):
-        return False
-    try:
-        copied(thing)
-    except SettingsError as error:
-        raise SettingsError(f"state: {name}: {error}") from error
-    return True
-
-
-def _is_inside_a_copy(name: str, taken: Mapping[str, Any]) -> bool:
-    """Whether a thing is stored in an estimator or environment, which is copied with all it has."""
-    return any(
-        name.startswith((f"{other}.", f"{other}["))
-        and (is_estimator(thing) or has_methods(thing, "step", "reset"))
-        for other, thing in taken.items()
-    )
-
-
-def _refused(thing: Any) -> str | None:
-    finished = isinstance(thing, types.GeneratorType) and thing.gi_frame is None
-    return None if finished or isinstance(thing, io.IOBase) else unreadable(thing)
 
 
 def _loose_parameters(

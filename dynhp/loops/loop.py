@@ -1,27 +1,28 @@
-"""The loop over ``adapt``: it hands out one pass after the other, and drives the rounds."""
+"""The loop over ``adapt``: the engine says what to train from where, and the user's body trains."""
 
 from __future__ import annotations
 
+import logging
 import weakref
-from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from typing import Any
+from collections.abc import Generator, Iterator, Mapping
+from typing import Any, NoReturn
 
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.errors import LoopError, UnknownName, advise
-from dynhp.loops import bindings, text, watching
+from dynhp.drivers import Driver, StateTable
+from dynhp.engine.commands import Attempt, Job, NothingTrained, RoundSoFar, Train, Trained, Tried
+from dynhp.errors import LoopError, UnknownName, advise, shown
+from dynhp.executors.attempt import TryLog, error_text
+from dynhp.executors.contract import Outcome
+from dynhp.loops import bindings
 from dynhp.loops.best import BestEpoch, BestKeeper
 from dynhp.loops.bindings import Binding
+from dynhp.loops.counter import CounterNames
 from dynhp.loops.epoch import Epoch, Passes
-from dynhp.loops.parts import Part, Parts
+from dynhp.loops.parts import CounterPart, GeneratorsBefore, Parts
 from dynhp.loops.saving import load_loop, saved_loop
-from dynhp.records import Candidate, History, Round
-from dynhp.rounds.attempt import TryLog, go_to
-from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
-from dynhp.rounds.steps import CarryOutTries, Step, TrainStretch
-
-__all__ = ["Loop"]
+from dynhp.loops.text import loop_text
+from dynhp.middleware.display import Display
+from dynhp.records import Candidate, History, Metrics, Round
 
 
 class Loop:
@@ -29,7 +30,7 @@ class Loop:
 
     Leaving the loop while ``epoch.trying`` (``break``, ``return``, an exception) puts the state and
     the bound values back to the round's origin. Leaving it on the main line keeps the state and
-    records a shorter round. Where the iterator is held elsewhere, ``close()`` ends the run.
+    records a shorter round. If the iterator is held elsewhere, ``close()`` ends the run.
 
     >>> from dynhp import adapt
     >>> from dynhp.testing import Quadratic
@@ -51,19 +52,26 @@ class Loop:
         *,
         unit: str = "epochs",
         keeper: BestKeeper | None = None,
-        generators: Sequence[Part] = (),
-        shown: Any = None,
+        generators: GeneratorsBefore | None = None,
+        display: Display | None = None,
     ) -> None:
-        self.adapter, self.parts = adapter, parts
-        self._bind, self._unit, self._keeper, self._shown = bind, unit, keeper, shown
-        self._generators = generators  # to be left as they were before the loop
-        self._run: weakref.ref[Generator[Epoch, None, None]] | None = None
-        self._runs, self._first_round, self.driven = False, True, False  # driven: from hooks
-        self._silent = 0  # so many passes in a row were not reported
-        self.work: Step | None = None  # what the body is carrying out
-        self._line: Passes | None = None  # of the stretch that it is in, or was in last
-        self._begun: Round | None = None  # a round that was left in its stretch, to go on with
+        self.adapter = adapter
+        self.parts = parts
+        self.keeper = keeper
+        self.driven = False  # whether hooks of a framework drive it
+        self.work: Attempt | Train | None = None  # what the body carried out last in this round
         self.kept: int | None = None  # the place of the try kept last; a driver clears it
+        self._bind = bind
+        self._unit = unit
+        self._generators = generators
+        self._display = display
+        self._driver = adapter.driver = BodyDriver(adapter.trainer, adapter.table)
+        self._run: weakref.ref[Generator[Epoch, None, None]] | None = None
+        self._runs = False
+        self._silent = 0  # how many passes in a row were not reported
+        self._counters = CounterNames(())  # those of the state, once the loop has begun
+        self._piece: _Piece | None = None  # of the main line, which the body is in or was in last
+        self._begun: Round | None = None  # a round that was left in its stretch, to go on with
 
     @property
     def history(self) -> History:
@@ -83,9 +91,9 @@ class Loop:
         keeper.restore()
 
     def _required_keeper(self) -> BestKeeper:
-        if self._keeper is None:
+        if self.keeper is None:
             raise LoopError("no state was kept; ask for it with adapt(..., keep_best=True)")
-        return self._keeper
+        return self.keeper
 
     def __len__(self) -> int:
         return self.adapter.epochs or 0
@@ -97,13 +105,63 @@ class Loop:
         return f"Loop({self._unit}={len(self)}, {self.adapter!r})"
 
     def __str__(self) -> str:
-        return text.loop_text(self.adapter, self._unit)
+        return loop_text(self.adapter, self._unit)
 
     def __enter__(self) -> Loop:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # Python itself asks for such names
+            raise AttributeError(name)
+        raise self._no_such_name(name)
+
+    def __getitem__(self, name: object) -> Any:
+        raise self._no_such_name([name])
+
+    def _no_such_name(self, name: object) -> UnknownName:
+        return UnknownName(
+            f"a loop has no {shown(name)}; iterate over it, and ask each epoch for its values and "
+            "to report: for epoch in loop: ... epoch['name'] ... epoch.report(val_loss=...)"
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that decides the loop's own future, for your checkpoint beside the model's state.
+
+        On the main line, in an epoch (or step) that is reported already; also before and after.
+        """
+        now = None if self._piece is None else self._piece.passes.now
+        if now is not None:
+            self._judge(now)  # it counts as done
+        return saved_loop(self.adapter, self.round_so_far(now), self.keeper)
+
+    def round_so_far(self, now: Epoch | None) -> RoundSoFar | None:
+        """The round as it would be recorded if the loop were left here, and what goes with it.
+
+        ``now`` is the pass that counts as done, None between two passes. None is given if no round
+        is under way.
+        """
+        if self.work is None:
+            return None
+        if isinstance(self.work, Attempt):
+            raise LoopError(
+                "a try is undone, so a loop is not saved in one; save it under `if epoch.main:`"
+            )
+        assert self._piece is not None
+        return self.work.so_far(self._piece.trained(now))
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back what ``state_dict`` gave, before the first epoch; load your own state too."""
+        if self._run is not None:
+            raise LoopError("load_state_dict() is for before the first epoch; make a new loop")
+        self._begun = load_loop(self.adapter, state, self.keeper)
+
+    def close(self) -> None:
+        """End the run as ``break`` would."""
+        if self._run is not None and (run := self._run()) is not None:
+            run.close()
 
     def __iter__(self) -> Iterator[Epoch]:
         if self._run is not None:
@@ -112,83 +170,83 @@ class Loop:
         self._run = weakref.ref(run)  # weak, so that leaving the loop ends the run at once
         return run
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # Python itself asks for such names
-            raise AttributeError(name)
-        raise UnknownName(text.no_such_name(name))
-
-    def __getitem__(self, name: object) -> Any:
-        raise UnknownName(text.no_such_name([name]))
-
-    def state_dict(self) -> dict[str, Any]:
-        """All that decides the loop's own future, for a checkpoint of yours beside the model's.
-
-        On the main line, in an epoch (or step) that is reported already; also before and after.
-        """
-        epoch = None if self._line is None else self._line.now
-        if epoch is not None:
-            self._judge(epoch)  # it counts as done
-        return saved_loop(self.adapter, self.work, epoch, self._keeper)
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take back what ``state_dict`` gave, before the first epoch; load your own state too."""
-        if self._run is not None:
-            raise LoopError("load_state_dict() is for before the first epoch; make a new loop")
-        self._begun = load_loop(self.adapter, state, self._keeper)
-
-    def close(self) -> None:
-        """End the run as ``break`` would."""
-        if self._run is not None and (run := self._run()) is not None:
-            run.close()
-
     def _rounds(self) -> Generator[Epoch, None, None]:
+        """All passes through the body, round by round."""
         self._runs = True
-        before = [part.get() for part in self._generators]
+        if self._generators is not None:
+            self._generators.enter()
+        self._counters = CounterNames(
+            part.counter for part in self.parts.parts if isinstance(part, CounterPart)
+        )
         bindings.tell(self._bind, "enter")
         try:
-            with self._shown or nullcontext():
+            with self.adapter.showing(self._display):
                 while not self.adapter.is_over:
                     yield from self._round()
-                    self._first_round &= not self.adapter.history[-1].tries
         finally:
             self._runs = False
             bindings.tell(self._bind, "leave")
-            for part, state in zip(self._generators, before, strict=True):
-                part.set(state)
+            if self._generators is not None:
+                self._generators.leave(self.adapter.memory.rounds)
 
     def _round(self) -> Generator[Epoch, None, None]:
-        adapter, work, begun, self._begun = self.adapter, None, self._begun, None
-        steps = adapter.round_steps(begun)
-        try:
-            for self.work in steps:
+        """Carry out one round: the body trains, and the driver answers all other commands."""
+        adapter, driver = self.adapter, self._driver
+        begun, self._begun = self._begun, None
+        left: GeneratorExit | None = None
+        with adapter.turn():
+            commands = adapter.commands(begun)
+            driver.table.begin_round()
+            reply: Any = None
+            try:
+                while True:
+                    try:
+                        command = commands.send(reply)
+                    except StopIteration as end:
+                        after = end.value
+                        break
+                    if isinstance(command, Attempt):
+                        self.work = command
+                        reply = yield from self._attempt(command.job)
+                    elif isinstance(command, Train):
+                        self.work = command
+                        piece = self._begin_piece(command)
+                        try:
+                            yield from self._train(piece)
+                        except GeneratorExit as leaving:  # the main line ends here, as it is
+                            left = leaving
+                        reply = piece.trained(left=left is not None)
+                        piece.hand_over()
+                    else:
+                        reply = driver.answer(command)
+                adapter.take(after)  # here, so that no interrupt comes between the two
+            except NothingTrained as nothing:
+                driver.undo(commands, adapter.memory, nothing)
+            except BaseException as failure:
                 work = self.work
-                if isinstance(work, CarryOutTries):
-                    yield from self._tries(work)
-                else:
-                    self.kept = work.kept if work.kept is not None else self.kept
-                    yield from self._stretch(work)
-        except GeneratorExit:
-            if isinstance(work, CarryOutTries) and not self.driven:
-                advise(text.left_in_a_try(self._unit, adapter.epoch))
-            elif isinstance(work, TrainStretch) and watching.is_unrecorded(work, adapter.epoch):
-                next(steps, None)  # the main line ends here: record it as it is
-            raise
-        finally:
-            self.work = None
-            steps.close()  # steps that are interrupted put everything back
+                driver.undo(commands, adapter.memory, failure)
+                by_break = isinstance(failure, GeneratorExit) and not self.driven
+                if by_break and isinstance(work, Attempt):
+                    origin = work.job.start - work.job.begun
+                    advise(
+                        "the loop was left in a try, so the state is back where the round began, "
+                        f"after {origin} {self._unit} of the main line. What stops early belongs "
+                        "under `if epoch.main:`"
+                    )
+                raise
+            else:
+                driver.finish(after)
+                adapter.hint_at_edges()
+            finally:
+                self.work = None
+        if left is not None:
+            raise left
 
-    def _tries(self, work: CarryOutTries) -> Generator[Epoch, None, None]:
-        at, left, self._silent = work.at, deque(work.stage.jobs()), 0
-        for begun, place in zip(work.stage.begun(), work.stage.places(), strict=True):
-            job = left.popleft()  # a job done is dropped, and with it the state it started from
-            go_to(self.adapter.trainer, job, at=at)
-            at = UNKNOWN_STATE
-            passes = Passes(job.candidate, trying=True, place=place)
-            outcome = yield from self._attempt(job, passes, self.adapter.epoch + begun)
-            work.stage.take_outcome(outcome)
-            del job, outcome
-
-    def _attempt(self, job: Job, passes: Passes, start: int) -> Generator[Epoch, None, Outcome]:
+    def _attempt(self, job: Job) -> Generator[Epoch, None, Tried]:
+        """Let the body carry out a job: a try, a stage of one, or its repeat."""
+        self._silent = 0
+        self._driver.begin_job(job)
+        passes = Passes(job.candidate, trying=True, place=job.place)
         log = TryLog(job, self.adapter.trainer.get_state)
         bindings.apply(self._bind, job.candidate)
         try:
@@ -197,54 +255,178 @@ class Loop:
                     passes.now = None  # a report on it comes too late
                     passes = passes.in_tail(log.values)
                     bindings.apply(self._bind, log.values, tail=True)
-                yield (epoch := passes.epoch(start + number - 1))
+                yield (epoch := passes.epoch(job.start + number - 1))
                 if epoch.failure is None and (epoch.metrics is not None or number >= job.epochs):
                     self._after(epoch, log.values)
         finally:
             passes.now = None
         outcome = log.outcome()
         if outcome.error is None:
-            if self._first_round:
-                watching.require_used(passes, self._bind)
-            if not watching.is_judged(job, outcome):
-                watching.require_reported(self.adapter, start, outcome.epochs)
-        return outcome
+            if not self.adapter.memory.tried:
+                self._require_used(passes)
+            self._require_judged(job, outcome)
+        return self._driver.tried(outcome)
 
-    def _stretch(self, work: TrainStretch) -> Generator[Epoch, None, None]:
-        start, end, work.epochs = work.start, work.start + work.epochs, 0
-        passes = self._line = Passes(work.candidate, trying=False, rescues=watching.rescues(work))
-        bindings.apply(self._bind, work.candidate)  # also where no epoch is left to train
+    def _begin_piece(self, command: Train) -> _Piece:
+        """The main line goes on; the values are put in force if a stretch of it begins."""
+        if command.from_try is not None:
+            self.kept = command.from_try
+        self._driver.table.leave()
+        if command.start == command.first:
+            bindings.apply(self._bind, command.values)  # also if no epoch is left to train
+        self._piece = _Piece(command)
+        return self._piece
+
+    def _train(self, piece: _Piece) -> Generator[Epoch, None, None]:
+        """Let the body train a piece of the main line."""
+        command, passes = piece.command, piece.passes
+        stretch_end = command.first + command.planned
         try:
-            for number in range(start, end):
+            for number in range(command.start, command.start + command.epochs):
                 epoch = passes.epoch(number)
                 yield epoch
                 if epoch.failure is not None:
-                    work.fail(epoch.failure)
+                    piece.fail(epoch.failure)
                     return
-                if epoch.metrics is not None or self._unit == "epochs" or number + 1 == end:
-                    self._after(epoch, work.candidate)
-                self._silent = 0 if epoch.metrics is not None else self._silent + 1
-                watching.require_watched(
-                    self.adapter, work, epoch, silent=self._silent, unit=self._unit
-                )
-                if work.take(1, epoch.metrics):
-                    return
+                metrics = epoch.metrics
+                if metrics is not None or self._unit == "epochs" or number + 1 == stretch_end:
+                    self._after(epoch, command.values)
+                self._silent = 0 if metrics is not None else self._silent + 1
+                if command.watched:
+                    self._require_watched(epoch)
+                piece.add(epoch)
+                if command.beat is not None:
+                    command.beat(piece.epochs, metrics)
         except GeneratorExit:
             if epoch.failure is not None:
-                work.fail(epoch.failure)  # the next round is a rescue, should the run go on
-            elif epoch.metrics is not None:
+                piece.fail(epoch.failure)  # the next round is a rescue, should the run go on
+            elif epoch.metrics is not None:  # then it counts as done
                 self._judge(epoch)
-                work.epochs, work.metrics = work.epochs + 1, epoch.metrics
+                piece.add(epoch)
             raise
         finally:
             passes.now = None
 
     def _after(self, epoch: Epoch, candidate: Candidate) -> None:
         """Check what a completed pass has left behind."""
-        # Nothing of ours comes between two passes of a line, so what is in force stays so.
+        # Between two passes of a line dynhp changes nothing, so these values stay in force.
         bindings.verify(self._bind, candidate, "after the epoch")
+        self._counters.require_unchanged()
         self._judge(epoch)
 
     def _judge(self, epoch: Epoch) -> None:
-        if self._keeper is not None and epoch.metrics is not None and not epoch.tail:
-            self._keeper.judge(int(epoch), epoch.metrics)
+        if self.keeper is not None and epoch.metrics is not None and not epoch.tail:
+            self.keeper.judge(int(epoch), epoch.metrics)
+
+    def _require_used(self, passes: Passes) -> None:
+        """Refuse a hyperparameter that is not bound, and that no pass of a whole try has read."""
+        for unused in passes.values:
+            if unused not in self._bind and unused not in passes.read:
+                name = shown(unused)
+                raise LoopError(
+                    f"every hyperparameter must be used, but {name} was neither bound nor read in "
+                    "a whole try, so all its values would train the same; give "
+                    f"bind={{{name}: attribute(...)}}, or read epoch[{name}] in the body"
+                )
+
+    def _require_judged(self, job: Job, outcome: Outcome) -> None:
+        """Refuse a try without a report (in its tail, if it has one).
+
+        Only a try that the end of the run has made shorter than the others may go without.
+        """
+        last_report = outcome.reported[-1] if outcome.reported else len(outcome.series)
+        if last_report > (job.epochs if job.tail else 0):
+            return
+        start, end = job.start, job.start + outcome.epochs - 1
+        steps = f"step {start}" if start == end else f"steps {start} to {end}"
+        planned, origin = self.adapter.epochs, job.start - job.begun
+        if planned is None or planned - origin >= self.adapter.policy.try_epochs(planned):
+            raise LoopError(
+                f"every try needs a report (with Racing: every stage of it), but {steps} passed "
+                "without one; measure more often, or make try_for (and every=... of Racing) longer"
+            )
+        advise(
+            f"{steps} hold no report, so the tries of the last round cannot be compared, and the "
+            "value in force stays; report the last step too, or choose when rounds begin so that "
+            "the last one has tries of full length"
+        )
+
+    def _require_watched(self, epoch: Epoch) -> None:
+        """Refuse a main line that is not reported although a trigger watches it.
+
+        Steps are measured now and then, but at least once in as many as a try has: otherwise no try
+        could be judged either.
+        """
+        policy, planned = self.adapter.policy, self.adapter.epochs
+        most = 0
+        if self._unit == "steps":
+            most = max(1, policy.try_epochs(planned) + policy.tail_epochs(planned))
+        if self._silent <= most:
+            return
+        watched = f"the main line is watched ({shown(policy.when)}), but "
+        if self._unit == "epochs":
+            raise LoopError(
+                f"{watched}{shown(epoch)} was not reported; call epoch.report(...) in every pass "
+                "through the body, in tries and on the main line"
+            )
+        raise LoopError(
+            f"{watched}{self._silent} steps in a row up to {epoch} were not reported, more than a "
+            "try has; report on the main line too whenever you have measured, or make try_for "
+            "longer"
+        )
+
+
+class BodyDriver(Driver):
+    """The driver of a loop: it answers what does not train, and refuses what only the body does."""
+
+    def __init__(self, trainer: Any, table: StateTable) -> None:
+        super().__init__(trainer, table)
+        self._answers.update({Attempt: the_body_trains, Train: the_body_trains})
+
+
+def the_body_trains(*_: object) -> NoReturn:
+    """Refuse to train without the body of the loop."""
+    raise LoopError(
+        "this adapter belongs to a loop, whose body trains: iterate over the loop instead of "
+        "calling step() or run()"
+    )
+
+
+class _Piece:
+    """A piece of the main line while the body trains it."""
+
+    def __init__(self, command: Train) -> None:
+        self.command = command
+        self.passes = Passes(command.values, trying=False, rescues=command.may_be_rescued)
+        self.epochs = 0
+        self.measured: list[tuple[int, Metrics]] = []
+        self.failure: str | None = None
+
+    def add(self, epoch: Epoch) -> None:
+        """A pass has ended."""
+        if epoch.metrics is not None:
+            self.measured.append((int(epoch), epoch.metrics))
+        self.epochs += 1
+
+    def fail(self, failure: Exception) -> None:
+        """The pass that was begun last raised."""
+        self.failure = error_text(failure)
+        logging.getLogger("dynhp").info("the main line failed", exc_info=failure)
+
+    def hand_over(self) -> None:
+        """The engine knows now what was trained, so that only what follows is left to tell."""
+        self.epochs = 0
+        self.measured = []
+
+    def trained(self, now: Epoch | None = None, *, left: bool = False) -> Trained:
+        """What came of it so far; ``now`` is a pass that counts as done, once it is reported."""
+        epochs, measured = self.epochs, tuple(self.measured)
+        if now is not None:
+            if now.metrics is None:
+                raise LoopError(
+                    f"{shown(now)} counts as done once it is reported; call report(...) first, and "
+                    "save the loop after it"
+                )
+            measured = (*measured, (int(now), now.metrics))
+            epochs += 1
+        return Trained(epochs=epochs, measured=measured, failure=self.failure, left=left)

@@ -5,74 +5,48 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Any, TypeVar
 
 from dynhp.adapter import Callback
 from dynhp.criteria import Criterion
-from dynhp.display import Display
-from dynhp.errors import SettingsError, nearest, shown
+from dynhp.errors import SettingsError, shown
 from dynhp.loops.adapt import adapt
 from dynhp.loops.bindings import Binding
 from dynhp.loops.driver import LoopDriver
 from dynhp.loops.loop import Loop
 from dynhp.loops.parts import Part
-from dynhp.main_line import Snapshots
-from dynhp.proposers import Proposer
-from dynhp.records import Value
-from dynhp.selection import Selection
-from dynhp.spaces import Space, SpaceLike
-from dynhp.tails import Correction, Tail
-from dynhp.triggers import Trigger
-
-__all__ = ["CallbackSettings", "LoopOptions", "with_options"]
+from dynhp.middleware.display import Display
+from dynhp.policy import Policy, PolicyFields, policy_from, require_known
+from dynhp.spaces import SpaceLike
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-class LoopOptions(TypedDict, total=False):
+class LoopOptions(PolicyFields, total=False):
     """Keyword arguments of ``dynhp.adapt`` that mean the same in every framework.
 
-    ``adapt`` of an integration takes them as ``**options: Unpack[LoopOptions]`` and hands them on;
-    a test compares them with the arguments of ``dynhp.adapt``, where each is described.
+    ``adapt`` of an integration takes them as ``**options: Unpack[LoopOptions]``, and the space as
+    an argument of its own, and hands them on unread.
 
     >>> options = LoopOptions(minimize="val_loss", seed=1)
     >>> options["seed"]
     1
     """
 
-    when: Trigger | None
-    start_from: Literal["here", "best", "before"]
-    snapshots: Snapshots | None
-    max_rounds: int | None
-    max_rescues: int
-    record_every: int | None
+    policy: Policy | None
     steps: int | None
-    criterion: Criterion | None
-    minimize: str | None
-    maximize: str | None
-    proposer: Proposer | None
-    selection: Selection | None
-    tail: Tail | None
-    keep: Literal["winner", "value"]
-    then: Correction | None
     keep_best: bool | Criterion
-    randomness: Literal["common", "independent"] | None
-    initial: Mapping[str, Value] | None
-    seed: int
     callbacks: Callback | Sequence[Callback]
     progress: bool | Display
-    check: Literal["first", "every", "off"]
-    tolerance: float | None
-    dry_run: bool
 
 
 def with_options(function: _Function) -> _Function:
-    """Let ``help`` show a function's ``**options`` by their names, as ``adapt`` has them.
+    """Let ``help`` show the ``**options`` of an integration's function as ``adapt`` has them.
 
     >>> @with_options
     ... def train(rounds: int, **options: Any) -> None: ...
-    >>> list(inspect.signature(train).parameters)[:3]
-    ['rounds', 'when', 'start_from']
+    >>> list(inspect.signature(train).parameters)[-2:]
+    ['callbacks', 'progress']
     """
     core, here = inspect.signature(adapt), inspect.signature(function)
     own = [each for each in here.parameters.values() if each.kind is not each.VAR_KEYWORD]
@@ -81,46 +55,60 @@ def with_options(function: _Function) -> _Function:
     return function
 
 
-class CallbackSettings:
-    """What the callback of a framework was given: refused at once or made into a loop later.
+def policy_and_others(
+    space: SpaceLike | None, options: Mapping[str, Any], *, caller: str
+) -> tuple[Policy, dict[str, Any]]:
+    """The policy that a space and options describe, and the options that are not about it.
 
-    >>> settings = CallbackSettings({"lr": [0.1, 0.3]}, adapt_every=4, try_for=1,
-    ...                             options={"minimize": "loss"}, way_out="leave it out")
+    >>> policy, others = policy_and_others(
+    ...     {"lr": [0.1, 0.3]}, {"adapt_every": 4, "try_for": 1, "minimize": "loss", "steps": 9},
+    ...     caller="adapted_train")
+    >>> policy.when, others
+    (Every(n=4), {'steps': 9})
+    """
+    require_known(options, LoopOptions.__annotations__, caller=caller)
+    others = dict(options)
+    fields = {name: others.pop(name) for name in PolicyFields.__annotations__ if name in others}
+    given = {"space": space, **fields}
+    return policy_from(others.pop("policy", None), given, caller=caller), others
+
+
+class CallbackSettings:
+    """The settings of a framework's callback: checked at once, made into a loop when it trains.
+
+    ``way_out`` ends the error for ``steps=``: what to use instead.
+
+    >>> settings = CallbackSettings({"space": {"lr": [0.1, 0.3]}, "adapt_every": 4, "try_for": 1,
+    ...                              "minimize": "loss"}, way_out="leave it out")
     >>> settings
     {'lr': [0.1, 0.3]}, adapt_every=4, try_for=1
     >>> len(settings.loop(adapt, 12, state=[Part(get=int, set=print)], bind={}))
     12
     """
 
-    def __init__(
-        self,
-        space: SpaceLike,
-        *,
-        adapt_every: int | None,
-        try_for: float,
-        options: LoopOptions,
-        way_out: str,
-    ) -> None:
-        self._given = space
-        self._lengths = {"adapt_every": adapt_every, "try_for": try_for}
-        self.options: dict[str, Any] = dict(options)
-        for name in self.options:
-            if name not in LoopOptions.__annotations__:
-                known = ["adapt_every", "try_for", "bind", *LoopOptions.__annotations__]
-                raise TypeError(
-                    f"Adapt() got an unexpected keyword argument {name!r}{nearest(name, known)}"
-                )
-        if (steps := self.options.pop("steps", None)) is not None:
+    def __init__(self, options: Mapping[str, Any], *, way_out: str) -> None:
+        known = {"space": SpaceLike, **LoopOptions.__annotations__, "bind": None}
+        require_known(options, known, caller="Adapt")
+        self._given = dict(options)
+        others = dict(options)
+        space = others.pop("space", None)
+        if (steps := others.pop("steps", None)) is not None:
             raise SettingsError(f"Adapt counts in epochs, got steps={shown(steps)}; {way_out}")
-        self.space = space if isinstance(space, Space) else Space(space)
+        self.policy, self.options = policy_and_others(space, others, caller="Adapt")
+        # A loop is made and thrown away, so that its errors come now and not when training starts.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             nothing = Part(get=lambda: None, set=lambda _: None)
-            LoopDriver(self.loop(adapt, 2**31, state=[nothing], bind={}))
+            any_length = 2**31
+            LoopDriver(self.loop(adapt, any_length, state=[nothing], bind={}))
 
     def __repr__(self) -> str:
-        lengths = ", ".join(f"{name}={length!r}" for name, length in self._lengths.items())
-        return f"{self._given!r}, {lengths}"
+        space = self._given.get("space")
+        parts = [] if space is None else [repr(space)]
+        for name in ("policy", "adapt_every", "when", "try_for"):
+            if self._given.get(name) is not None:
+                parts.append(f"{name}={self._given[name]!r}")
+        return ", ".join(parts)
 
     def loop(
         self,
@@ -131,6 +119,4 @@ class CallbackSettings:
         bind: Mapping[str, Binding],
     ) -> Loop:
         """The loop that drives the training which is about to begin."""
-        return made_by(
-            epochs, state=state, space=self.space, bind=bind, **self._lengths, **self.options
-        )
+        return made_by(epochs, state=state, policy=self.policy, bind=bind, **self.options)

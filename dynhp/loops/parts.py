@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
-from typing import Any, Protocol, runtime_checkable
+from functools import partial
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 
 from dynhp.errors import SettingsError, advise, shown
-from dynhp.loops import text
-from dynhp.loops.copying import copy_back, copy_out, others, require_content, taken_care_of
-from dynhp.selfcheck.reading import has_methods, is_estimator, is_of
+from dynhp.frameworks import integrations_of
+from dynhp.loops.counter import Counter
+from dynhp.records import Round
+from dynhp.selfcheck.contents import has_methods
+from dynhp.selfcheck.reach import is_module
+from dynhp.selfcheck.things import is_estimator, of_module, used_by
 
-__all__ = ["CopyOf", "Part", "Parts", "copied", "global_generators", "part_of", "parts_of"]
-__all__ += ["stateful_part"]
+_CONTAINERS = (list, dict, set, deque, np.ndarray)
+_PLAIN = (type(None), int, float, complex, str, bytes, tuple, frozenset)  # nothing to put back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,13 @@ class CopyOf(Part):
     thing: Any
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CounterPart(Part):
+    """A part that is a number."""
+
+    counter: Counter
+
+
 class Parts:
     """A whole state made of parts, in the words of the trainer's contract.
 
@@ -66,7 +77,11 @@ class Parts:
     def set_state(self, state: tuple[Any, ...]) -> None:
         """Take it back; a state of other parts, such as one saved by another script, is refused."""
         if not isinstance(state, tuple) or len(state) != len(self.parts):
-            raise SettingsError(text.other_parts(len(self.parts), state))
+            got = f"{len(state)} parts" if isinstance(state, tuple) else type(state).__name__
+            raise SettingsError(
+                f"a state of this loop has {len(self.parts)} parts, got {got}; give adapt the same "
+                "state=, bind= and keep_best= as in the run that saved it"
+            )
         self.changes += 1
         for part, value in zip(self.parts, state, strict=True):
             part.set(value)
@@ -106,9 +121,10 @@ class HasState(Protocol):
 
 
 def part_of(thing: Any) -> Part:
-    """Find out how this object's state is taken and set; torch objects belong to dynhp_torch."""
-    if is_of(thing, "torch"):
-        raise SettingsError(text.belongs_to_torch(thing))
+    """Find out how an object's state is taken and set; some belong to the adapt of others."""
+    for integration in integrations_of(type(thing)):
+        if integration.own_adapt is not None:
+            raise SettingsError(f"state: {type(thing).__name__} {integration.own_adapt}")
     return stateful_part(thing)
 
 
@@ -129,98 +145,51 @@ def stateful_part(thing: Any) -> Part:
         return _legacy_part(thing)
     if isinstance(thing, random.Random):
         return Part(get=thing.getstate, set=thing.setstate, reseed=thing.seed)
+    if isinstance(thing, Counter):
+        return CounterPart(get=thing.get_state, set=thing.set_state, counter=thing)
     if isinstance(thing, type):
         raise SettingsError(f"state: an object, not its class, is needed, got {shown(thing)}")
     if isinstance(thing, HasStateDict):
         return Part(
             get=lambda: copy.deepcopy(thing.state_dict()),
-            set=lambda state: _ignore(thing.load_state_dict(copy.deepcopy(state))),
+            set=lambda state: thing.load_state_dict(copy.deepcopy(state)),
             reseed=getattr(thing, "reseed", None),
         )
     if isinstance(thing, HasState):
         return Part(
             get=lambda: copy.deepcopy(thing.get_state()),
-            set=lambda state: _ignore(thing.set_state(copy.deepcopy(state))),
+            set=lambda state: thing.set_state(copy.deepcopy(state)),
             reseed=getattr(thing, "reseed", None),
         )
-    if has_methods(thing, "step", "reset") or is_estimator(thing):
-        if is_of(thing, "gymnasium"):
-            advise(text.better_than_a_copy(thing))
+    if is_copied_whole(thing):
+        for integration in integrations_of(type(thing)):
+            if integration.better_than_a_copy is not None:
+                advise(f"state: {type(thing).__name__} {integration.better_than_a_copy}")
         return copied(thing)
     raise SettingsError(
         "state: each object must have state_dict and load_state_dict, or get_state and set_state, "
-        f"or be a generator, got {shown(thing)}; {text.way_out_for(thing)}"
+        f"or be a generator, got {shown(thing)}; {_way_out_for(thing)}"
     )
 
 
-def copied(thing: Any) -> Part:
-    """Make a part of any object by copying all that is stored in it, both ways.
-
-    The object itself stays the same one, and so do the references among what is inside it, and
-    those to objects that the state lists elsewhere (the model, a shared generator). Lists,
-    dictionaries, sets and arrays are refilled in place.
-
-    >>> class Game:
-    ...     def __init__(self): self.place, self.path = 0, []
-    ...     def step(self): self.place += 1; self.path.append(self.place)
-    >>> game = Game()
-    >>> part = copied(game); state = part.get()
-    >>> game.step(); game.step(); part.set(state); vars(game)
-    {'place': 0, 'path': []}
-    """
-    require_content(thing)
-    return _copy_of(thing, ())
+def is_copied_whole(thing: Any) -> bool:
+    """Whether it is an environment or an estimator: a copy has all that it stores."""
+    return has_methods(thing, "step", "reset") or is_estimator(thing)
 
 
-def _copy_of(thing: Any, kept: Sequence[Any], name: str | None = None) -> CopyOf:
-    part = CopyOf(
-        get=lambda: copy_out(thing, kept),
-        set=lambda state: copy_back(thing, state, kept),
-        name=name,
-        thing=thing,
-    )
-    try:
-        part.get()
-    except Exception as error:
-        raise SettingsError(
-            f"copied: {type(thing).__name__} cannot be copied ({str(error)[:200]}); give "
-            "Part(get=..., set=...) for it"
-        ) from error
-    return part
-
-
-def global_generators() -> tuple[Part, ...]:
-    """Python's and numpy's global generators: loops use them, so they belong to the state."""
-    python = Part(get=random.getstate, set=random.setstate, reseed=random.seed)
-    named = {"module random": python, "numpy.random": _legacy_part(np.random)}
-    return tuple(replace(part, name=name, shared=True) for name, part in named.items())
-
-
-def parts_of(
-    things: Sequence[Any], part: Callable[[Any], Part], names: Sequence[str | None] = ()
-) -> tuple[Part, ...]:
-    """The parts of a whole state, with their names; an object that is listed twice is refused."""
-    if isinstance(things, str) or not isinstance(things, Sequence):
-        raise SettingsError(text.not_a_list(things))
-    if not things:
-        raise SettingsError(
-            "state must list what decides the future (model, optimiser, generators), got nothing"
-        )
-    for index, thing in enumerate(things):
-        if any(thing is other for other in things[:index]):
-            raise SettingsError(f"state: each object once, got {shown(thing)} twice")
-    named = zip_longest([part(thing) for thing in things], names[: len(things)])
-    parts = [replace(made, name=made.name or name) for made, name in named]
-    taken = [
-        taken_care_of(thing, (thing.get, thing.set) if isinstance(thing, Part) else ())
-        for thing in (*things, *global_generators())
-    ]
-    return tuple(
-        _copy_of(made.thing, others(made.thing, taken[:place], taken[place + 1 :]), made.name)
-        if isinstance(made, CopyOf)
-        else made
-        for place, made in enumerate(parts)
-    )
+def _way_out_for(thing: object) -> str:
+    """What to list in a state in place of a thing without one."""
+    if thing is None:
+        return "leave it out"
+    if isinstance(thing, int | float):
+        return "a number belongs to the state as a Counter of dynhp"
+    if isinstance(thing, dict):
+        return "give the object itself, not its state_dict(), or copied(thing) of dynhp.loops"
+    if isinstance(thing, list | tuple):
+        return "list its items one by one, or give copied(thing) of dynhp.loops for it"
+    if isinstance(thing, Iterator):
+        return "an iterator cannot be put back: give what it is made of, such as the model"
+    return "give Part(get=..., set=...) or copied(thing) of dynhp.loops for it"
 
 
 def _numpy_part(generator: np.random.Generator) -> Part:
@@ -245,5 +214,188 @@ def _legacy_part(source: Any) -> Part:
     )
 
 
-def _ignore(_: object) -> None:
-    """Drop the report that torch's load_state_dict gives."""
+def global_generators() -> tuple[Part, ...]:
+    """Python's and numpy's global generators: loops use them, so they belong to the state."""
+    python = Part(get=random.getstate, set=random.setstate, reseed=random.seed)
+    named = {"module random": python, "numpy.random": _legacy_part(np.random)}
+    return tuple(replace(part, name=name, shared=True) for name, part in named.items())
+
+
+class GeneratorsBefore:
+    """Remembers where the global generators were before a loop, also across a resume.
+
+    A main line that goes on with its own random numbers leaves the generators as the plain loop
+    would. One that was reseeded (after independent tries, or by a rescue) cannot, so they are put
+    back to where they were before the loop.
+
+    >>> generators = GeneratorsBefore([Part(get=random.getstate, set=random.setstate)])
+    >>> generators.enter(); before = random.getstate()
+    >>> _ = random.random(); generators.leave([]); random.getstate() == before
+    False
+    """
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = parts
+        self._before: tuple[Any, ...] | None = None
+
+    def part(self) -> Part:
+        """What is remembered, as a part of the state, so that checkpoints hold it."""
+        return Part(
+            get=lambda: self._before,
+            set=partial(setattr, self, "_before"),
+            name="the generators before the loop",
+        )
+
+    def enter(self) -> None:
+        """The loop begins, or goes on after a resume."""
+        if self._before is None:
+            self._before = tuple(part.get() for part in self._parts)
+
+    def leave(self, rounds: Sequence[Round]) -> None:
+        """The loop has ended with these rounds."""
+        if self._before is None or all(round_.seed is None for round_ in rounds):
+            return
+        for part, state in zip(self._parts, self._before, strict=True):
+            part.set(state)
+
+
+def copied(thing: Any) -> Part:
+    """Make a part of any object by copying all that is stored in it, both ways.
+
+    The object itself stays the same one, and so do the references among what is inside it, and
+    those to objects that the state lists elsewhere (the model, a shared generator). Lists,
+    dictionaries, sets and arrays are refilled in place.
+
+    >>> class Game:
+    ...     def __init__(self): self.place, self.path = 0, []
+    ...     def step(self): self.place += 1; self.path.append(self.place)
+    >>> game = Game()
+    >>> part = copied(game); state = part.get()
+    >>> game.step(); game.step(); part.set(state); vars(game)
+    {'place': 0, 'path': []}
+    """
+    stores_names = hasattr(thing, "__dict__") and not isinstance(thing, type)
+    if not isinstance(thing, _CONTAINERS) and not stores_names:
+        raise SettingsError(
+            f"copied: {type(thing).__name__} stores nothing under names that could be copied; give "
+            "Part(get=..., set=...) for it"
+        )
+    return _copy_of(thing, ())
+
+
+def _copy_of(thing: Any, others: Sequence[Any], name: str | None = None) -> CopyOf:
+    """Copy a thing, except for the objects that other parts of the state take care of."""
+    part = CopyOf(
+        get=lambda: _copy_out(thing, others),
+        set=lambda state: _copy_back(thing, state, others),
+        name=name,
+        thing=thing,
+    )
+    try:
+        part.get()
+    except Exception as error:
+        raise SettingsError(
+            f"copied: {type(thing).__name__} cannot be copied ({str(error)[:200]}); give "
+            "Part(get=..., set=...) for it"
+        ) from error
+    return part
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Stands in a copy for an object that another part of the state takes care of."""
+
+    place: int
+    method: str | None = None
+
+    def __getattr__(self, name: str) -> Elsewhere:
+        # A bound method is stored in a file as a name to be asked for.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Elsewhere(self.place, name)
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
+        if (others := memo.get(Elsewhere)) is None:
+            return self
+        thing = others[self.place]
+        return thing if self.method is None else getattr(thing, self.method)
+
+    def __call__(self) -> NoReturn:
+        """Never meant to be: a ``partial`` can only be copied with something callable in it."""
+        raise TypeError("a place in a copied state cannot be called")
+
+
+def _copy_out(thing: Any, others: Sequence[Any]) -> Any:
+    """A copy of all that the thing stores; of other parts' objects, only which one it is."""
+    elsewhere = {id(each): Elsewhere(place) for place, each in enumerate(others)}
+    return _deep_copy(_content(thing), thing, elsewhere)
+
+
+def _copy_back(thing: Any, state: Any, others: Sequence[Any]) -> None:
+    """Make the thing store a copy of this and nothing else; it stays the same object."""
+    content = _content(thing)
+    saved = _deep_copy(state, thing, {Elsewhere: others})
+    if isinstance(content, np.ndarray):
+        content[...] = saved
+        return
+    content.clear()
+    if isinstance(content, list | deque):
+        content.extend(saved)
+    else:
+        content.update(saved)
+
+
+def _content(thing: Any) -> Any:
+    return thing if isinstance(thing, _CONTAINERS) else vars(thing)
+
+
+def _deep_copy(content: Any, thing: Any, memo: dict[Any, Any]) -> Any:
+    # What is inside may refer to the thing itself, which is not replaced. A container is its own
+    # content, so there is nothing to keep.
+    itself = {} if content is thing else {id(thing): thing}
+    return copy.deepcopy(content, memo | itself)
+
+
+def require_list(state: Any) -> None:
+    """Refuse a state that is not a list of objects."""
+    if isinstance(state, str) or not isinstance(state, Sequence):
+        raise SettingsError(
+            f"state must be a list of objects, got {shown(state)}; write state=[model, optimizer] "
+            'with the objects themselves, or state="auto"'
+        )
+
+
+def parts_of(
+    things: Sequence[Any], part: Callable[[Any], Part], names: Sequence[str | None] = ()
+) -> tuple[Part, ...]:
+    """The parts of a whole state, with their names; an object that is listed twice is refused."""
+    require_list(things)
+    if not things:
+        raise SettingsError(
+            "state must list what decides the future (model, optimiser, generators), got nothing"
+        )
+    for index, thing in enumerate(things):
+        if any(thing is other for other in things[:index]):
+            raise SettingsError(f"state: each object once, got {shown(thing)} twice")
+    parts = []
+    for thing, name in zip(things, names or [None] * len(things), strict=True):
+        made = part(thing)
+        parts.append(replace(made, name=made.name or name))
+    # A copy leaves to the other parts what they take care of, each object once.
+    cared_for = [_cared_for(thing) for thing in (*things, *global_generators())]
+    for place, made in enumerate(parts):
+        if isinstance(made, CopyOf):
+            elsewhere = [*cared_for[:place], *cared_for[place + 1 :]]
+            others = {id(each): each for objects in elsewhere for each in objects}
+            others.pop(id(made.thing), None)
+            parts[place] = _copy_of(made.thing, list(others.values()), made.name)
+    return tuple(parts)
+
+
+def _cared_for(thing: Any) -> list[Any]:
+    """The objects whose state a thing in the list of a state stands for."""
+    objects = [thing]
+    if isinstance(thing, Part):
+        objects += [used for function in (thing.get, thing.set) for used in used_by(function)]
+    inside = [part for each in objects if is_module(each) for part in of_module(each)]
+    return [each for each in (*objects, *inside) if not isinstance(each, _PLAIN)]

@@ -2,13 +2,17 @@
 
 from dynhp.planning.baselines import complete_search, fixed, random_search
 from dynhp.planning.budget import Cost, Plan, plan, plan_for, spent
-from dynhp.planning.presets import ema_race, paper, recommended
+from dynhp.planning.presets import ema_race, paper, plateau, recommended, rescue
 from dynhp.planning.rates import RateFinder, RateSearch, find_rate, rate_search
-from dynhp.planning.schedule import Schedule, Segment, replay, schedule_of
-from dynhp.planning.watching import plateau, rescue
+from dynhp.planning.schedule import Schedule, replay, schedule_of
 
-__all__ = ["Cost", "Plan", "RateFinder", "RateSearch", "Schedule", "Segment", "complete_search"]
-__all__ += [
+__all__ = [
+    "Cost",
+    "Plan",
+    "RateFinder",
+    "RateSearch",
+    "Schedule",
+    "complete_search",
     "ema_race",
     "find_rate",
     "fixed",
@@ -17,5 +21,10 @@ __all__ += [
     "plan_for",
     "plateau",
     "random_search",
+    "rate_search",
+    "recommended",
+    "replay",
+    "rescue",
+    "schedule_of",
+    "spent",
 ]
-__all__ += ["rate_search", "recommended", "replay", "rescue", "schedule_of", "spent"]

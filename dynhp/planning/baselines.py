@@ -77,7 +77,7 @@ def random_search(trainer: Trainer, space: SpaceLike, *, epochs: int, seed: int 
 def fixed(
     trainer: Trainer, values: Mapping[str, Value], *, epochs: int, measure_every: int | None = None
 ) -> History:
-    """The same values for the whole run, measured at the end or every so many epochs.
+    """The same values for the whole run, measured at the end or every ``measure_every`` epochs.
 
     >>> from dynhp.testing import Quadratic
     >>> [round_.metrics["loss"] for round_ in fixed(Quadratic(), {"lr": 0.5}, epochs=2,

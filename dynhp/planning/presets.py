@@ -1,9 +1,10 @@
-"""Presets: plain functions that return the adapter's arguments for a known purpose."""
+"""Presets: plain functions that return the policy for a known purpose."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, overload
+import sys
+from typing import Literal
 
 from dynhp._checks import (
     require_count,
@@ -15,77 +16,53 @@ from dynhp._checks import (
 from dynhp.advice import LEAVE_ALONE, kind_of
 from dynhp.criteria import highest, lowest, phased, smallest_gap, smoothed
 from dynhp.errors import LeaveItAlone, SettingsError, nearest, shown
-from dynhp.planning.arguments import Arguments, LadderArguments, Recommendation
-from dynhp.proposers import Climb, FullGrid, Neighbors
-from dynhp.selection import Best, BestByMargin, Racing
-from dynhp.spaces import Around, Ordered
+from dynhp.policy import Policy
+from dynhp.proposers import Climb, Ladder, Neighbors
+from dynhp.selection import BestByMargin, Racing
+from dynhp.snapshots import Snapshots
+from dynhp.spaces import Around, Ordered, Space, SpaceLike
 from dynhp.spaces.axis import short_float
 from dynhp.tails import annealed, scale
-from dynhp.triggers import At
-
-__all__ = ["ema_race", "paper", "recommended"]
+from dynhp.triggers import At, Every, OnPlateau, OnSpike
 
 TYPICAL_RATE = 0.03
-"""The middle of the values tried where no default is given."""
+"""The middle of the values tried if no default is given."""
 
 LADDER_SHARE = 0.05
 """How much of the run one try of the ladder takes."""
 
 
 def paper(
+    space: SpaceLike,
     alpha: int,
     beta: int,
-    criterion: Literal["validation", "gap"] = "validation",
     *,
+    criterion: Literal["validation", "gap"] = "validation",
     train: str = "train_auc",
     validation: str = "val_auc",
-) -> Arguments:
+) -> Policy:
     """The settings of the AdaGrid paper: full grid, the better mean over the try epochs wins.
 
     Args:
+        space: the hyperparameters and their values.
         alpha: the epochs of a round.
         beta: the epochs of a try.
         criterion: what is judged: the "validation" metric, or its "gap" to the training metric.
         train: the name of the training metric.
         validation: the name of the validation metric.
 
-    >>> paper(10, 1)["criterion"]
+    >>> paper({"edge_message_ratio": [0.2, 0.5, 0.8]}, 10, 1).criterion
     smoothed(highest('val_auc'), None)
     """
     alpha, beta = require_count("alpha", alpha), require_count("beta", beta)
     require_word("criterion", criterion, ("validation", "gap"))
     judge = highest(validation) if criterion == "validation" else smallest_gap(train, validation)
-    return Arguments(
+    return Policy(
+        space=space if isinstance(space, Space) else Space(space),
         criterion=smoothed(judge),
-        adapt_every=alpha,
+        when=Every(alpha),
         try_for=beta,
-        proposer=FullGrid(),
-        selection=Best(),
     )
-
-
-@overload
-def recommended(
-    kind: Literal["learning_rate", "lr"],
-    *,
-    epochs: int | None = ...,
-    default: float | None = ...,
-    name: str | None = ...,
-    loss: str | None = ...,
-    force: bool = ...,
-) -> LadderArguments: ...
-
-
-@overload
-def recommended(
-    kind: str,
-    *,
-    epochs: int | None = ...,
-    default: float | None = ...,
-    name: str | None = ...,
-    loss: str | None = ...,
-    force: bool = ...,
-) -> Any: ...
 
 
 def recommended(
@@ -96,7 +73,7 @@ def recommended(
     name: str | None = None,
     loss: str | None = None,
     force: bool = False,
-) -> Any:
+) -> Policy:
     """What research recommends for this kind of hyperparameter, around a default value.
 
     For a learning rate: a ladder before the run. Rates a factor of the square root of 10 apart are
@@ -108,16 +85,16 @@ def recommended(
 
     Args:
         kind: the kind of hyperparameter, such as "learning_rate".
-        epochs: the planned epochs; for a learning rate, where it is left out, those of the run.
-        default: where to start. Where it is left out, a learning rate starts at the one in force
-            (the optimiser's, say), or at 0.03 where none is known.
-        name: the hyperparameter's name; ``kind`` where it is left out.
+        epochs: the planned epochs; for a learning rate, if it is left out, those of the run.
+        default: where to start. If it is left out, a learning rate starts at the one in force (the
+            optimiser's, say), or at 0.03 if none is known.
+        name: the hyperparameter's name; ``kind`` if it is left out.
         loss: the loss that tries are judged by: "train_loss" for a learning rate, else "val_loss".
         force: give cautious settings in place of the advice to leave it alone.
 
-    >>> arguments = recommended("learning_rate", epochs=100, default=0.03)
-    >>> arguments["space"], arguments["tail"].length(100)
-    ({'learning_rate': Around(0.03)}, 5)
+    >>> policy = recommended("learning_rate", epochs=100, default=0.03)
+    >>> policy.space, policy.tail.length(100)
+    (Space(learning_rate=Around(0.03)), 5)
     """
     known = {"learning_rate", *LEAVE_ALONE}
     if not isinstance(kind, str) or kind_of(kind) not in known:
@@ -132,29 +109,28 @@ def recommended(
             f"{kind}: leave it alone; {LEAVE_ALONE[kind_of(kind)]}. Nothing tried beat the default "
             "value; force=True gives cautious settings, to be used with a Shadow"
         )
-    planned, middle = _around("recommended", epochs, default)
-    return _cautious(name, planned, middle, "val_loss" if loss is None else loss)
+    epochs = require_whole("recommended: epochs", epochs, least=4)
+    default = _require_positive("recommended", default)
+    # These kinds are shares: above the default there is nothing from 1 on.
+    steps = [step for step in _steps(default, low=0.25, high=4.0) if step <= default or step < 1]
+    return Policy(
+        space=Space({name: Ordered(*steps)}),
+        criterion=lowest("val_loss" if loss is None else loss),
+        when=Every(math.ceil(epochs / 8)),
+        try_for=max(1, epochs // 16),
+        proposer=Neighbors(),
+        selection=BestByMargin(noise=2.0),
+    )
 
 
-def _around(preset: str, epochs: int | None, default: float | None) -> tuple[int, float]:
-    """The planned epochs and the value in the middle, checked."""
-    epochs = require_whole(f"{preset}: epochs", epochs, least=4)
-    return epochs, _require_positive(preset, default)
-
-
-def _require_positive(preset: str, default: float | None) -> float:
-    rule = "be a positive number"
-    return require_number(f"{preset}: default", default, rule, lambda value: 0 < value < math.inf)
-
-
-def _ladder(name: str, epochs: int | None, default: float | None, loss: str) -> LadderArguments:
+def _ladder(name: str, epochs: int | None, default: float | None, loss: str) -> Policy:
     start = _require_positive("recommended", TYPICAL_RATE if default is None else default)
     tail = annealed(name, epochs=LADDER_SHARE)
     if epochs is not None:
         planned = require_whole("recommended: epochs", epochs, least=1)
         tail = annealed(name, epochs=tail.length(planned))
-    arguments = LadderArguments(
-        space={name: Around(start)},
+    return Policy(
+        space=Space({name: Around(start)}),
         criterion=smoothed(lowest(loss), 1 / 3),
         when=At([0]),
         try_for=0,
@@ -162,16 +138,14 @@ def _ladder(name: str, epochs: int | None, default: float | None, loss: str) -> 
         keep="value",
         then=scale(short_float(math.sqrt(0.1)), name),
         proposer=Climb(),
-        selection=Best(),
+        # Without a default the value in force is the start.
+        initial=None if default is None else {name: float(start)},
     )
-    if default is not None:  # else what is in force would be the start all the same
-        arguments["initial"] = {name: float(start)}
-    return arguments
 
 
 def ema_race(
     name: str, *, epochs: int, default: float | None = None, loss: str = "val_loss"
-) -> Recommendation:
+) -> Policy:
     """Race five learning rates a factor of about 3 apart, four times in a run.
 
     They are judged by averaged weights (``ema_`` + loss) until 60 % of the run, then by ordinary
@@ -180,40 +154,146 @@ def ema_race(
     Args:
         name: the hyperparameter's name, such as "lr".
         epochs: the planned epochs.
-        default: the value in the middle; 0.03 where it is left out.
+        default: the value in the middle; 0.03 if it is left out.
         loss: the name of the validation loss.
 
-    >>> arguments = ema_race("lr", epochs=40, default=0.03)
-    >>> arguments["space"], arguments["adapt_every"], arguments["try_for"]
-    ({'lr': Ordered(0.003, 0.0095, 0.03, 0.095, 0.3)}, 10, 5)
+    >>> policy = ema_race("lr", epochs=40, default=0.03)
+    >>> policy.space, policy.adapt_every, policy.try_for
+    (Space(lr=Ordered(0.003, 0.0095, 0.03, 0.095, 0.3)), 10, 5)
     """
-    epochs, default = _around("ema_race", epochs, TYPICAL_RATE if default is None else default)
-    return Recommendation(
-        space={require_name("ema_race: name", name): Ordered(*_steps(default, low=0.1, high=10.0))},
+    epochs = require_whole("ema_race: epochs", epochs, least=4)
+    default = _require_positive("ema_race", TYPICAL_RATE if default is None else default)
+    name = require_name("ema_race: name", name)
+    return Policy(
+        space=Space({name: Ordered(*_steps(default, low=0.1, high=10.0))}),
         criterion=phased(lowest(f"ema_{loss}"), lowest(loss), at=0.6),
-        adapt_every=math.ceil(epochs / 4),
+        when=Every(math.ceil(epochs / 4)),
         try_for=max(1, round(epochs / 8)),
-        proposer=FullGrid(),
         # Measured with runs of 40 epochs, racing after each; longer runs race after the same share.
         selection=Racing(keep=0.5, every=max(1, round(epochs / 40))),
     )
 
 
-def _cautious(name: str, epochs: int, default: float, loss: str) -> Recommendation:
-    # These kinds are shares: above the default there is nothing from 1 on.
-    steps = _steps(default, low=0.25, high=4.0)
-    return Recommendation(
-        space={name: Ordered(*(step for step in steps if step <= default or step < 1))},
-        criterion=lowest(loss),
-        adapt_every=math.ceil(epochs / 8),
-        try_for=max(1, epochs // 16),
-        proposer=Neighbors(),
-        selection=BestByMargin(noise=2.0),
+def plateau(
+    name: str,
+    *,
+    default: float,
+    loss: str = "val_loss",
+    patience: int = 5,
+    factor: float = 3.0,
+    steps: int = 5,
+    max_rounds: int | None = None,
+) -> Policy:
+    """Lower a rate on a plateau, from the best state, and only if the lower one proves better.
+
+    As ``ReduceLROnPlateau`` does, but each lower value must win a try of ``patience`` epochs from
+    the best state so far against staying.
+
+    Args:
+        name: the hyperparameter's name, such as "lr".
+        default: its value at the start, the highest.
+        loss: the name of the validation loss, reported after every epoch.
+        patience: how many epochs without an improvement are a plateau; a try is as long.
+        factor: each value is the one above it divided by this.
+        steps: how many lower values there are; a round tries the next one.
+        max_rounds: the most rounds; by default as many as there are lower values.
+
+    >>> plateau("lr", default=0.1, steps=2).space
+    Space(lr=Ordered(0.0111, 0.0333, 0.1))
+    """
+    patience = require_count("plateau: patience", patience)
+    return Policy(
+        space=_ladder_down("plateau", name, default, factor, steps),
+        initial={name: float(default)},
+        criterion=smoothed(lowest(loss)),
+        when=OnPlateau(loss, patience=patience),
+        try_for=patience,
+        proposer=Ladder(1),
+        start_from="best",
+        max_rounds=require_count(
+            "plateau: max_rounds", steps if max_rounds is None else max_rounds
+        ),
     )
 
 
+def rescue(
+    name: str,
+    *,
+    default: float,
+    loss: str = "val_loss",
+    spike: float = 3.0,
+    window: int = 10,
+    down: int = 3,
+    factor: float = 3.0,
+    steps: int = 6,
+    try_for: int = 3,
+    max_rescues: int = 5,
+    every: int = 1,
+    lag: int = 0,
+) -> Policy:
+    """Do nothing until training breaks; then go back to the last healthy state and try lower rates.
+
+    It breaks if the loss is not finite or spikes, or if training raises (in a loop: inside
+    ``with epoch:``). The value in force is tried too, past the data that broke it if the trainer
+    can be reseeded. A run in which nothing breaks is the plain run, and costs no epoch more.
+
+    Args:
+        name: the hyperparameter's name, such as "lr".
+        default: its value at the start, the highest.
+        loss: the name of the loss, reported after every epoch.
+        spike: how many times the median of the last values is a spike.
+        window: how many of the last values that are.
+        down: how many lower values a rescue tries.
+        factor: each value is the one above it divided by this.
+        steps: how many lower values there are in all.
+        try_for: the epochs of a try.
+        max_rescues: after this many rescues the next failure ends the run, in a healthy state.
+        every: how many epochs lie between snapshots; two are held, or more where ``lag`` needs it.
+        lag: 1 if the loss is measured before the last update of an epoch, as training losses
+            often are: then the state is already worse than the loss says.
+
+    >>> policy = rescue("lr", default=0.1, loss="train_loss")
+    >>> policy.when.metric, policy.max_rescues, policy.proposer
+    ('train_loss', 5, Ladder(down=3))
+    """
+    return Policy(
+        space=_ladder_down("rescue", name, default, factor, steps),
+        initial={name: float(default)},
+        criterion=lowest(loss),
+        when=OnSpike(loss, window=window, factor=spike, lag=lag),
+        try_for=require_count("rescue: try_for", try_for),
+        proposer=Ladder(down),
+        start_from="before",
+        snapshots=Snapshots(k=2 + lag, every=every),
+        max_rounds=0,
+        max_rescues=require_count("rescue: max_rescues", max_rescues),
+    )
+
+
+def _require_positive(preset: str, default: float | None) -> float:
+    rule = "be a positive number"
+    return require_number(f"{preset}: default", default, rule, lambda value: 0 < value < math.inf)
+
+
 def _steps(default: float, *, low: float, high: float) -> list[float]:
+    """Five values, each the same factor apart, with the default in the middle."""
     ratio = (high / low) ** 0.25
     steps = [float(f"{default * low * ratio**i:.2g}") for i in range(5)]
     steps[2] = float(default)
     return steps
+
+
+def _ladder_down(preset: str, name: str, default: float, factor: float, steps: int) -> Space:
+    """The default and the values below it, each a factor lower, as they are written by hand."""
+    require_name(f"{preset}: name", name)
+    _require_positive(preset, default)
+    rule = "be a number above 1"
+    require_number(f"{preset}: factor", factor, rule, lambda value: 1 < value < math.inf)
+    steps = require_count(f"{preset}: steps", steps)
+    if math.log(default) - steps * math.log(factor) < math.log(sys.float_info.min):
+        raise SettingsError(
+            f"{preset}: the lowest value must be a number above 0, got {shown(default)} divided "
+            f"{steps} times by {shown(factor)}; use fewer steps"
+        )
+    lower = [float(f"{default / factor**step:.3g}") for step in range(steps, 0, -1)]
+    return Space({name: Ordered(*lower, float(default))})

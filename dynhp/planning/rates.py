@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Literal
 
 from dynhp._checks import require_count, require_number
 from dynhp.adapter import DynamicGridAdapter
+from dynhp.engine.commands import Command, Train, Trained
 from dynhp.errors import LoopError, SettingsError, shown
 from dynhp.executors import Executor
+from dynhp.executors.attempt import put_in_force
+from dynhp.middleware.looking import looking
 from dynhp.planning.budget import HasHistory, history_of
 from dynhp.planning.presets import recommended
 from dynhp.records import Candidate, Round
 from dynhp.records.text import text_table
 from dynhp.records.units import EPOCHS, Unit
-from dynhp.rounds.attempt import put_in_force
-from dynhp.rounds.jobs import close
-from dynhp.rounds.steps import TrainStretch, carry_out
-from dynhp.tails.lengths import restarts
 from dynhp.trainer import ReadsBack, Trainer
 
 if TYPE_CHECKING:
@@ -30,12 +29,12 @@ __all__ = ["RateFinder", "RateSearch", "find_rate", "rate_search"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateSearch:
-    """What a search for a rate came to; ``dynhp.report.rate_chart`` draws it.
+    """The result of a search for a rate; ``dynhp.report.rate_chart`` draws it.
 
     Attributes:
         name: the hyperparameter's name.
         rates: the rates that were tried, the lowest first.
-        scores: what each scored, the higher the better; nan where it failed.
+        scores: what each scored, the higher the better; nan if it failed.
         start: the rate that the search began with.
         best: the rate that scored best.
         rate: the one to take: the best, corrected; a dry run takes none, and leaves that in force.
@@ -65,15 +64,12 @@ class RateSearch:
             f"{self.name} = {self.rate!r}, after {self.epochs} {self.unit} in {len(self.rates)} "
             "tries"
         )
-        rows = [
-            (f"{rate!r}", "failed" if math.isnan(score) else f"{score:.5g}", self._remark(rate))
-            for rate, score in zip(self.rates, self.scores, strict=True)
-        ]
+        rows = []
+        for rate, score in zip(self.rates, self.scores, strict=True):
+            marks = (("best", self.best), ("start", self.start), ("taken", self.rate))
+            remark = ", ".join(mark for mark, value in marks if value == rate)
+            rows.append((repr(rate), "failed" if math.isnan(score) else f"{score:.5g}", remark))
         return f"{title}\n{text_table([(self.name, 'score', ''), *rows])}"
-
-    def _remark(self, rate: float) -> str:
-        marks = (("best", self.best), ("start", self.start), ("taken", self.rate))
-        return ", ".join(mark for mark, value in marks if value == rate)
 
 
 def rate_search(history: Sequence[Round] | HasHistory) -> RateSearch:
@@ -82,7 +78,7 @@ def rate_search(history: Sequence[Round] | HasHistory) -> RateSearch:
     >>> from dynhp import DynamicGridAdapter, recommended
     >>> from dynhp.testing import Quadratic
     >>> adapter = DynamicGridAdapter(
-    ...     Quadratic(), **recommended("learning_rate", name="lr", default=0.1, loss="loss"))
+    ...     Quadratic(), policy=recommended("learning_rate", name="lr", default=0.1, loss="loss"))
     >>> rate_search(adapter.run(40)).rate
     0.316228
     """
@@ -127,14 +123,14 @@ def find_rate(
     executor: Executor | None = None,
     check: Literal["first", "every", "off"] = "first",
 ) -> RateSearch:
-    """Find a learning rate for a run of so many epochs, and leave the trainer where it was.
+    """Find a learning rate for a run of ``epochs``, and leave the trainer as it was.
 
     It carries out the ladder of ``recommended("learning_rate")`` and no epoch of the run.
 
     Args:
         trainer: what trains; its state and the rate in force are put back afterwards.
         epochs: the epochs of the run that the rate is for; a try takes a 20th of them.
-        start: where to start; the trainer's own rate, or 0.03, where it is left out.
+        start: where to start; the trainer's own rate, or 0.03, if it is left out.
         name: the hyperparameter's name.
         loss: the training loss that tries are judged by.
         executor: what carries out the tries; one after the other by default.
@@ -149,7 +145,7 @@ def find_rate(
     if isinstance(getattr(trainer, "adapter", None), DynamicGridAdapter):
         raise SettingsError(
             f"find_rate needs a trainer, got {shown(trainer)}; in a loop of your own iterate over "
-            "RateFinder(adapt(..., **recommended('learning_rate'))) in place of the loop"
+            "RateFinder(adapt(..., policy=recommended('learning_rate'))) in place of the loop"
         )
     epochs = require_count("find_rate: epochs", epochs)
     if start is not None:
@@ -157,26 +153,34 @@ def find_rate(
         require_number("find_rate: start", start, rule, lambda value: 0 < value < math.inf)
     adapter = DynamicGridAdapter(
         trainer,
-        **recommended("learning_rate", epochs=epochs, default=start, name=name, loss=loss),
+        policy=recommended("learning_rate", epochs=epochs, default=start, name=name, loss=loss),
         epochs=epochs,
         executor=executor,
         check=check,
+        middleware=[looking(before=_end_after_tries)],
     )
     in_force = dict(trainer.hyperparameters()) if isinstance(trainer, ReadsBack) else {}
-    steps = adapter.round_steps()
     try:
-        while not isinstance(step := next(steps), TrainStretch):
-            carry_out(step, trainer, adapter.executor)
-        step.epochs = 0  # of the run itself nothing is trained
-        search = _of_round(step.record())
-    except KeyboardInterrupt:
-        close(adapter.executor)
-        raise
+        adapter.step()
+    except _TriesOver as over:  # and the trainer is back where the round began
+        return _of_round(over.round)
     finally:
-        steps.close()  # which puts the trainer back to where the round began
         if in_force.get(name) is not None:
             put_in_force(trainer, Candidate({name: in_force[name]}))
-    return search
+    raise AssertionError("a round ends with its main line")  # pragma: no cover
+
+
+class _TriesOver(Exception):
+    """All tries of a round have ended, and nothing of the run itself is trained."""
+
+    def __init__(self, round_: Round) -> None:
+        super().__init__()
+        self.round = round_
+
+
+def _end_after_tries(command: Command) -> None:
+    if isinstance(command, Train):
+        raise _TriesOver(command.so_far(Trained(epochs=0)).round)
 
 
 class RateFinder:
@@ -188,7 +192,7 @@ class RateFinder:
     >>> from dynhp import adapt, recommended
     >>> from dynhp.testing import Quadratic
     >>> model = Quadratic()
-    >>> finder = RateFinder(adapt(100, state=[model], **recommended("lr", default=0.001)))
+    >>> finder = RateFinder(adapt(100, state=[model], policy=recommended("lr", default=0.001)))
     >>> for epoch in finder:
     ...     model.train_k(1, epoch.values)
     ...     epoch.report(train_loss=model.metrics()["loss"])
@@ -198,12 +202,12 @@ class RateFinder:
 
     def __init__(self, loop: Loop) -> None:
         adapter = getattr(loop, "adapter", None)
-        if not isinstance(adapter, DynamicGridAdapter) or not restarts(adapter):
+        if not isinstance(adapter, DynamicGridAdapter) or not adapter.policy.restarts:
             # Of another loop, the state of a try would stay.
             raise SettingsError(
                 "RateFinder needs a loop whose run begins where its tries began, got "
-                f"{shown(loop)}; make it with adapt(..., **recommended('learning_rate')). For a "
-                "trainer there is find_rate(trainer, ...)"
+                f"{shown(loop)}; make it with adapt(..., policy=recommended('learning_rate')). For "
+                "a trainer there is find_rate(trainer, ...)"
             )
         self.loop = loop
         self._result: RateSearch | None = None
@@ -213,13 +217,13 @@ class RateFinder:
         try:
             while not (epoch := next(passes)).main:  # then the tries are over: nothing of the run
                 yield epoch
-            work = self.loop.work
-            assert isinstance(work, TrainStretch)
-            round_ = work.record()
+            under_way = self.loop.round_so_far(None)
+            assert under_way is not None
+            round_ = under_way.round
             if not round_.tries:
                 raise LoopError(
                     "RateFinder needs a loop that begins with its tries, and this one begins with "
-                    f"its run, got {shown(self.loop.adapter.when)}; leave `when` to "
+                    f"its run, got {shown(self.loop.adapter.policy.when)}; leave `when` to "
                     "recommended('learning_rate')"
                 )
             self._result = _of_round(round_)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dynhp._checks import is_whole, require_count, require_trainer
 from dynhp.errors import SettingsError, shown
+from dynhp.executors.attempt import advance, reseed
 from dynhp.planning.budget import HasHistory, history_of
 from dynhp.records import Candidate, History, Round, Try, Value
-from dynhp.records.kept import kept_epochs
-from dynhp.rounds.attempt import advance, reseed
+from dynhp.records.history import kept_epochs
 from dynhp.trainer import Trainer, trained_unit
 
 __all__ = ["Schedule", "Segment", "follow", "replay", "schedule_of"]
@@ -24,7 +24,7 @@ _FORMAT = "dynhp-schedule"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A number of epochs with these values; ``seed`` reseeds the trainer first, where given.
+    """A number of epochs with these values; ``seed`` reseeds the trainer first, if given.
 
     >>> from dynhp.testing import Quadratic
     >>> high, low = (Segment(epochs=2, values=Candidate({"lr": lr})) for lr in (0.5, 0.1))
@@ -72,12 +72,51 @@ class Schedule:
     def from_json(text: str) -> Schedule:
         """Read what ``to_json`` wrote, or say what is wrong with it."""
         try:
-            return _from_json(text)
+            document = json.loads(text)
+        except (TypeError, ValueError) as error:
+            raise SettingsError(
+                f"a schedule must be JSON: {error}, got {shown(text)}; give the text that to_json "
+                "wrote, as in Path(file).read_text()"
+            ) from None
         except RecursionError:
             raise SettingsError(
                 "a schedule is a list of segments with values, got JSON that is nested far deeper; "
                 f"give what to_json wrote: {shown(str(text)[:80])}"
             ) from None
+        if not isinstance(document, dict) or document.get("format") != _FORMAT:
+            raise SettingsError(f"not a schedule of dynhp: {shown(str(text)[:80])}")
+        if document.get("version") != 1:
+            raise SettingsError(
+                f"this dynhp reads schedules of version 1, got {shown(document.get('version'))}"
+            )
+        segments = document.get("segments")
+        if not isinstance(segments, list):
+            raise SettingsError(f"a schedule has a list of segments, got {shown(segments)}")
+        return Schedule(tuple(_segment(index, plain) for index, plain in enumerate(segments)))
+
+
+def _segment(index: int, plain: Any) -> Segment:
+    if not isinstance(plain, Mapping) or not {"epochs", "values"} <= plain.keys():
+        raise SettingsError(f"segment {index} needs epochs and values, got {shown(plain)}")
+    require_count(f"segment {index}: epochs", plain["epochs"])
+    values = plain["values"]
+    if not isinstance(values, Mapping) or not values or not all(map(_is_value, values.values())):
+        raise SettingsError(
+            f"segment {index}: values must map names to numbers, strings, booleans or null, "
+            f"got {shown(values)}"
+        )
+    seed = plain.get("seed")
+    if seed is not None and not is_whole(seed, least=0):
+        raise SettingsError(
+            f"segment {index}: seed must be a whole number of 0 or more, or null, got {shown(seed)}"
+        )
+    return Segment(epochs=plain["epochs"], values=Candidate(values), seed=seed)
+
+
+def _is_value(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)  # JSON as Python reads it may hold NaN
+    return value is None or isinstance(value, bool | int | str)
 
 
 def schedule_of(history: Sequence[Round] | HasHistory) -> Schedule:
@@ -90,24 +129,21 @@ def schedule_of(history: Sequence[Round] | HasHistory) -> Schedule:
     >>> schedule_of(fixed(Quadratic(), {"lr": 0.5}, epochs=4, measure_every=3)).as_list()
     [(3, {'lr': 0.5}), (1, {'lr': 0.5})]
     """
-    rounds, segments = history_of(history), list[Segment]()
+    rounds = history_of(history)
+    segments: list[Segment] = []
     for round_, epochs in zip(rounds, kept_epochs(rounds), strict=True):
         if not round_.tries and segments and segments[-1].values == round_.candidate:
             segments[-1] = replace(segments[-1], epochs=segments[-1].epochs + epochs)
-        elif epochs:  # none is left of a round that was abandoned
-            segments += _segments(round_, epochs)
+            continue
+        seed = round_.seed
+        if round_.corrected is not None and not round_.restarted and epochs:
+            # The try that was kept had its own value, before it was corrected.
+            tried = min(epochs, round_.winner.own.epochs)
+            segments.append(Segment(epochs=tried, values=round_.winner.candidate, seed=seed))
+            epochs, seed = epochs - tried, (None if tried else seed)
+        if epochs:  # none is left of a round that was abandoned
+            segments.append(Segment(epochs=epochs, values=round_.candidate, seed=seed))
     return Schedule(tuple(segments))
-
-
-def _segments(round_: Round, epochs: int) -> Iterator[Segment]:
-    """A round's part of the schedule: a try that was kept had its own value before a correction."""
-    tried = 0
-    if round_.corrected is not None and not round_.restarted:
-        tried = min(epochs, round_.winner.own.epochs)
-        yield Segment(epochs=tried, values=round_.winner.candidate, seed=round_.seed)
-    if epochs > tried:
-        seed = None if tried else round_.seed
-        yield Segment(epochs=epochs - tried, values=round_.candidate, seed=seed)
 
 
 def replay(schedule: Schedule, trainer: Trainer) -> History:
@@ -164,47 +200,3 @@ def follow(segments: Iterable[Segment], trainer: Trainer) -> History:
         )
         start, previous = start + segment.epochs, segment.values
     return History(tuple(rounds))
-
-
-def _from_json(text: str) -> Schedule:
-    try:
-        document = json.loads(text)
-    except (TypeError, ValueError) as error:
-        raise SettingsError(
-            f"a schedule must be JSON: {error}, got {shown(text)}; give the text that to_json "
-            "wrote, as in Path(file).read_text()"
-        ) from None
-    if not isinstance(document, dict) or document.get("format") != _FORMAT:
-        raise SettingsError(f"not a schedule of dynhp: {shown(str(text)[:80])}")
-    if document.get("version") != 1:
-        raise SettingsError(
-            f"this dynhp reads schedules of version 1, got {shown(document.get('version'))}"
-        )
-    segments = document.get("segments")
-    if not isinstance(segments, list):
-        raise SettingsError(f"a schedule has a list of segments, got {shown(segments)}")
-    return Schedule(tuple(_segment(index, plain) for index, plain in enumerate(segments)))
-
-
-def _segment(index: int, plain: Any) -> Segment:
-    if not isinstance(plain, Mapping) or not {"epochs", "values"} <= plain.keys():
-        raise SettingsError(f"segment {index} needs epochs and values, got {shown(plain)}")
-    require_count(f"segment {index}: epochs", plain["epochs"])
-    values = plain["values"]
-    if not isinstance(values, Mapping) or not values or not all(map(_is_value, values.values())):
-        raise SettingsError(
-            f"segment {index}: values must map names to numbers, strings, booleans or null, "
-            f"got {shown(values)}"
-        )
-    seed = plain.get("seed")
-    if seed is not None and not is_whole(seed, least=0):
-        raise SettingsError(
-            f"segment {index}: seed must be a whole number of 0 or more, or null, got {shown(seed)}"
-        )
-    return Segment(epochs=plain["epochs"], values=Candidate(values), seed=seed)
-
-
-def _is_value(value: object) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)  # JSON as Python reads it may hold NaN
-    return value is None or isinstance(value, bool | int | str)

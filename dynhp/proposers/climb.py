@@ -14,8 +14,6 @@ from dynhp.proposers.ladder import require_numbers, sides_of_value
 from dynhp.records import Candidate, Try, Value
 from dynhp.spaces import Around, Axis, Space
 
-__all__ = ["Climb"]
-
 
 @dataclass(frozen=True, slots=True)
 class Climb:
@@ -23,12 +21,12 @@ class Climb:
 
     One at a time, first the neighbour that leads away from the start. On an axis without ends
     (``Around``) this is a ladder whose rungs are a factor apart: wherever it starts, it comes to
-    the best rung, unless scores rise and fall on the way. A try that fails counts as worse. Where
-    all have failed, it goes down. A step that is only as good is not taken. Several axes take
+    the best rung, unless scores rise and fall on the way. A try that fails counts as worse. If all
+    have failed, it goes down. A step that is only as good is not taken. Several axes take
     turns.
 
     Args:
-        rungs: the most steps on one side; where the last of them is the best, a hint says so.
+        rungs: the most steps on one side; if the last of them is the best, a hint says so.
 
     >>> from dynhp.spaces import Around
     >>> known = Known(space=Space({"lr": Around(0.1)}), current=Candidate({"lr": 0.1}))
@@ -58,11 +56,28 @@ class Climb:
                 return [known.current.but({name: values[step]})]
         best = max(tried, key=lambda step: tried[step].rank_key)
         if tried[best].error is None:
-            _advise(name, values, tried, best, self.rungs)
+            self._advise(name, values, tried, best)
         return []
 
+    def _advise(
+        self, name: str, values: Mapping[int, Value], tried: Mapping[int, Try], best: int
+    ) -> None:
+        """Say so if the search is over and its end is no answer."""
+        if len(tried) > 2 and all(try_.score == tried[best].score for try_ in tried.values()):
+            advise(
+                f"{name}: all {len(tried)} tries scored {tried[best].score!r}, so they do not say "
+                "which value is better; is what judges them measured anew in each try?",
+                about=(name, "level", tried[best].score),
+            )
+        if abs(best) == self.rungs:
+            advise(
+                f"{name} was best at {values[best]!r}, the last of {self.rungs} steps from "
+                f"{values[0]!r}; start nearer to it, or allow more with Climb(rungs=...)",
+                about=(name, values[best]),
+            )
+
     def waves(self, space: Space, current: Candidate) -> Waves:
-        """Two (one where there is nothing else), then one at a time."""
+        """Two (one if there is nothing else), then one at a time."""
         sides = []
         for name, axis in space.items():
             require_numbers(f"{self!r} goes up and down", name, axis)
@@ -85,24 +100,6 @@ class Climb:
         )
 
 
-def _advise(
-    name: str, values: Mapping[int, Value], tried: Mapping[int, Try], best: int, rungs: int
-) -> None:
-    """Say it where the search is over and its end is no answer."""
-    if len(tried) > 2 and all(try_.score == tried[best].score for try_ in tried.values()):
-        advise(
-            f"{name}: all {len(tried)} tries scored {tried[best].score!r}, so they do not say "
-            "which value is better; is what judges them measured anew in each try?",
-            about=(name, "level", tried[best].score),
-        )
-    if abs(best) == rungs:
-        advise(
-            f"{name} was best at {values[best]!r}, the last of {rungs} steps from {values[0]!r}; "
-            "start nearer to it, or allow more with Climb(rungs=...)",
-            about=(name, values[best]),
-        )
-
-
 def _wanted(tried: Mapping[int, Try]) -> list[int]:
     """The steps from the start that must be known, the first one first, also beyond the ends."""
     if all(try_.error is not None for try_ in tried.values()):
@@ -116,14 +113,14 @@ def _wanted(tried: Mapping[int, Try]) -> list[int]:
 
 
 def _least_further(down: int, up: int) -> int:
-    """How many tries follow the first two at least, with so many steps on each side."""
+    """How many tries follow the first two at least, with ``down`` and ``up`` steps on the sides."""
     if up < 2 or not down:
-        return 0  # as where both have failed, and nothing is below
+        return 0  # both may have failed, and nothing is below
     return 2 if down > 1 and up > 3 else 1
 
 
 def _most_further(down: int, up: int) -> int:
-    """How many tries can follow the first two, with so many steps on each side."""
+    """How many tries can follow the first two, with ``down`` and ``up`` steps on the sides."""
     if not up:
         return max(0, down - 1)
     worse = min(2, up - 1)  # a third step up and the first one, before it goes down

@@ -11,8 +11,6 @@ import numpy as np
 from dynhp.records import Candidate, Round, Try, Value
 from dynhp.spaces import Axis, Space
 
-__all__ = ["Known", "Proposer", "Waves", "searched_text"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
@@ -51,9 +49,9 @@ class Waves(NamedTuple):
 class Proposer(Protocol):
     """Says which candidates to try. The value in force comes first, so that ties never move it.
 
-    It may have an attribute ``randomness`` ("common" or "independent") where it only makes sense
-    with one of them, and a method ``searched(axis, value)`` that says in words what it searches
-    along an axis where that is not the grid of it, else None: ``print`` shows it.
+    It may have an attribute ``randomness`` ("common" or "independent") if it only makes sense with
+    one of them, and a method ``searched(axis, value)`` that says in words what it searches along an
+    axis if that is not its grid, else None: ``print`` shows it.
 
     >>> from dynhp import DynamicGridAdapter, lowest
     >>> from dynhp.testing import Quadratic
@@ -73,7 +71,7 @@ class Proposer(Protocol):
         ...
 
     def waves(self, space: Space, current: Candidate) -> Waves:
-        """How many candidates a round has; raises where the space does not suit."""
+        """How many candidates a round has; raises if the space does not suit."""
         ...
 
 

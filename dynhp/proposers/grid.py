@@ -13,8 +13,6 @@ from dynhp.proposers.contract import Known, Waves
 from dynhp.records import Candidate
 from dynhp.spaces import Space
 
-__all__ = ["Drawn", "FullGrid", "Placebo"]
-
 
 @dataclass(frozen=True, slots=True)
 class FullGrid:

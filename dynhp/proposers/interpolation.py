@@ -5,34 +5,69 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dynhp._checks import require_number
 from dynhp.errors import SettingsError, shown
 from dynhp.proposers.contract import Known, Waves
-from dynhp.proposers.memory import Memory, Replayed
-from dynhp.records import Candidate, Try, Value
+from dynhp.records import Candidate, Round, Try, Value
+from dynhp.records.append_only import grew_from
 from dynhp.spaces import Space
 from dynhp.spaces.axis import ScaledAxis
 
-__all__ = ["Interpolation"]
-
 APART = 1e-9
 """Values nearer to each other on the scale count as one: comparing their scores is useless."""
+
+
+class Memory(dict[str, Any]):
+    """What can be worked out again at any time: copies and pickles of it are empty.
+
+    >>> import copy
+    >>> copy.deepcopy(Memory(lr=3))
+    {}
+    """
+
+    def __reduce__(self) -> tuple[type[Memory], tuple[()]]:
+        return Memory, ()
+
+
+class Replayed(NamedTuple):
+    """The step after the first rounds of a history, on an axis that has its turn every few rounds.
+
+    So a long history is not gone through again in every round.
+    """
+
+    axis: object
+    turns: int
+    history: Sequence[Round]
+    rounds: int  # how many of its rounds there were
+    last: Round | None  # of these
+    step: float
+
+    def goes_on(self, axis: object, turns: int, history: Sequence[Round]) -> bool:
+        """Whether this is the same history with more rounds in it, and the axis has its turn."""
+        if self.axis is not axis or self.turns != turns or not grew_from(history, self.history):
+            return False
+        more = len(history) - self.rounds
+        if more < 0 or more % turns:
+            return False
+        # In tuples, because the same round is the same even where a metric of it is nan.
+        return not self.rounds or (history[self.rounds - 1],) == (self.last,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpolation:
     """Try the value in force and one step either side of it, then the peak of the parabola.
 
-    All on the axis' own scale and between its grid values. Where the three scores are not concave
-    or the peak lies outside, the better end wins by its score. The step starts at one grid step.
+    All on the axis' own scale and between its grid values. If the three scores are not concave or
+    the peak lies outside, the better end wins by its score. The step starts at one grid step.
     Several axes take turns. Under ``Racing``, whose tries end after different epochs, no parabola
     is drawn and the step stays: the better end wins.
 
     Args:
-        shrink: what the step is multiplied by after a round whose peak lay inside, or where an end
+        shrink: what the step is multiplied by after a round whose peak lay inside, or if an end
             of the axis was better than the one point next to it.
         grow: what the step is multiplied by after any other round.
         smallest: the smallest step, as a share of the axis.
@@ -57,7 +92,7 @@ class Interpolation:
         )
 
     def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
-        """First the value in force and both sides of it; then the peak, where there is one."""
+        """First the value in force and both sides of it; then the peak, if there is one."""
         names = list(known.space)
         name = names[len(known.history) % len(names)]
         axis = scaled_axis(known.space, name)
@@ -73,18 +108,22 @@ class Interpolation:
         return [known.current.but({name: value})] if new else []
 
     def _step(self, known: Known, name: str, axis: ScaledAxis) -> float:
-        # A pure function of the past: the same history gives the same step in every process. Where
-        # the rounds are those of the last call and a few more, only these few are looked at.
+        # A pure function of the past: the same history gives the same step in every process. If the
+        # rounds are those of the last call and a few more, only these few are looked at.
         turns, history = len(known.space), known.history
         done, step = len(history) % turns, axis.step()
         before = self._memory.get(name)
         if before is not None and before.goes_on(axis, turns, history):
-            done, step = before.rounds, before.result
+            done, step = before.rounds, before.step
         for index in range(done, len(history), turns):
             tries = history[index].tries
             if not same_length(tries):
                 continue
-            step *= self.shrink if _settled(tries, name, axis) else self.grow
+            if len(tries) == 2:  # at an end of the axis: settled if the end itself is better
+                settled = tries[0].rank_key >= tries[1].rank_key
+            else:
+                settled = peak_of(tries, name, axis) is not None
+            step *= self.shrink if settled else self.grow
             step = min(1.0, max(self.smallest, step))
         last = history[-1] if history else None
         self._memory[name] = Replayed(axis, turns, history, len(history), last, step)
@@ -101,7 +140,7 @@ class Interpolation:
 def sides_of(axis: ScaledAxis, value: Value, step: float) -> list[Value]:
     """The values one step down and one step up; at an end of the axis only the one there is.
 
-    Where a step is too small to lead to another value (whole numbers), it is taken larger.
+    A step that is too small to lead to another value (whole numbers) is made larger.
 
     >>> from dynhp import Int
     >>> sides_of(Int(1, 9), 5, 0.001), sides_of(Int(1, 9), 9, 0.25)
@@ -134,7 +173,7 @@ def scaled_axis(space: Space, name: str) -> ScaledAxis:
 
 
 def peak_of(tries: Sequence[Try], name: str, axis: ScaledAxis) -> float | None:
-    """The peak of the parabola through the first three tries, None where it has none between them.
+    """The peak of the parabola through the first three tries, None if it has none between them.
 
     >>> space = Space({"x": [0.0, 0.5, 1.0]})
     >>> tries = [Try(candidate=Candidate({"x": x}), series=(), epochs=1, score=-(x - 0.4) ** 2)
@@ -161,10 +200,3 @@ def peak_of(tries: Sequence[Try], name: str, axis: ScaledAxis) -> float | None:
 def same_length(tries: Sequence[Try]) -> bool:
     """Whether the tries ran equally long; scores after different epochs cannot be compared."""
     return len({try_.epochs for try_ in tries}) == 1
-
-
-def _settled(tries: Sequence[Try], name: str, axis: ScaledAxis) -> bool:
-    # At an end of the axis there are only two points: settled where the end itself is better.
-    if len(tries) == 2:
-        return tries[0].rank_key >= tries[1].rank_key
-    return peak_of(tries, name, axis) is not None

@@ -13,14 +13,12 @@ from dynhp.proposers.contract import Known, Waves
 from dynhp.records import Candidate, Value
 from dynhp.spaces import Axis, Space
 
-__all__ = ["Ladder", "require_numbers", "sides_of_value"]
-
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
     """The value in force and the next ``down`` lower ones on every axis; at the bottom, itself.
 
-    Where all of these fail, the next lower ones are tried, and so on to the bottom.
+    If all of these fail, the next lower ones are tried, and so on to the bottom.
 
     >>> known = Known(space=Space({"lr": [1, 2, 4, 8]}), current=Candidate({"lr": 8}))
     >>> Ladder(down=2).propose(known, np.random.default_rng(0))
@@ -33,36 +31,29 @@ class Ladder:
         object.__setattr__(self, "down", require_count("Ladder: down", self.down))
 
     def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
-        """The nearest first; a further wave only where no try has succeeded yet."""
+        """The nearest first; a further wave only if no try has succeeded yet."""
         if any(try_.error is None for try_ in known.tries):
             return []
         tried = [try_.candidate for try_ in known.tries]
         wave = [] if tried else [known.current]
         for name, axis in known.space.items():
             # So far down that all that were tried, and as many as are wanted, lie above.
-            lower = _lower(axis, known.current[name], self.down + len(tried))
+            lower, _ = sides_of_value(axis, known.current[name], self.down + len(tried))
             steps = (known.current.but({name: value}) for value in lower)
             wave += [step for step in steps if step not in tried][: self.down]
         return wave
 
     def waves(self, space: Space, current: Candidate) -> Waves:
         """Between one, at the bottom of all axes, and all that lie below, in waves that failed."""
+        rungs = []  # of each axis, below its highest value or the one in force
         for name, axis in space.items():
             require_numbers(f"{self!r} goes down", name, axis)
-        rungs = [_most_below(axis, current[name]) for name, axis in space.items()]
-        further = range(0, max(rungs) or 1, self.down)  # a wave takes so many of each axis
+            grid: Any = axis.grid()
+            tops = (max(grid), current[name])
+            rungs.append(max(len(sides_of_value(axis, top, len(grid))[0]) for top in tops))
+        further = range(0, max(rungs) or 1, self.down)  # a wave takes ``down`` of each axis
         most = [sum(min(self.down, max(0, count - begun)) for count in rungs) for begun in further]
         return Waves((1,), (1 + most[0], *most[1:]))
-
-
-def _most_below(axis: Axis, current: Value) -> int:
-    """How many values lie below the highest one, or below that in force if these are more."""
-    grid: Any = axis.grid()
-    return max(len(_lower(axis, top, len(grid))) for top in (max(grid), current))
-
-
-def _lower(axis: Axis, value: Value, radius: int) -> list[Value]:
-    return sides_of_value(axis, value, radius)[0]
 
 
 def require_numbers(what: str, name: str, axis: Axis) -> None:
@@ -75,7 +66,7 @@ def require_numbers(what: str, name: str, axis: Axis) -> None:
 
 
 def sides_of_value(axis: Axis, value: Value, radius: int) -> tuple[list[Value], list[Value]]:
-    """The values below this one and those above it, up to so many steps away, the nearest first.
+    """The values below this one and those above it, up to ``radius`` steps away, the nearest first.
 
     >>> from dynhp import Ordered
     >>> sides_of_value(Ordered(1, 2, 4, 8), 4, 2)

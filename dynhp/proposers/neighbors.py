@@ -11,8 +11,6 @@ from dynhp.proposers.contract import Known, Waves
 from dynhp.records import Candidate, Value
 from dynhp.spaces import Around, Axis, Space
 
-__all__ = ["Neighbors"]
-
 
 @dataclass(frozen=True, slots=True)
 class Neighbors:
@@ -36,17 +34,17 @@ class Neighbors:
 
     def waves(self, space: Space, current: Candidate) -> Waves:
         """Bounded by what lies at the ends and what lies in the middle of the axes."""
-        sizes = [self._sizes(axis, current[name]) for name, axis in space.items()]
-        return Waves((1 + sum(map(min, sizes)),), (1 + sum(map(max, sizes)),))
-
-    def _sizes(self, axis: Axis, value: Value) -> list[int]:
-        grid = axis.grid()
-        sizes = [len(axis.neighbors(known, self.radius)) for known in grid]
-        if value not in grid:
-            # Neighbours of grid values are grid values, but a run can start between them; there
-            # up to ``radius`` lie on either side, and no more than the grid has in all.
-            sizes.append(min(2 * self.radius, len(grid)))
-        return sizes
+        least = most = 1
+        for name, axis in space.items():
+            grid = axis.grid()
+            sizes = [len(axis.neighbors(known, self.radius)) for known in grid]
+            if current[name] not in grid:
+                # Neighbours of grid values are grid values, but a run can start between them; there
+                # up to ``radius`` lie on either side, and no more than the grid has in all.
+                sizes.append(min(2 * self.radius, len(grid)))
+            least += min(sizes)
+            most += max(sizes)
+        return Waves((least,), (most,))
 
     def searched(self, axis: Axis, value: Value) -> str | None:
         """How far it looks around the value in force on an axis without ends; else the grid."""

@@ -12,11 +12,9 @@ import numpy as np
 from dynhp._checks import require_instance
 from dynhp.proposers.contract import Known, Proposer, Waves
 from dynhp.proposers.grid import FullGrid
-from dynhp.proposers.memory import Memory
 from dynhp.records import Candidate, Round, Try
+from dynhp.records.append_only import grew_from
 from dynhp.spaces import Space
-
-__all__ = ["OneAxis"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,6 @@ class OneAxis:
     """
 
     along: Proposer = field(default_factory=FullGrid)
-    _memory: Memory = field(default_factory=Memory, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require_instance("OneAxis: along", self.along, Proposer, "a proposer such as Neighbors()")
@@ -45,21 +42,14 @@ class OneAxis:
         """What the inner proposer says for the axis whose turn it is."""
         names = list(known.space)
         turn = len(known.history) % len(names)
-        history = Narrowed(known.history, names[turn], turn=turn, turns=len(names))
-        # A view that is the same in every round lets the inner proposer see that it only grows.
-        before = self._memory.setdefault(names[turn], history)
-        if not before.is_of(history):
-            self._memory[names[turn]] = before = history
-        narrow = self._narrow(known, names[turn], before)
-        return [known.current.but(values) for values in self.along.propose(narrow, rng)]
-
-    def _narrow(self, known: Known, name: str, history: Sequence[Round]) -> Known:
-        return Known(
+        name = names[turn]
+        narrow = Known(
             space=Space({name: known.space[name]}),
             current=only(known.current, name),
-            history=history,
+            history=Narrowed(known.history, name, turn=turn, turns=len(names)),
             tries=[narrow_try(try_, name) for try_ in known.tries],
         )
+        return [known.current.but(values) for values in self.along.propose(narrow, rng)]
 
     def waves(self, space: Space, current: Candidate) -> Waves:
         """Wave by wave between the smallest and the largest of the axes."""
@@ -83,12 +73,6 @@ def narrow_try(try_: Try, name: str) -> Try:
     return replace(try_, candidate=only(try_.candidate, name))
 
 
-def narrow_round(round_: Round, name: str) -> Round:
-    """A round seen along one axis."""
-    tries = tuple(narrow_try(try_, name) for try_ in round_.tries)
-    return replace(round_, previous=only(round_.previous, name), tries=tries)
-
-
 class Narrowed(Sequence[Round]):
     """The rounds in which an axis has its turn, narrowed to it only when they are looked at."""
 
@@ -98,10 +82,15 @@ class Narrowed(Sequence[Round]):
         self._turn = turn
         self._turns = turns
 
-    def is_of(self, other: Narrowed) -> bool:
-        """Whether both are the same view of the same rounds."""
+    def grew_from(self, other: object) -> bool:
+        """Whether both are the same view, and the rounds of this one those of the other, or more.
+
+        So the inner proposer sees that its history only grows.
+        """
+        if not isinstance(other, Narrowed):
+            return False
         same = (self._name, self._turn, self._turns) == (other._name, other._turn, other._turns)
-        return same and self._rounds is other._rounds
+        return same and grew_from(self._rounds, other._rounds)
 
     def __len__(self) -> int:
         return len(range(self._turn, len(self._rounds), self._turns))
@@ -109,8 +98,12 @@ class Narrowed(Sequence[Round]):
     def __getitem__(self, index: Any) -> Any:  # int -> Round, slice -> list
         places = range(self._turn, len(self._rounds), self._turns)[index]
         if isinstance(places, range):
-            return [narrow_round(self._rounds[place], self._name) for place in places]
-        return narrow_round(self._rounds[places], self._name)
+            return [self._narrow(self._rounds[place]) for place in places]
+        return self._narrow(self._rounds[places])
+
+    def _narrow(self, round_: Round) -> Round:
+        tries = tuple(narrow_try(try_, self._name) for try_ in round_.tries)
+        return replace(round_, previous=only(round_.previous, self._name), tries=tries)
 
 
 def wave_by_wave(

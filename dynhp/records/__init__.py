@@ -3,9 +3,20 @@
 from dynhp.records.candidate import Candidate, Value
 from dynhp.records.events import Callback, Event, RoundStarted
 from dynhp.records.history import History, Round, Try
-from dynhp.records.metrics import Measured, Metrics
+from dynhp.records.metrics import Metrics
 from dynhp.records.progress import Progress
 from dynhp.records.units import Unit
 
-__all__ = ["Candidate", "Event", "History", "Metrics", "Progress", "Round", "RoundStarted", "Try"]
-__all__ += ["Callback", "Measured", "Unit", "Value"]
+__all__ = [
+    "Callback",
+    "Candidate",
+    "Event",
+    "History",
+    "Metrics",
+    "Progress",
+    "Round",
+    "RoundStarted",
+    "Try",
+    "Unit",
+    "Value",
+]

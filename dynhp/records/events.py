@@ -21,7 +21,7 @@ class RoundStarted:
         start: the epochs of the main line before it.
         epochs: the epochs of the main line in it.
         abandoned: the epochs of the main line before it that it leaves behind.
-        planned: the epochs of the whole run, None where that is not known; not compared.
+        planned: the epochs of the whole run, None if that is not known; not compared.
         settings: what decides the run's answer, by name and as text; not compared.
         unit: whether all these are "epochs", or the "steps" of a loop over steps; not compared.
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dynhp.records.candidate import Candidate
-from dynhp.records.kept import measured_on, without_tail
 from dynhp.records.metrics import Measured, Metrics, equal_records, fixed_metrics
-from dynhp.records.tables import history_text, round_text, try_text
+from dynhp.records.text import history_text, round_text, try_text
 from dynhp.records.units import EPOCHS, Unit, unit_of
 
-__all__ = ["History", "Round", "Try"]
+__all__ = ["History", "Round", "Try", "kept_epochs", "measured_on"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +24,11 @@ class Try:
         series: the metrics after each epoch, oldest first; in a loop over steps, after each step
             that was reported.
         epochs: the epochs begun, so a try that raised in its second epoch has 2.
-        score: what the criterion made of the series (higher is better), nan where it failed.
-        error: why it failed, None where it did not.
-        seed: what the trainer was reseeded with, None where it was not.
+        score: what the criterion made of the series (higher is better), nan if it failed.
+        error: why it failed, None if it did not.
+        seed: what the trainer was reseeded with, None if it was not.
         seconds: how long it took; not compared.
-        reported: the epochs of the try, from 1, that ``series`` belongs to; empty where they are
+        reported: the epochs of the try, from 1, that ``series`` belongs to; empty if they are
             the first ones, without a gap.
         tail: how many of its last epochs were a tail, which is thrown away.
         unit: whether all these are "epochs", or the "steps" of a loop over steps; not compared.
@@ -71,8 +70,18 @@ class Try:
 
     @property
     def own(self) -> Try:
-        """The try without its tail: what becomes part of the main line where it is kept."""
-        return without_tail(self) if self.tail else self
+        """The try without its tail: what becomes part of the main line if it is kept."""
+        if not self.tail:
+            return self
+        epochs = self.epochs - self.tail
+        measured = [(place, metrics) for place, metrics in self.measured if place < epochs]
+        return replace(
+            self,
+            series=tuple(metrics for _, metrics in measured),
+            epochs=epochs,
+            tail=0,
+            reported=tuple(place + 1 for place, _ in measured) if self.reported else (),
+        )
 
     @property
     def rank_key(self) -> float:
@@ -82,7 +91,7 @@ class Try:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """One period of the run: its tries (none where no round is due), the one kept, and why.
+    """One period of the run: its tries (none if no round is due), the one kept, and why.
 
     Attributes:
         index: the number of the round, from 0.
@@ -92,8 +101,8 @@ class Round:
         tries: its tries, in the order of the candidates.
         chosen: the place of the try that was kept, -1 in a round without tries.
         reason: why that one, in a few words.
-        metrics: what was measured at the end; empty where a loop did not report its last epoch.
-        seed: what the main line was reseeded with at the start, None where it was not.
+        metrics: what was measured at the end; empty if a loop did not report its last epoch.
+        seed: what the main line was reseeded with at the start, None if it was not.
         restarted: whether it went back to the origin after the tries (``keep="value"``).
         checked: the epochs of the self-check; not compared, since a resumed run checks once more.
         tolerance: how far the repeat of a try was allowed to be off; not compared either.
@@ -102,8 +111,8 @@ class Round:
         because: why a round was due, in the words of its trigger.
         rescue: whether it was due because something broke.
         abandoned: the epochs of the main line before it that it left behind.
-        failure: the exception that ended the main line after its last epoch, where it was rescued.
-        corrected: the values it went on with, where ``then`` made others of those of the winner.
+        failure: the exception that ended the main line after its last epoch, if it was rescued.
+        corrected: the values it went on with, if ``then`` made others of those of the winner.
         unit: whether all these are "epochs", or the "steps" of a loop over steps; not compared.
 
     >>> from dynhp import complete_search, lowest
@@ -230,3 +239,30 @@ class History(Sequence[Round]):
     def epochs(self) -> int:
         """The epochs of the main line so far."""
         return self.rounds[-1].start + self.rounds[-1].epochs if self.rounds else 0
+
+
+def kept_epochs(rounds: Sequence[Round], *, until: int | None = None) -> list[int]:
+    """How many epochs of each round are on the main line: those that no later one left behind.
+
+    ``until`` says that the main line itself was put back to that many epochs.
+
+    >>> kept_epochs([])
+    []
+    """
+    kept: list[int] = []
+    for round_ in reversed(rounds):
+        end = round_.start + round_.epochs
+        kept.append(max(0, (end if until is None else min(end, until)) - round_.start))
+        if round_.abandoned:
+            until = round_.start if until is None else min(round_.start, until)
+    return kept[::-1]
+
+
+def measured_on(rounds: Sequence[Round], *, until: int | None = None) -> Measured:
+    """All that was measured on the main line: the number of each epoch, and its metrics."""
+    return tuple(
+        each
+        for round_, epochs in zip(rounds, kept_epochs(rounds, until=until), strict=True)
+        for each in round_.measured
+        if each[0] < round_.start + epochs
+    )

@@ -1,4 +1,4 @@
-"""Metrics as records hold them: a dictionary that cannot be written to, where nan equals nan."""
+"""Metrics as records hold them: a dictionary that cannot be written to, in which nan equals nan."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class FixedMetrics(dict[str, float]):
     def __eq__(self, other: object) -> bool:
         if dict.__eq__(self, other) is True:
             return True
-        # No nan equals another, so dictionaries with one differ where it is another object.
+        # No nan equals another, so dictionaries with one differ if it is another object.
         return (
             isinstance(other, Mapping)
             and len(self) == len(other)

@@ -14,7 +14,7 @@ __all__ = ["comparable_scores", "paired_noise"]
 
 
 def comparable_scores(round_: Round) -> list[tuple[Candidate, float]]:
-    """The candidates of a round with their scores after equally many epochs, where finite.
+    """The candidates of a round with their scores after equally many epochs, if these are finite.
 
     In a race the tries end at different lengths, and a record has only the score at the end. Where
     that is a metric of the last epoch (``highest``, ``lowest``), all are compared after the epochs
@@ -36,7 +36,7 @@ def comparable_scores(round_: Round) -> list[tuple[Candidate, float]]:
 
 
 def _after(try_: Try, epochs: int) -> Metrics:
-    """What was last measured in the first epochs of a try; nothing where it ended before."""
+    """What was last measured in the first epochs of a try; nothing if it ended before."""
     known = [metrics for place, metrics in try_.measured if place < epochs]
     return known[-1] if known and try_.epochs >= epochs else {}
 

@@ -9,7 +9,7 @@ __all__ = ["Progress"]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the run is: main-line epochs done, and planned where that is known.
+    """How far the run is: main-line epochs done, and planned if that is known.
 
     ``tail`` says how many of a series' last entries were measured in a try's tail.
 
@@ -23,5 +23,5 @@ class Progress:
 
     @property
     def share(self) -> float | None:
-        """The part of the planned epochs that is done, or None where no plan is known."""
+        """The part of the planned epochs that is done, or None if no plan is known."""
         return None if self.planned is None else self.epoch / self.planned

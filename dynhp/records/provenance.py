@@ -6,14 +6,15 @@ import shlex
 import sys
 from pathlib import Path
 
-__all__ = ["command_here", "versions_here"]
+from dynhp.frameworks import loaded_frameworks
 
-_FRAMEWORKS = ["torch", "jax", "keras", "lightning", "transformers", "sklearn", "xgboost"]
-_FRAMEWORKS += ["lightgbm", "gymnasium", "torch_geometric"]
+__all__ = ["command_here", "versions_here"]
 
 
 def versions_here() -> dict[str, str]:
     """The versions of Python, dynhp, numpy, and of the frameworks that this process has loaded.
+
+    The frameworks are those that installed integrations know.
 
     >>> list(versions_here())[:3]
     ['python', 'dynhp', 'numpy']
@@ -21,9 +22,11 @@ def versions_here() -> dict[str, str]:
     from importlib import metadata  # slow to import, and needed once a run
 
     versions = {"python": ".".join(map(str, sys.version_info[:3]))}
-    for name in ("dynhp", "numpy", *(each for each in _FRAMEWORKS if each in sys.modules)):
+    for name in ("dynhp", "numpy", *loaded_frameworks()):
+        # A distribution may be called otherwise than the package that it brings.
+        version = getattr(sys.modules[name], "__version__", None)
         try:
-            versions[name] = metadata.version({"sklearn": "scikit-learn"}.get(name, name))
+            versions[name] = metadata.version(name) if version is None else str(version)
         except metadata.PackageNotFoundError:
             versions[name] = "unknown"
     return versions

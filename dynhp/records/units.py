@@ -13,7 +13,7 @@ EPOCHS: Unit = "epochs"
 
 
 class HasUnit(Protocol):
-    """What was trained for so many epochs, or steps: a round."""
+    """What was trained for a number of epochs or steps: a round."""
 
     @property
     def unit(self) -> Unit:
@@ -22,7 +22,7 @@ class HasUnit(Protocol):
 
 
 def unit_of(rounds: Sequence[HasUnit]) -> Unit:
-    """What the passes of these rounds are called; epochs, where there is no round yet.
+    """What the passes of these rounds are called; epochs if there is no round yet.
 
     >>> unit_of([])
     'epochs'

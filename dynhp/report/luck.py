@@ -1,4 +1,4 @@
-"""Whether the choices of a run were more than luck, as far as its records show it."""
+"""Whether the choices of a run were more than luck, judged by its records."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dynhp.report.evidence import EFFECT, LEVEL, evidence_of
 __all__ = ["Luck", "luck_of"]
 
 Verdict: TypeAlias = Literal["effect", "luck", "unknown"]
-"""Whether the values of a run differ, do not differ that one could see it, or nobody can tell."""
+"""Whether the values of a run differ, differ by nothing that can be seen, or it is unknown."""
 MISSED = 0.05
-"""Where such a record would miss a large effect more often than this, it is not called luck."""
+"""If a record would miss a large effect more often than this, it is not called luck."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +27,10 @@ class Luck:
     Attributes:
         rounds: how many there were.
         changes: in how many the value changed.
-        clear: how many changes gained more than the noise gives the luckiest of so many tries.
-        noise: the standard deviation of a paired difference, 0 where it cannot be estimated.
-        chance: how likely such differences are where all values are equal, None where unknown.
-        missed: how often so few rounds would not show a value better by five times the noise.
+        clear: how many changes gained more than the noise gives the luckiest of as many tries.
+        noise: the standard deviation of a paired difference, 0 if it cannot be estimated.
+        chance: how likely such differences are if all values are equal, None if unknown.
+        missed: how often such rounds would not show a value better by five times the noise.
         equal: whether all tries of each round scored the same.
         uneven: whether one round has far larger differences than all others.
 
@@ -49,7 +49,7 @@ class Luck:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the values differ, do not differ that one could see it, or nobody can tell.
+        """Whether the values differ, differ by nothing that can be seen, or it is unknown.
 
         >>> Luck(rounds=3, changes=1, clear=0, noise=0.1, chance=0.3, missed=0.4).verdict
         'unknown'
@@ -114,17 +114,13 @@ def luck_of(history: Sequence[Round]) -> Luck:
     'The value in force was kept in all 0 rounds.'
     """
     noise = paired_noise(history)
-    evidence = evidence_of(history)
     changed = [round_ for round_ in history if round_.changed]
     return Luck(
         rounds=len(history),
         changes=len(changed),
         clear=sum(_is_clear(round_, noise) for round_ in changed),
         noise=noise,
-        chance=evidence.chance,
-        missed=evidence.missed,
-        equal=evidence.equal,
-        uneven=evidence.uneven,
+        **evidence_of(history)._asdict(),
     )
 
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dynhp.errors import SettingsError, nearest, shown
-from dynhp.planning.budget import HasHistory, Plan, history_of, spent
-from dynhp.records import Round, Value
-from dynhp.records.kept import kept_epochs
+from dynhp.planning.budget import HasHistory, Plan, history_of
+from dynhp.records import Round
+from dynhp.records.history import kept_epochs
 from dynhp.records.units import unit_of
 from dynhp.report.page.data import looks_log
-from dynhp.report.text import values_seen
+from dynhp.report.text import cost_parts, values_seen
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,9 +34,9 @@ def plot_schedule(
 
     Args:
         history: the rounds of the run; an adapter or a loop will do.
-        name: the hyperparameter; needed where there are several.
+        name: the hyperparameter; needed if there are several.
         ax: where to draw; new axes by default.
-        log: whether on a logarithmic scale; by default where values differ by a factor of 20.
+        log: whether on a logarithmic scale; by default if values differ by a factor of 20.
 
     >>> from dynhp import DynamicGridAdapter
     >>> from dynhp.testing import Quadratic
@@ -55,8 +55,7 @@ def plot_schedule(
     xs = [each.start for each, _ in kept] + [kept[-1][0].start + kept[-1][1]]
     ys = [place(each.candidate[name]) for each, _ in kept]
     tried = {(each.start, place(t.candidate[name])) for each in rounds for t in each.tries}
-    dots = sorted(tried)
-    ax.plot([x for x, _ in dots], [y for _, y in dots], ".", color=_TRIED, label="tried")
+    _draw(ax, sorted(tried), ".", color=_TRIED, label="tried")
     ax.step(xs, [*ys, ys[-1]], where="post", color=_LINE, label="in force")
     for each in rounds:
         if each.abandoned:
@@ -75,7 +74,7 @@ def plot_tries(
         history: the rounds of the run; an adapter or a loop will do.
         ax: where to draw; new axes by default.
         gains: whether scores are drawn by how far they are above the value in force (above the
-            mean of the round where it was not tried), or as they are.
+            mean of the round if it was not tried), or as they are.
 
     >>> from dynhp import DynamicGridAdapter
     >>> from dynhp.testing import Quadratic
@@ -94,9 +93,8 @@ def plot_tries(
         points += [(each.start, y) for y in heights if math.isfinite(y)]
         if math.isfinite(heights[each.chosen]):
             kept.append((each.start, heights[each.chosen]))
-    ax.plot([x for x, _ in points], [y for _, y in points], ".", color=_TRIED, label="tried")
-    ring: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": _LINE}
-    ax.plot([x for x, _ in kept], [y for _, y in kept], "o", label="kept", **ring)
+    _draw(ax, points, ".", color=_TRIED, label="tried")
+    _draw(ax, kept, "o", label="kept", markerfacecolor="none", markeredgecolor=_LINE)
     ax.set_xlabel(unit_of(rounds))
     ax.set_ylabel("score above the value in force" if gains else "score")
     return ax
@@ -120,12 +118,9 @@ def plot_cost(
     """
     rounds = _rounds(history)
     ax = _axes(ax)
-    cost = spent(rounds)
-    checked = sum(each.checked for each in rounds)
-    widths = [cost.main_line, cost.overhead - checked, checked, cost.abandoned]
     left = 0
-    for (part, color), width in zip(_PARTS.items(), widths, strict=True):
-        ax.barh(0, width, left=left, color=color, label=part)
+    for part, width in cost_parts(rounds).items():
+        ax.barh(0, width, left=left, color=_PARTS[part], label=part)
         left += width
     if plan is not None:
         ax.axvline(plan.most.total, color="black", linestyle="--", label="plan")
@@ -143,9 +138,9 @@ def plot_ladder(
 
     Args:
         round_: a round with tries.
-        name: the hyperparameter; needed where there are several.
+        name: the hyperparameter; needed if there are several.
         ax: where to draw; new axes by default.
-        log: whether values are on a logarithmic scale; by default where they differ by a factor
+        log: whether values are on a logarithmic scale; by default if they differ by a factor
             of 20.
 
     >>> from dynhp import DynamicGridAdapter
@@ -168,10 +163,10 @@ def plot_ladder(
         for try_ in round_.tries
         if math.isfinite(try_.rank_key)
     )
-    kept = round_.winner
-    ax.plot([x for x, _ in points], [y for _, y in points], ".-", color=_TRIED, label="tried")
+    kept = (place(round_.winner.candidate[name]), round_.winner.score)
     ring: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": _LINE, "markersize": 9}
-    ax.plot([place(kept.candidate[name])], [kept.score], "o", label="kept", **ring)
+    _draw(ax, points, ".-", color=_TRIED, label="tried")
+    _draw(ax, [kept], "o", label="kept", **ring)
     if round_.corrected is not None:
         ax.axvline(place(round_.corrected[name]), color=_LINE, linestyle="--", label="taken")
     ax.set_xlabel(name)
@@ -179,8 +174,12 @@ def plot_ladder(
     return ax
 
 
+def _draw(ax: Axes, points: Sequence[tuple[Any, float]], marks: str, **look: Any) -> None:
+    ax.plot([x for x, _ in points], [y for _, y in points], marks, **look)
+
+
 def _axes(ax: Axes | None) -> Axes:
-    """The axes given, or new ones; without matplotlib it is said what to install."""
+    """The axes given, or new ones; without matplotlib the error says what to install."""
     if ax is not None:
         return ax
     try:
@@ -221,17 +220,13 @@ def _places(
         return lambda value: words.index(str(value))
     if looks_log(numbers) if log is None else log:
         (ax.set_xscale if across else ax.set_yscale)("log")
-
-    def itself(value: Value) -> Value:
-        return value
-
-    return itself
+    return lambda value: value
 
 
 def _base(round_: Round) -> float:
-    """The score of the value in force, or the mean of the round; 0 where nothing was scored."""
+    """The score of the value in force, or the mean of the round; 0 if nothing was scored."""
+    held = next((t.rank_key for t in round_.tries if t.candidate == round_.previous), math.nan)
+    if math.isfinite(held):
+        return held
     scores = [try_.rank_key for try_ in round_.tries if math.isfinite(try_.rank_key)]
-    held = [t.rank_key for t in round_.tries if t.candidate == round_.previous]
-    if held and math.isfinite(held[0]):
-        return held[0]
     return sum(scores) / len(scores) if scores else 0.0

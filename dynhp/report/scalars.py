@@ -1,14 +1,17 @@
-"""A run as series of numbers for loggers: the main line on one axis, the tries on another."""
+"""A run as series of numbers, and the callback that hands them to a logger."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from dynhp.records import Candidate, Round, Try, Value
+from dynhp._checks import require_callable, require_word
+from dynhp.errors import CheckpointError, shown
+from dynhp.records import Candidate, Event, Round, Try, Value
 
-__all__ = ["Scalar", "Totals", "scalars_of"]
+__all__ = ["Scalar", "ScalarLog", "Totals", "scalars_of"]
 
 
 class Scalar(NamedTuple):
@@ -29,7 +32,7 @@ class Scalar(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """What a run came to before a round: rounds, epochs in tries, and all epochs trained.
+    """What was counted before a round: rounds, epochs in tries, and all epochs trained.
 
     >>> from dynhp import complete_search, lowest
     >>> from dynhp.testing import Quadratic
@@ -60,7 +63,7 @@ def scalars_of(round_: Round, before: Totals) -> list[Scalar]:
     the round; ``cost/spent`` and ``cost/overhead`` count epochs, up to its end. ``tries/<metric>``
     has every epoch of every try, and at the end of each stand ``values/<name>`` (what it tried),
     ``try/score``, ``try/round`` and ``try/kept``. A value that is no number is a series of its own
-    for each choice, 1 where it is in force and 0 where it is not.
+    for each choice, 1 if it is in force and 0 if it is not.
 
     >>> from dynhp import DynamicGridAdapter
     >>> from dynhp.testing import Quadratic
@@ -96,7 +99,7 @@ def _main_line(round_: Round, before: Totals) -> Iterator[Scalar]:
 
 
 def _in_force(round_: Round, first: int, last: int) -> Iterator[tuple[int, Candidate]]:
-    """From which epochs of a round before its last which values were in force."""
+    """The values in force before the last epoch of a round, each with its first epoch."""
     kept = first
     if round_.corrected is not None and not round_.restarted:  # the try had its own value
         yield first, round_.winner.candidate
@@ -134,3 +137,113 @@ def _numbers(candidate: Candidate, round_: Round) -> Iterator[tuple[str, float]]
         )
         for choice in choices:
             yield f"{name}={choice}", float(choice == value)
+
+
+class ScalarLog:
+    """A callback that hands the numbers of each round, when it is over, to a function.
+
+    A round is handed over when it ends, so one that is undone never is. If a round is undone after
+    all callbacks had it, and comes again, it is not handed over twice. With ``position`` and
+    ``rewind`` a checkpoint keeps what was counted and what waits.
+
+    Args:
+        write: called with a list of ``Scalar``. If it raises, the same list comes again (with more
+            behind it), and it must not keep twice what it has kept of the first call.
+        name: what errors call the output.
+        on_error: if numbers cannot be written, ``"stop"``, or ``"warn"`` and write them later.
+
+    >>> from dynhp import DynamicGridAdapter
+    >>> from dynhp.testing import Quadratic
+    >>> seen = []
+    >>> log = ScalarLog(seen.extend, name="example")
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.5]}, minimize="loss",
+    ...                              adapt_every=3, try_for=1, callbacks=[log])
+    >>> _ = adapter.run(6)
+    >>> [(scalar.step, scalar.value) for scalar in seen if scalar.series == "schedule/lr"]
+    [(0, 0.5), (2, 0.5), (3, 0.5), (5, 0.5)]
+    """
+
+    def __init__(
+        self,
+        write: Callable[[Sequence[Scalar]], None],
+        *,
+        name: str,
+        on_error: Literal["stop", "warn"] = "stop",
+    ) -> None:
+        require_callable("write", write)
+        require_word("on_error", on_error, ("stop", "warn"))
+        self.name = name
+        self.on_error = on_error
+        self._write = write
+        self._totals = Totals()
+        self._waiting: list[Scalar] = []
+        self._last: Round | None = None  # the one that was handed over last, in this process
+
+    def __call__(self, event: Event) -> None:
+        """Hand over the numbers of a round when it is over."""
+        if not isinstance(event, Round) or self._is_there(event):
+            return
+        before = self._totals, self._waiting
+        if self._totals.rounds == 0 < event.index:
+            # A logger that joins a run later: what was spent in tries before, it does not know.
+            self._totals = Totals(rounds=event.index, spent=event.start)
+        self._waiting = [*self._waiting, *scalars_of(event, self._totals)]
+        self._totals = self._totals.after(event)
+        try:
+            self._hand_over()
+        except BaseException:
+            self._totals, self._waiting = before  # the round is undone, and may come again
+            raise
+        self._last = event
+
+    def position(self) -> dict[str, Any]:
+        """What has been counted, and what could not be written yet, as plain data."""
+        self._hand_over()
+        totals = self._totals
+        return {
+            "totals": [totals.rounds, totals.tried, totals.spent],
+            "waiting": [list(scalar) for scalar in self._waiting],
+        }
+
+    def rewind(self, position: Any) -> None:
+        """Count on from a position; whoever owns the output cuts it back."""
+        match position:
+            case {"totals": [int(rounds), int(tried), int(spent)], "waiting": list(waiting)}:
+                self._totals = Totals(rounds=rounds, tried=tried, spent=spent)
+                self._waiting = [Scalar(*scalar) for scalar in waiting]
+                self._last = None
+            case _:
+                raise CheckpointError(
+                    f"{self.name}: not a position of a logger, got {shown(position)}; go on "
+                    "without it, or from another checkpoint"
+                )
+
+    def _is_there(self, round_: Round) -> bool:
+        """Whether it was handed over before; if it fits nowhere, this is another run."""
+        if self._totals.rounds in (0, round_.index):
+            return False
+        last = self._last
+        # Undone after all callbacks had it, and carried out again: the same, or nearly.
+        near = round_.tolerance > 0 and last is not None and round_.index == last.index
+        if near or round_ == last:
+            return True
+        raise CheckpointError(
+            f"{self.name} holds {self._totals.rounds} rounds of a run, and round {round_.index} "
+            "does not follow on them; give every run a logger of its own"
+        )
+
+    def _hand_over(self) -> None:
+        if not self._waiting:
+            return
+        try:
+            self._write(self._waiting)
+        except Exception as failure:
+            message = f"{self.name} cannot be written: {type(failure).__name__}: {failure}"
+            if self.on_error == "stop":
+                raise CheckpointError(
+                    f"{message[:500]}. The round is undone; mend it and go on, or let the run go "
+                    "on without by on_error='warn'"
+                ) from failure
+            warnings.warn(f"{message[:500]}; kept for later", RuntimeWarning, stacklevel=3)
+        else:
+            self._waiting = []

@@ -49,11 +49,11 @@ def t_quantile(chance: float, freedom: int) -> float:
 
 
 def missed_share(shifts: ArrayLike, freedom: int, *, chance: float) -> float:
-    """How often a t-test with this chance of error misses an effect of so many standard errors.
+    """How often a t-test with this chance of error misses effects, given in standard errors.
 
-    Of several effects, any of which may be the true one, the mean. The estimate is normal; the
-    noise it is divided by is itself estimated, and with few degrees of freedom it may come out far
-    too large.
+    For several effects, any of which may be the true one, it is the mean. The estimate is normal;
+    the noise it is divided by is itself estimated, and with few degrees of freedom it may come out
+    far too large.
 
     >>> [round(missed_share(5.0, freedom, chance=0.01), 3) for freedom in (1, 3, 10, 100_000)]
     [0.875, 0.328, 0.025, 0.004]

@@ -8,11 +8,11 @@ from typing import Any
 from dynhp.advice import doubts
 from dynhp.planning.budget import Plan, spent
 from dynhp.records import Round, Value
-from dynhp.records.kept import kept_epochs
+from dynhp.records.history import kept_epochs
 from dynhp.records.text import label
 from dynhp.report.luck import luck_of
 
-__all__ = ["schedule_picture", "summary"]
+__all__ = ["cost_parts", "nothing_chosen", "schedule_picture", "summary", "values_seen"]
 
 
 def schedule_picture(history: Sequence[Round], name: str, *, width: int = 60) -> str:
@@ -88,6 +88,22 @@ def summary(history: Sequence[Round], *, plan: Plan | None = None) -> str:
     return "\n".join(lines)
 
 
+def cost_parts(history: Sequence[Round]) -> dict[str, int]:
+    """The epochs of a run by what they were trained for.
+
+    >>> cost_parts([])
+    {'main line': 0, 'tries': 0, 'self-check': 0, 'abandoned': 0}
+    """
+    cost = spent(history)
+    checked = sum(round_.checked for round_ in history)
+    return {
+        "main line": cost.main_line,
+        "tries": cost.overhead - checked,
+        "self-check": checked,
+        "abandoned": cost.abandoned,
+    }
+
+
 def nothing_chosen(history: Sequence[Round]) -> bool:
     """Whether values were only followed: one in each round, and no epoch beside the main line.
 
@@ -114,7 +130,7 @@ def _checked(history: Sequence[Round]) -> str:
 
 
 def _rows(seen: set[Value], most: int = 12) -> list[tuple[str, set[Value]]]:
-    """The picture's rows, highest first: a value each, or a range each where there are many."""
+    """The rows of the picture, highest first: a value each, or a range each if there are many."""
     order: list[Any] = list(seen)
     numbers = all(isinstance(value, int | float) for value in order)
     order.sort(key=None if numbers else str, reverse=True)

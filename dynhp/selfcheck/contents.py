@@ -1,67 +1,107 @@
-"""What a leaf of a state holds: numbers of any framework, generators, packed bytes, files."""
+"""What the values in a state hold: numbers of any framework, generators, packed bytes, files."""
 
 from __future__ import annotations
 
+import inspect
 import io
 import math
 import os
 import random
-import sys
 from collections.abc import Callable, Iterator
 from itertools import islice
 from types import FunctionType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-__all__ = ["UNKNOWN", "closure_of", "file_contents", "generator_state", "numbers", "parts_of"]
-__all__ += ["shown", "unpacked"]
+from dynhp.frameworks import integrations_here
 
 UNKNOWN: Final = object()
-"""What is given where something has no contents of the kind that was asked for."""
-
-MOST = 60
-"""So many characters of a value are shown at most, on one line."""
+"""Stands for contents that cannot be read."""
 
 
-def numbers(value: Any) -> Any:
-    """The value as a numpy array where it is a number, an array or a tensor, otherwise None."""
+class Opened(NamedTuple):
+    """A value opened by one step: an array or the value itself, and what is at places inside."""
+
+    itself: Any
+    inside: list[tuple[str, Any]]
+
+
+def opened(value: Any, place: str) -> Opened:
+    """Open what is no container: one step of every walk through a state.
+
+    What has a numpy form is an array. Generators hold what they draw from, other objects what
+    pickle would store; what cannot be pickled holds nothing.
+
+    >>> from types import SimpleNamespace
+    >>> opened(SimpleNamespace(epoch=2), "state").inside[-1]
+    ('state.epoch', 2)
+    """
+    if (array := numbers(value)) is not None:
+        objects = [(place, array.reshape(-1).tolist())] if array.dtype.hasobject else []
+        return Opened(array, objects)
+    if (read := generator_reader(value)) is not None:
+        return Opened(value, [(f"{place}.state", read())])
+    parts = pickled_parts(value)
+    inside: list[tuple[str, Any]] = []
+    for number, part in enumerate(parts[1:] if isinstance(parts, tuple) else (), start=1):
+        if number == 2 and isinstance(part, dict):
+            inside += [(f"{place}.{name}", item) for name, item in part.items()]
+        elif part is not None:
+            inside.append((f"{place}.reduced[{number}]", part))
+    return Opened(value, inside)
+
+
+def numbers(value: Any) -> np.ndarray[Any, Any] | None:
+    """The value as a numpy array if it is a number, an array or a tensor, otherwise None."""
     if isinstance(value, float | complex | np.generic | np.ndarray):
         return np.asanyarray(value)
     try:
-        if hasattr(value, "detach"):
-            return _from_tensor(value.detach().cpu())
-        return np.asarray(value) if hasattr(value, "__array__") else None
+        if not hasattr(value, "detach"):
+            return np.asarray(value) if hasattr(value, "__array__") else None
+        tensor = value.detach().cpu()
+        if getattr(tensor, "is_quantized", False):
+            tensor = tensor.dequantize()
+        try:
+            return np.asarray(tensor.numpy())
+        except TypeError:  # numpy has no bfloat16; each of its numbers is a float32 too
+            return np.asarray(tensor.float().numpy())
     except Exception:  # a tensor without a numpy form (sparse, on a meta device): by its pickle
         return None
 
 
-def _from_tensor(tensor: Any) -> Any:
-    if getattr(tensor, "is_quantized", False):
-        tensor = tensor.dequantize()
-    try:
-        return np.asarray(tensor.numpy())
-    except TypeError:  # numpy has no bfloat16; as float32 each of its numbers stays itself
-        return np.asarray(tensor.float().numpy())
+def generator_reader(value: Any) -> Callable[[], Any] | None:
+    """Give a function that reads what a random generator draws from; None for anything else.
 
+    Its seed sequence is left out: setting a generator's state keeps the old one.
 
-def generator_state(value: Any) -> Any:
-    """What a random generator will draw from, or UNKNOWN where the value is none.
-
-    Its seed sequence is left out: who sets a generator's state keeps the old one.
+    >>> generator = np.random.default_rng(0)
+    >>> read = generator_reader(generator); before = read()
+    >>> _ = generator.random(); read() == before
+    False
     """
     if isinstance(value, random.Random):
-        return value.getstate()
+        return value.getstate
     if isinstance(value, np.random.Generator):
-        return value.bit_generator.state
+        return lambda: value.bit_generator.state
     if isinstance(value, np.random.BitGenerator):
-        return value.state
+        return lambda: value.state
     if isinstance(value, np.random.RandomState):
-        return value.get_state(legacy=False)
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Generator):
-        return value.get_state()
-    return UNKNOWN
+        return lambda: value.get_state(legacy=False)
+    if has_methods(value, "get_state", "set_state", "seed"):  # as generators of frameworks have
+        return lambda: value.get_state()
+    return None
+
+
+def pickled_parts(value: Any) -> Any:
+    """What pickle would store, as plain data to compare, or UNKNOWN if it cannot."""
+    try:
+        parts = value.__reduce_ex__(4)
+    except Exception:
+        return UNKNOWN
+    if isinstance(parts, str):  # the name of a global
+        return parts
+    return tuple(list(part) if isinstance(part, Iterator) else part for part in parts)
 
 
 def unpacked(packed: bytes) -> Any:
@@ -75,10 +115,34 @@ def unpacked(packed: bytes) -> Any:
     import bz2  # these take long to import, and few states need them
     import gzip
     import lzma
+    import pickle
+    import zipfile
     import zlib
 
-    compressed = (gzip.decompress, bz2.decompress, lzma.decompress, zlib.decompress)
-    for unpack in (*compressed, _pickles, _torch_file, _zip_file, _numpy_file):
+    def pickles(packed: bytes) -> list[Any]:
+        """All pickles in these bytes, one behind the other: what follows the first counts too."""
+        stream = io.BytesIO(packed)
+        objects = [pickle.load(stream)]
+        while stream.tell() < len(packed):
+            objects.append(pickle.load(stream))
+        return objects
+
+    def zipped_files(packed: bytes) -> dict[str, bytes]:
+        """The files in a zip file, as numpy's npz is one; its times do not count."""
+        with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+            return {name: archive.read(name) for name in archive.namelist()}
+
+    ways: list[Callable[[bytes], Any]] = [
+        gzip.decompress,
+        bz2.decompress,
+        lzma.decompress,
+        zlib.decompress,
+        pickles,
+        *(each.unpack for each in integrations_here() if each.unpack is not None),
+        zipped_files,
+        lambda packed: np.load(io.BytesIO(packed)),
+    ]
+    for unpack in ways:
         try:
             return unpack(packed)
         except Exception:
@@ -86,39 +150,12 @@ def unpacked(packed: bytes) -> Any:
     return UNKNOWN
 
 
-def _pickles(packed: bytes) -> list[Any]:
-    """All pickles in these bytes, one behind the other: what follows the first counts too."""
-    import pickle
-
-    stream = io.BytesIO(packed)
-    objects = [pickle.load(stream)]
-    while stream.tell() < len(packed):
-        objects.append(pickle.load(stream))
-    return objects
-
-
-def _torch_file(packed: bytes) -> Any:
-    return sys.modules["torch"].load(io.BytesIO(packed), weights_only=False)
-
-
-def _zip_file(packed: bytes) -> Any:
-    """The files in a zip file, as numpy's npz is one; its times do not count."""
-    import zipfile
-
-    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def _numpy_file(packed: bytes) -> Any:
-    return np.load(io.BytesIO(packed))
-
-
 def file_contents(
     name: str | os.PathLike[str], *, most_files: int | None = None, most_bytes: float = math.inf
 ) -> Any:
-    """The bytes of the file of this name, or those of all files in a folder, or UNKNOWN.
+    """The bytes of the file of this name, or of all files in a folder by name, or UNKNOWN.
 
-    A folder is UNKNOWN too where it has so many files, or so many bytes, that it is not looked at.
+    A folder with as many files or bytes as the limits say is UNKNOWN too.
     """
     from pathlib import Path  # it takes long to import
 
@@ -137,31 +174,49 @@ def file_contents(
     return UNKNOWN
 
 
-def closure_of(function: FunctionType) -> tuple[Any, ...]:
-    """What a function brings along besides its code; trainers are left out, they are no state."""
-    contents = []
-    for cell in function.__closure__ or ():
+def closure_variables(function: FunctionType) -> dict[str, Any]:
+    """The variables that a function takes from around it, by name."""
+    variables = {}
+    names = function.__code__.co_freevars
+    for name, cell in zip(names, function.__closure__ or (), strict=True):
         try:
-            value = cell.cell_contents
-        except ValueError:  # not filled yet
-            value = UNKNOWN
-        contents.append(UNKNOWN if hasattr(value, "train_k") else value)
-    return function.__defaults__, function.__kwdefaults__, contents, vars(function)
+            variables[name] = cell.cell_contents
+        except ValueError:  # it has no value yet
+            continue
+    return variables
 
 
-def parts_of(value: Any) -> Any:
-    """What pickle would store, as plain data to compare, or UNKNOWN where it cannot."""
+def attributes(thing: Any) -> dict[str, Any]:
+    """What is stored in an object under a name, without calling any code of its class."""
     try:
-        parts = value.__reduce_ex__(4)
-    except Exception:
-        return UNKNOWN
-    if isinstance(parts, str):
-        return parts
-    return tuple(list(part) if isinstance(part, Iterator) else part for part in parts)
+        stored = object.__getattribute__(thing, "__dict__")
+    except Exception:  # no such dictionary
+        stored = {}
+    named = dict(stored) if isinstance(stored, dict) else {}
+    for kind in type(thing).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else slots:
+            descriptor = vars(kind).get(slot)
+            if inspect.ismemberdescriptor(descriptor):
+                try:
+                    named[slot] = descriptor.__get__(thing)
+                except AttributeError:  # it has no value yet
+                    continue
+    return named
 
 
-def shown(value: Any, most: int = MOST, text: Callable[[Any], str] = repr) -> str:
-    """The value in a message: one line, and not a long one.
+def has_methods(thing: Any, *names: str) -> bool:
+    """Whether its class has these methods; asking the thing itself might run code of its own.
+
+    >>> has_methods([], "append", "sort"), has_methods([], "state_dict")
+    (True, False)
+    """
+    kinds = type(thing).__mro__
+    return all(any(callable(vars(kind).get(name)) for kind in kinds) for name in names)
+
+
+def shown(value: Any, most: int = 60, text: Callable[[Any], str] = repr) -> str:
+    """The value in a message: one line of at most this many characters.
 
     >>> shown("a" * 100)
     "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."

@@ -1,9 +1,10 @@
-"""What names lead to, a few steps deep: where forgotten parts of a state are looked for."""
+"""What training code can reach by name: where forgotten parts of a state are looked for."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import re
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,27 +14,86 @@ from typing import Any
 
 import numpy as np
 
-from dynhp.selfcheck.owners import (
-    is_installed,
-    is_library_kind,
-    is_our_code,
-    is_our_kind,
-    is_users_module,
-)
+from dynhp.frameworks import registered, runs_loops
+from dynhp.selfcheck.contents import attributes, closure_variables
 
-__all__ = ["attributes", "in_reach", "is_array", "is_module"]
+__all__ = [
+    "in_reach",
+    "is_array",
+    "is_library_kind",
+    "is_module",
+    "is_our_kind",
+    "loop_names",
+    "trainer_names",
+]
 
+# Names that every module has, and those of a notebook's cells: In, Out, _, __, _i, _12, _i3, _oh.
+_NOT_THE_USERS = re.compile(r"__.*__|In|Out|_{1,3}|_i*\d*|_[dio]h")
 _DEPTH = 3
 _MOST_THINGS = 20_000
 _LONGEST = 64  # a longer list holds data, not parts of a loop
-_MOST_ARRAYS = 2_000  # a list of so many may be averaged weights, and only a longer one is data
-_ARRAYS = ("torch", "jax", "jaxlib", "cupy")  # whose tensors and arrays have bytes to compare
+_MOST_ARRAYS = 2_000  # a list of arrays may be averaged weights; only a longer one is data
+_OF_ARRAYS = ("device", "dtype", "nbytes", "shape")  # tables and variables have no device
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 _CLOSED = (BuiltinFunctionType, CodeType, FrameType)
+_CODE = (FunctionType, ModuleType, type, property, classmethod, staticmethod)
 _WAYS = (FunctionType, MethodType, functools.partial, ModuleType, type)  # they lead to things
 _OPEN_LIBRARY = ("argparse", "builtins", "collections", "functools", "types")
-# What torch keeps in every module of its own accord; parameters and modes are in its snapshot.
+# What every module of a model keeps of its own accord; parameters and modes are in its snapshot.
 _OF_EVERY_MODULE = {"_parameters", "_buffers", "_non_persistent_buffers_set", "training"}
+_FOR_USERS = ("testing", "loops.counter")  # toys and counters are made to be part of a loop
+
+_Part = tuple[str, Any, int]  # a name, what it leads to, and how many steps away that is
+
+
+def loop_names() -> dict[str, Any]:
+    """The names that the code around dynhp sees now: its variables and those of its module.
+
+    If no framework owns the loop, the code that runs it is the user's, also in an installed
+    package. A loop may be wrapped (``for epoch in tqdm(loop)``, or a generator of one's own), so
+    the search goes up through wrappers, and leaves out the names of those from other packages.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and (
+        _is_our_code(frame.f_code, frame.f_globals.get("__name__", ""))
+        or runs_loops(_package_of(frame))
+    ):
+        frame = frame.f_back
+    frames = []
+    while frame is not None:
+        frames.append(frame)
+        generator = frame.f_code.co_flags & inspect.CO_GENERATOR
+        is_wrapper = generator or frame.f_code.co_name == "__next__"
+        frame = frame.f_back if is_wrapper else None
+    names: dict[str, Any] = {}
+    for each in frames:  # a frame's variables come before its module's, nearer frames before others
+        if _is_installed(each.f_code.co_filename) and _package_of(each) != _package_of(frames[-1]):
+            continue
+        if each.f_locals is not each.f_globals:
+            for name, thing in each.f_locals.items():
+                names.setdefault(name, thing)
+        for name, thing in list(each.f_globals.items()):
+            if not _NOT_THE_USERS.fullmatch(name):
+                names.setdefault(name, thing)
+    return names
+
+
+def trainer_names(trainer: Any) -> dict[str, Any]:
+    """A trainer under its name, and the functions of its class, which use names of their module.
+
+    >>> from dynhp.testing import Quadratic
+    >>> sorted(trainer_names(Quadratic()))[-2:]
+    ['train_k', 'trainer']
+    """
+    if is_our_kind(type(trainer)):  # made of functions, by ``trainer_from``
+        return attributes(trainer)
+    functions = {
+        name: function
+        for kind in type(trainer).__mro__
+        for name, function in vars(kind).items()
+        if isinstance(function, FunctionType)
+    }
+    return {**functions, "trainer": trainer}
 
 
 def in_reach(names: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,7 +109,7 @@ def in_reach(names: Mapping[str, Any]) -> dict[str, Any]:
     reached: dict[str, Any] = {}
     seen: dict[int, Any] = {}
     ahead = deque((name, thing, _DEPTH) for name, thing in names.items())
-    arrays: deque[tuple[str, Any, int]] = deque()  # they may be many and lead nowhere: they wait
+    arrays: deque[_Part] = deque()  # they may be many and lead nowhere: they wait
     while (ahead or arrays) and len(reached) < _MOST_THINGS:
         name, thing, depth = (ahead or arrays).popleft()
         if type(thing) in _ATOMS:
@@ -71,40 +131,14 @@ def in_reach(names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _free(name: str, taken: Mapping[str, Any]) -> str:
-    """The name itself, or with a number where another variable has the same one."""
+    """The name itself, or with a number if another variable has the same one."""
     number, free = 2, name
     while free in taken:
         number, free = number + 1, f"{name} #{number}"
     return free
 
 
-def attributes(thing: Any) -> dict[str, Any]:
-    """What is stored in an object under a name, without calling any code of its class."""
-    try:
-        stored = object.__getattribute__(thing, "__dict__")
-    except Exception:  # no such dictionary
-        stored = {}
-    named = dict(stored) if isinstance(stored, dict) else {}
-    for kind in type(thing).__mro__:
-        slots = vars(kind).get("__slots__", ())
-        for slot in (slots,) if isinstance(slots, str) else slots:
-            descriptor = vars(kind).get(slot)
-            if inspect.ismemberdescriptor(descriptor):
-                try:
-                    named[slot] = descriptor.__get__(thing)
-                except AttributeError:  # it has no value yet
-                    continue
-    return named
-
-
-def is_module(thing: Any) -> bool:
-    """Whether this is a module of torch, seen by how it is made, since torch is not known here."""
-    stored = attributes(thing)
-    return isinstance(stored.get("_modules"), dict) and "_parameters" in stored
-
-
-def _inside(name: str, thing: Any) -> Iterator[tuple[str, Any, int]]:
-    """What is inside a thing: the name of each, the thing, and how many steps away it is."""
+def _inside(name: str, thing: Any) -> Iterator[_Part]:
     if isinstance(thing, dict):
         yield from _items(name, dict.items(thing), len(thing))
     elif isinstance(thing, list | tuple | deque):
@@ -116,18 +150,22 @@ def _inside(name: str, thing: Any) -> Iterator[tuple[str, Any, int]]:
         yield f"{name}.args", thing.args, 1
         yield f"{name}.keywords", thing.keywords, 1
     elif isinstance(thing, FunctionType):
-        yield from _of_function(name, thing)
+        yield from _used_by_function(name, thing)
     elif isinstance(thing, ModuleType | type):
-        module = thing.__name__ if isinstance(thing, ModuleType) else thing.__module__
-        if is_users_module(module):
-            yield from ((f"{name}.{key}", part, 1) for key, part in _public(thing))
-    elif _is_open(thing):
-        yield from _of_object(name, thing)
+        if _is_users_module(thing.__name__ if isinstance(thing, ModuleType) else thing.__module__):
+            for key, part in vars(thing).items():
+                if not isinstance(part, _CODE) and not key.startswith("_"):
+                    yield f"{name}.{key}", part, 1
+    else:
+        root, _, rest = type(thing).__module__.partition(".")
+        is_counter = root == "dynhp" and rest == "loops.counter"
+        # Not into locks, files and the like.
+        closed = root in sys.stdlib_module_names and root not in _OPEN_LIBRARY
+        if not is_counter and not closed:
+            yield from _stored_in_object(name, thing)
 
 
-def _items(
-    name: str, items: Iterable[tuple[Any, Any]], number: int
-) -> Iterator[tuple[str, Any, int]]:
+def _items(name: str, items: Iterable[tuple[Any, Any]], number: int) -> Iterator[_Part]:
     """The items of a list or dictionary that is not too long for what it begins with."""
     for place, (key, part) in enumerate(items):
         if place == 0 and number > (_MOST_ARRAYS if is_array(part) else _LONGEST):
@@ -136,28 +174,7 @@ def _items(
         yield f"{name}[{key!r}]" if known else f"{name}.values()[{place}]", part, 1
 
 
-def is_array(thing: Any) -> bool:
-    """Whether this is an array of numpy, or a tensor or array of a library like it.
-
-    >>> is_array(np.zeros(1)), is_array([0.0])
-    (True, False)
-    """
-    if isinstance(thing, np.ndarray):
-        return True
-    kinds = type(thing).__mro__
-    return any(
-        kind.__module__.partition(".")[0] in _ARRAYS and "__array__" in vars(kind) for kind in kinds
-    )
-
-
-def _public(thing: Any) -> list[tuple[str, Any]]:
-    """What a module or a class of the user's keeps, but for its code."""
-    code = (FunctionType, ModuleType, type, property, classmethod, staticmethod)
-    kept = ((key, part) for key, part in vars(thing).items() if not isinstance(part, code))
-    return [(key, part) for key, part in kept if not key.startswith("_")]
-
-
-def _of_object(name: str, thing: Any) -> Iterator[tuple[str, Any, int]]:
+def _stored_in_object(name: str, thing: Any) -> Iterator[_Part]:
     stored = attributes(thing)
     module, optimizer = is_module(thing), "param_groups" in stored
     library = is_library_kind(type(thing))
@@ -172,27 +189,24 @@ def _of_object(name: str, thing: Any) -> Iterator[tuple[str, Any, int]]:
             yield f"{name}.{key}", part, 1
         elif isinstance(part, dict | list | tuple | deque):
             parts = _inside(f"{name}.{key}", part)
-            yield from (each for each in parts if not _is_book_keeping(each[1]))
-        elif not _is_book_keeping(part):
+            yield from (each for each in parts if not _is_bookkeeping(each[1]))
+        elif not _is_bookkeeping(part):
             yield f"{name}.{key}", part, 1
 
 
-def _is_book_keeping(part: Any) -> bool:
+def _is_bookkeeping(part: Any) -> bool:
     """Numbers, texts and iterators inside an object of a library are its own affair."""
     return isinstance(part, _ATOMS) or any("__next__" in vars(kind) for kind in type(part).__mro__)
 
 
-def _of_function(name: str, function: FunctionType) -> Iterator[tuple[str, Any, int]]:
+def _used_by_function(name: str, function: FunctionType) -> Iterator[_Part]:
     """What a function takes from around it, and what it keeps; of ours, what it was given."""
     code = function.__code__
-    if is_installed(code.co_filename):
+    if _is_installed(code.co_filename):
         return
-    for variable, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            yield variable, cell.cell_contents, 0  # it sees them as if they were its own
-        except ValueError:  # a variable that has no value yet
-            continue
-    if not is_our_code(code, function.__module__ or ""):
+    for variable, part in closure_variables(function).items():
+        yield variable, part, 0  # it sees them as if they were its own
+    if not _is_our_code(code, function.__module__ or ""):
         for variable in code.co_names:
             if variable in function.__globals__:
                 yield variable, function.__globals__[variable], 1
@@ -203,9 +217,63 @@ def _of_function(name: str, function: FunctionType) -> Iterator[tuple[str, Any, 
         yield from ((f"{name}.{key}", part, 1) for key, part in vars(function).items())
 
 
-def _is_open(thing: Any) -> bool:
-    """Whether to look inside: not into locks, files and the like."""
-    root, _, rest = type(thing).__module__.partition(".")
-    if root == "dynhp" and rest == "loops.counter":
-        return False
-    return root not in sys.stdlib_module_names or root in _OPEN_LIBRARY
+def is_module(thing: Any) -> bool:
+    """Whether this is a module that holds parameters and other modules, seen by how it is made."""
+    stored = attributes(thing)
+    return isinstance(stored.get("_modules"), dict) and "_parameters" in stored
+
+
+def is_array(thing: Any) -> bool:
+    """Whether this is an array of numpy, or a tensor or array of a library like it.
+
+    >>> is_array(np.zeros(1)), is_array([0.0])
+    (True, False)
+    """
+    if isinstance(thing, np.ndarray | np.generic):
+        return isinstance(thing, np.ndarray)
+    kind = type(thing)
+    return hasattr(kind, "__array__") and all(hasattr(kind, name) for name in _OF_ARRAYS)
+
+
+def is_library_kind(kind: type) -> bool:
+    """Whether a class comes from an installed library."""
+    return _is_installed(getattr(sys.modules.get(kind.__module__), "__file__", None))
+
+
+def is_our_kind(kind: type) -> bool:
+    """Whether a class is dynhp's or an integration's, and not made to be part of a user's loop."""
+    root, _, rest = kind.__module__.partition(".")
+    integration = registered(root)
+    for_users = _FOR_USERS if integration is None else integration.for_users
+    module = sys.modules.get(kind.__module__)
+    return (
+        _is_ours(kind.__module__)
+        and not rest.startswith(for_users)
+        and getattr(module, kind.__name__, 0) is kind
+    )
+
+
+def _is_installed(filename: str | None) -> bool:
+    return any(folder in (filename or "") for folder in ("site-packages", "dist-packages"))
+
+
+def _is_users_module(name: str) -> bool:
+    """Whether a module is a file of the user's own."""
+    file = getattr(sys.modules.get(name), "__file__", None)
+    library = name.partition(".")[0] in sys.stdlib_module_names or _is_installed(file)
+    return (name == "__main__" or (file is not None and not library)) and not _is_ours(name)
+
+
+def _is_our_code(code: CodeType, module: str) -> bool:
+    """Whether code is dynhp's; its examples, which are typed in, have the name of their module."""
+    return _is_ours(module) and not code.co_filename.startswith("<")
+
+
+def _is_ours(module: str) -> bool:
+    root, _, _ = module.partition(".")
+    return root == "dynhp" or registered(root) is not None
+
+
+def _package_of(frame: FrameType) -> str:
+    """The name of the package, or of the single module, whose code is running here."""
+    return str(frame.f_globals.get("__name__")).partition(".")[0]

@@ -1,20 +1,78 @@
-"""Things with a state of their own: which are watched, and which are in the state."""
+"""Things with a state of their own: how it is read, and which of them are in the state."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import BuiltinMethodType, FunctionType, MethodType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from dynhp.selfcheck.contents import attributes, closure_variables, generator_reader, has_methods
 from dynhp.selfcheck.fingerprint import Fingerprint, fingerprint
-from dynhp.selfcheck.reach import attributes, is_array, is_module
+from dynhp.selfcheck.reach import is_array, is_module
 
-__all__ = ["Things", "ids_inside", "kind_of", "of_module", "used_by"]
+__all__ = [
+    "Things",
+    "ids_inside",
+    "is_estimator",
+    "kind_of",
+    "of_module",
+    "read_state",
+    "unreadable",
+    "used_by",
+]
+
+AN_ITERATOR: Final = "an iterator kept across epochs"
 
 _Key = TypeVar("_Key")
 _PLAIN = (type(None), int, float, complex, str, bytes, tuple)
+
+
+def read_state(thing: Any) -> Callable[[], Any] | None:
+    """Give a function that reads the thing's own state, or None if it has none.
+
+    >>> generator = np.random.default_rng(0)
+    >>> read = read_state(generator); before = read()
+    >>> _ = generator.random(); read() == before
+    False
+    >>> read_state([1, 2, 3])
+    """
+    if (read := generator_reader(thing)) is not None:
+        return read
+    if has_methods(thing, "get_state", "set_state"):
+        return lambda: thing.get_state()
+    if has_methods(thing, "state_dict", "load_state_dict"):
+        return lambda: thing.state_dict()
+    if is_estimator(thing):
+        return lambda: attributes(thing)
+    return None
+
+
+def is_estimator(thing: Any) -> bool:
+    """Whether it is an estimator that is fitted, whose state is what it stores."""
+    return has_methods(thing, "get_params") and any(
+        has_methods(thing, name) for name in ("fit", "partial_fit")
+    )
+
+
+def unreadable(thing: Any) -> str | None:
+    """Why a thing whose state cannot be read may make a repeat differ, or None if it cannot."""
+    methods = {name for kind in type(thing).__mro__ for name in vars(kind)}
+    if isinstance(thing, io.IOBase):
+        return "an open file, whose place is not put back"
+    if "__next__" in methods:
+        return (
+            f"{AN_ITERATOR}, whose place in the data cannot be put back; make it anew in each epoch"
+        )
+    if {"step", "reset"} <= methods:
+        return "an environment that is not in the state; list it there"
+    if "apply_gradients" in methods:
+        return "an optimiser whose memory is not in the state; give Part(get=..., set=...) for it"
+    if attributes(thing).get("persistent_workers") is True:
+        return "its workers keep random numbers out of reach; persistent_workers=False"
+    return None
 
 
 class Things:
@@ -26,8 +84,10 @@ class Things:
         inside: Mapping[int, Any],
         tolerance: float = 0.0,
     ) -> None:
-        self._read, self._tolerance = read, tolerance
-        self._inside, self._listed = dict(inside), set(inside)
+        self._read = read
+        self._tolerance = tolerance
+        self._listed = set(inside)
+        self._inside = dict(inside)
         self._known: dict[int, tuple[str, Any, Callable[[], Any]]] = {}
 
     def meet(self, name: str, thing: Any) -> bool:
@@ -71,7 +131,11 @@ class Things:
 
     def contents(self, listed: Mapping[str, Any]) -> dict[str, Fingerprint]:
         """What these things of the state hold; what has no content of its own is left out."""
-        reads = {name: _itself(thing) or self._read(thing) for name, thing in listed.items()}
+
+        def read_content(thing: Any) -> Callable[[], Any] | None:
+            return (lambda: thing) if is_array(thing) else self._read(thing)
+
+        reads = {name: read_content(thing) for name, thing in listed.items()}
         return self._readable({name: read for name, read in reads.items() if read is not None})
 
     def noted(self, thing: Any) -> Fingerprint:
@@ -84,18 +148,13 @@ class Things:
         return Fingerprint(places, self._tolerance)
 
     def _readable(self, reads: Mapping[_Key, Callable[[], Any]]) -> dict[_Key, Fingerprint]:
-        """What can be read now; of what can hand out no state, nothing is said."""
         noted = {}
         for key, read in reads.items():
             try:
                 noted[key] = self.noted(read())
-            except Exception:
+            except Exception:  # it can hand out no state now, so nothing is said about it
                 continue
         return noted
-
-
-def _itself(thing: Any) -> Callable[[], Any] | None:
-    return (lambda: thing) if is_array(thing) else None
 
 
 def ids_inside(things: Iterable[Any]) -> dict[int, Any]:
@@ -117,16 +176,13 @@ def kind_of(thing: Any) -> str:
     return type(thing).__name__
 
 
-def used_by(function: Any) -> Iterator[Any]:
+def used_by(function: Any) -> list[Any]:
     """What a function takes from around it, such as the object of a ``Part``'s ``get``."""
     if isinstance(function, MethodType | BuiltinMethodType):
-        yield function.__self__
-    elif isinstance(function, FunctionType):
-        for cell in function.__closure__ or ():
-            try:
-                yield cell.cell_contents
-            except ValueError:  # a variable that has no value yet
-                continue
+        return [function.__self__]
+    if isinstance(function, FunctionType):
+        return list(closure_variables(function).values())
+    return []
 
 
 def of_module(module: Any) -> Iterator[Any]:

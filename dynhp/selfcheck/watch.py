@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from dynhp.selfcheck.fingerprint import Fingerprint
-from dynhp.selfcheck.moment import Moment
-from dynhp.selfcheck.names import trainer_names
-from dynhp.selfcheck.reach import in_reach
-from dynhp.selfcheck.reading import read_state
-from dynhp.selfcheck.things import Things, ids_inside
-from dynhp.selfcheck.wording import are_numbers, by_owner, one_of_each, short, went_on
+from dynhp.selfcheck.reach import in_reach, is_array, trainer_names
+from dynhp.selfcheck.things import AN_ITERATOR, Things, ids_inside, kind_of, read_state, unreadable
 
 __all__ = ["Watch", "trainer_watch"]
 
 _MOST_SUSPECTS = 6
 _GENERAL = (
-    "nothing that changed; it may be a generator of a library that dynhp does not know (torch in "
-    "the plain adapt, jax, cupy, inside a booster), a file, the time, or threads"
+    "nothing that changed; it may be a generator of a library that dynhp does not know (of a "
+    "framework in the plain adapt, on a GPU, inside a booster), a file, the time, or threads"
 )
+_LARGEST_ARRAY = 16 * 2**20  # bytes
+_LARGEST_LOOK = 64 * 2**20  # bytes of all arrays together
+_MOST_OBJECTS = 1_000  # in one array
+_LONGEST_TEXT = 40
 
 
 class Watch:
@@ -29,17 +33,17 @@ class Watch:
 
     It is made when the round begins; then ``first_try_ended()``, ``back_at_origin()`` after the
     other tries, and the first try is carried out once more. After that ``left_behind()`` is proof,
-    ``suspects()`` helps where the repeat differed and ``hints()`` where it did not.
+    ``suspects()`` helps if the repeat differed and ``hints()`` if it did not.
 
-    A thing is accused only where it was different when the repeat began than when the first try
+    A thing is accused only if it was different when the repeat began than when the first try
     began, *and* different when they ended: what a try makes anew by itself (a copy for measuring,
-    a meter that is reset) ends the same both times, and nobody needs to put it back.
+    a meter that is reset) ends the same both times, and need not be put back.
 
     Args:
         reach: gives all that is in reach now, by name.
         inside: the things that are in the state.
-        read: gives a function that reads a thing's own state, or None where it has none.
-        tolerance: what may be off so much is the same.
+        read: gives a function that reads a thing's own state, or None if it has none.
+        tolerance: numbers that differ by no more than this are the same.
         said: what has got a hint in this run already.
 
     >>> import random
@@ -60,10 +64,11 @@ class Watch:
         tolerance: float = 0.0,
         said: set[Any] | None = None,
     ) -> None:
-        self._reach, self._said = reach, set() if said is None else said
+        self._reach = reach
+        self._said = set() if said is None else said
         self._things = Things(read, ids_inside(inside), tolerance)
         self._start = self._first = self._origin = self._look()
-        self._end: Moment | None = None
+        self._end: _Moment | None = None
 
     def first_try_ended(self) -> None:
         """The first try has ended, and nothing has been put back yet."""
@@ -82,7 +87,7 @@ class Watch:
         self._start.contents |= self._things.contents(left)
 
     def left_behind(self) -> list[str]:
-        """What has a state of its own that the tries changed and nobody put back."""
+        """What has a state of its own that the tries changed and that was not put back."""
         return [
             *(f"{self._things.named(key)} {how}" for key, how in self._accused().items()),
             *self._rebound(),
@@ -95,36 +100,38 @@ class Watch:
         likely = [
             *self.left_behind(),
             *end.rebound(self._start),
-            *one_of_each(self._counted(end)).values(),
-            *end.suspicious(self._first),
-            *end.made_anew(self._start),
+            *_one_of_each(self._counted(end)).values(),
+            *end.unreadable_again(self._first),
+            *end.iterators_made_anew(self._start),
             *dict(self._arrays()).values(),
-            *(self._grew(end, name) for name in self._grown(end)),
+            *self._grown(end).values(),
         ]
-        values = one_of_each(self._changed()).values()
-        others = [*values, *self._unlisted(end)][:_MOST_SUSPECTS]
-        return list(dict.fromkeys(likely))[:_MOST_SUSPECTS] or others or [_GENERAL]
+        if likely:
+            return list(dict.fromkeys(likely))[:_MOST_SUSPECTS]
+        return [*self._changed_values(), *self._not_in_the_state(end)][:_MOST_SUSPECTS] or [
+            _GENERAL
+        ]
 
     def hints(self) -> list[str]:
         """What else the tries changed, though the repeat was equal; each once in a run."""
         end = self._now()
-        lists = [name for name in self._grown(end) if name in end.lists]
         guard = "; what belongs to the main line alone stands under `if epoch.main:`"
-        kinds: tuple[Mapping[str, str], ...] = (
-            one_of_each(self._counted(end)),
-            {name: f"{self._grew(end, name)}{guard}" for name in lists},
-            {name: f"{best}{guard}" for name, best in self._bests(end)},
-            dict(self._arrays()),
-        )
-        texts = {(kind, name): text for kind in range(4) for name, text in kinds[kind].items()}
+        grown = {name: text for name, text in self._grown(end).items() if name in end.lists}
+        kinds: dict[str, Mapping[str, str]] = {
+            "counted": _one_of_each(self._counted(end)),
+            "grown": {name: f"{text}{guard}" for name, text in grown.items()},
+            "best": {name: f"{text}{guard}" for name, text in self._bests(end)},
+            "arrays": dict(self._arrays()),
+        }
+        texts = {(kind, name): text for kind in kinds for name, text in kinds[kind].items()}
         new = texts.keys() - self._said
         self._said |= new
         return [text for key, text in texts.items() if key in new]
 
-    def _look(self) -> Moment:
-        return Moment(self._reach(), self._things)
+    def _look(self) -> _Moment:
+        return _Moment(self._reach(), self._things)
 
-    def _now(self) -> Moment:
+    def _now(self) -> _Moment:
         """How it is after the repeat, looked at once."""
         if self._end is None:
             self._end = self._look()
@@ -153,56 +160,53 @@ class Watch:
                     "object in place, and list it in the state"
                 )
 
-    def _counted(self, end: Moment) -> Iterator[tuple[str, str]]:
+    def _counted(self, end: _Moment) -> Iterator[tuple[str, str]]:
         """Numbers that went on by the same amount in the first try and in its repeat."""
         for name, value in end.values.items():
-            before: list[Any] = [
-                each.values.get(name) for each in (self._start, self._first, self._origin)
-            ]
-            start, first, origin = before
-            if not are_numbers(value, first, origin) or value in (first, origin):
+            start: Any = self._start.values.get(name)
+            first: Any = self._first.values.get(name)
+            origin: Any = self._origin.values.get(name)
+            if not _are_numbers(value, first, origin) or value in (first, origin):
                 continue
             values = f"{name}: {first!r} after the first try and {value!r} after its repeat"
             if start is None and value - origin in (first, first + 1):  # from 1 on, or from 0 on
                 yield name, f"{values}, so it counts tries too; use epoch.number"
-            elif are_numbers(start) and start != origin and went_on(start, first, origin, value):
+            elif _are_numbers(start) and start != origin and _went_on(start, first, origin, value):
                 advice = "where it decides something make it a Counter and list it in the state"
                 yield name, f"{values}; {advice}"
 
-    def _changed(self) -> Iterator[tuple[str, str]]:
+    def _changed_values(self) -> Iterable[str]:
         """Plain values that were not put back."""
+        texts = {}
         for name, value in self._origin.values.items():
             start = self._start.values.get(name, value)
             if repr(start) != repr(value):
-                began = f"{short(start)} when the first try began and {short(value)} when"
-                yield name, f"{name}: {began} its repeat began"
+                began = f"{_short(start)} when the first try began and {_short(value)} when"
+                texts[name] = f"{name}: {began} its repeat began"
+        return _one_of_each(texts.items()).values()
 
-    def _grown(self, end: Moment) -> list[str]:
+    def _grown(self, end: _Moment) -> dict[str, str]:
+        """Containers that grew both in the first try and after it, by name."""
         start, first = self._start.lengths, self._first.lengths
-        return [
-            name
+        return {
+            name: f"{name} grew in the tries: {first[name]} items after the first try and "
+            f"{length} after its repeat"
             for name, length in end.lengths.items()
             if start.get(name, length) < first.get(name, 0) < length
-        ]
+        }
 
-    def _grew(self, end: Moment, name: str) -> str:
-        return (
-            f"{name} grew in the tries: {self._first.lengths[name]} items after the first try and "
-            f"{end.lengths[name]} after its repeat"
-        )
-
-    def _bests(self, end: Moment) -> Iterator[tuple[str, str]]:
+    def _bests(self, end: _Moment) -> Iterator[tuple[str, str]]:
         """The best loss so far and the like, which a losing try must not set."""
         for name in self._not_put_back(lambda moment: moment.values, operator.ne):
             if "best" in name.lower():
-                values = f"{short(self._first.values[name])} and then {short(end.values[name])}"
+                values = f"{_short(self._first.values[name])} and then {_short(end.values[name])}"
                 yield name, f"{name} changed in the tries: {values}"
 
     def _arrays(self, *, copies: bool = False) -> Iterator[tuple[str, str]]:
         """Arrays that were not put back: several with the shapes of weights are a copy of them."""
         changed = self._not_put_back(lambda moment: moment.arrays, Fingerprint.difference)
         weights, shapes = self._things.shapes(), self._now().shapes
-        for owner, names in by_owner(changed).items():
+        for owner, names in _by_owner(changed).items():
             kinds = {shapes[name] for name in names}
             # Averages of losses have one element each, data have one shape: no model has.
             copied = len(kinds) > 1 and kinds <= weights and max(map(math.prod, kinds)) > 1
@@ -212,7 +216,7 @@ class Watch:
                 yield owner, f"{owner}: {kind} changed in the tries and not put back"
 
     def _not_put_back(
-        self, noted: Callable[[Moment], Mapping[str, Any]], differ: Callable[[Any, Any], Any]
+        self, noted: Callable[[_Moment], Mapping[str, Any]], differ: Callable[[Any, Any], Any]
     ) -> Iterator[str]:
         """What differed both when the first try and its repeat began and when they ended."""
         moments = (self._start, self._origin, self._first, self._now())
@@ -222,12 +226,142 @@ class Watch:
             if known and differ(start[name], origin[name]) and differ(first[name], end[name]):
                 yield name
 
-    def _unlisted(self, end: Moment) -> Iterator[str]:
+    def _not_in_the_state(self, end: _Moment) -> Iterator[str]:
         accused = self._accused()
         for key in end.present:
             changed = self._origin.differs(self._start, key) or end.differs(self._first, key)
             if changed and key not in accused:
                 yield f"{self._things.named(key)} is not in the state"
+
+
+class _Moment:
+    """What was in reach at one moment: states of things, values, lengths and arrays, by name."""
+
+    def __init__(self, reached: Mapping[str, Any], things: Things) -> None:
+        self.values: dict[str, Any] = {}  # numbers, flags and texts
+        self.lengths: dict[str, int] = {}
+        self.lists: set[str] = set()
+        self.arrays: dict[str, Fingerprint] = {}
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self.bound: dict[str, int] = {}  # which things these are that have a state of their own
+        self._unreadable: dict[str, tuple[_Reference, str]] = {}
+        self._names = set(reached)
+        self.listed = {name: thing for name, thing in reached.items() if things.in_state(thing)}
+        self._room = _LARGEST_LOOK
+        for name, thing in reached.items():
+            try:
+                self._note(name, thing, things)
+            except Exception:  # looking at it fails, so nothing is said about it
+                continue
+        self.states = things.states()
+        self.present = self.states.keys() & self.bound.values()
+        known = {name: key for name, key in self.bound.items() if key in self.states}
+        self.contents = {**self.arrays, **{name: self.states[key] for name, key in known.items()}}
+
+    def _note(self, name: str, thing: Any, things: Things) -> None:
+        if isinstance(thing, np.number | np.bool_) and not np.iscomplexobj(thing):
+            self.values[name] = thing.item()
+        elif isinstance(thing, bool | int | float | str):
+            self.values[name] = thing
+        elif isinstance(thing, list | dict | set | deque):
+            self.lengths[name] = len(thing)
+            if isinstance(thing, list | deque):
+                self.lists.add(name)
+        elif is_array(thing):
+            small = thing.nbytes <= min(_LARGEST_ARRAY, self._room)
+            # The bytes of an array of objects are those of pointers: it is looked at one by one.
+            few = not getattr(thing.dtype, "hasobject", False) or thing.size <= _MOST_OBJECTS
+            if small and few and not things.covers(thing):
+                self._room -= thing.nbytes
+                self.arrays[name] = things.noted(thing)
+                self.shapes[name] = tuple(thing.shape)
+        elif things.meet(name, thing):
+            self.bound[name] = id(thing)
+        elif why := unreadable(thing):
+            self._unreadable[name] = (_Reference(thing), f"{name} ({kind_of(thing)}): {why}")
+
+    def differs(self, other: _Moment, key: int) -> bool:
+        """Whether a thing had another state at the other moment."""
+        here, there = self.states.get(key), other.states.get(key)
+        return here is not None and there is not None and here.difference(there) is not None
+
+    def unreadable_again(self, earlier: _Moment) -> Iterator[str]:
+        """Things that were there at both moments and whose state cannot be read."""
+        for name, (reference, text) in self._unreadable.items():
+            if name in earlier._unreadable and earlier._unreadable[name][0].same(reference):
+                yield text
+
+    def iterators_made_anew(self, earlier: _Moment) -> Iterator[str]:
+        """Iterators in variables that held another iterator then."""
+        for name, (reference, text) in self._unreadable.items():
+            before, _ = earlier._unreadable.get(name, (reference, text))
+            if AN_ITERATOR in text and not before.same(reference):
+                yield text
+
+    def rebound(self, earlier: _Moment) -> Iterator[str]:
+        """Names that meant a thing of the state then and mean something else now."""
+        for name in earlier.listed:
+            if name in self._names and name not in self.listed:
+                yield earlier.left(name)
+
+    def left(self, name: str) -> str:
+        """What is wrong if a name does not mean the thing of the state any more."""
+        way = f" ({name}[...] = ...)" if is_array(self.listed[name]) else ""
+        return (
+            f"{name} is another object now than the one in the state; change that one in "
+            f"place{way}, or keep it in an object that is listed"
+        )
+
+
+class _Reference:
+    """A way to know a thing again that does not keep it alive, if the thing allows that."""
+
+    def __init__(self, thing: Any) -> None:
+        self._id = id(thing)
+        try:
+            self._alive: Callable[[], Any] = weakref.ref(thing)
+        except TypeError:
+            self._alive = lambda: thing
+
+    def same(self, other: _Reference) -> bool:
+        """Whether both mean one thing, which is still there."""
+        return self._id == other._id and self._alive() is not None
+
+
+def _by_owner(names: Iterable[str]) -> dict[str, list[str]]:
+    """The names of items, by the list or dictionary that they are in."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        owner = name.rpartition("[")[0] if name.endswith("]") else name
+        groups.setdefault(owner, []).append(name)
+    return groups
+
+
+def _one_of_each(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """One text for each list or dictionary: about its first item, and how many more there are."""
+    by_name = dict(texts)
+    return {
+        owner: by_name[names[0]] + (f" (and {len(names) - 1} more in {owner})" if names[1:] else "")
+        for owner, names in _by_owner(by_name).items()
+    }
+
+
+def _are_numbers(*values: Any) -> bool:
+    """Whether all of these are numbers, and none a flag."""
+    return all(isinstance(value, int | float) and type(value) is not bool for value in values)
+
+
+def _went_on(start: Any, first: Any, origin: Any, end: Any) -> bool:
+    """Whether the repeat went on by the same amount, or by the same factor, as the first try."""
+    if all(isinstance(value, int) for value in (start, first, origin, end)):
+        return bool(end - origin == first - start)  # however large they are
+    same_amount = math.isclose(end - origin, first - start, rel_tol=1e-9)
+    return same_amount or math.isclose(end * start, first * origin, rel_tol=1e-9)
+
+
+def _short(value: Any) -> str:
+    """A value in a text, cut if it is long."""
+    return repr(value) if len(repr(value)) <= _LONGEST_TEXT else f"{repr(value)[:_LONGEST_TEXT]}..."
 
 
 def trainer_watch(trainer: Any, tolerance: float = 0.0) -> Watch:

@@ -11,8 +11,6 @@ import numpy as np
 from dynhp._checks import is_number, require_number
 from dynhp.spaces.axis import short_float
 
-__all__ = ["Around"]
-
 _LEAST, _MOST = 1e-300, 1e300
 
 
@@ -20,7 +18,7 @@ _LEAST, _MOST = 1e-300, 1e300
 class Around:
     """All positive numbers on a logarithmic scale, in steps of a factor around a start value.
 
-    For a rate of which nobody knows the right size. Its grid is the start and one step either
+    For a rate whose right size is not known. Its grid is the start and one step either
     side; neighbours go on without end. Steps are rounded to six digits.
 
     Args:
@@ -58,22 +56,18 @@ class Around:
 
     def neighbors(self, value: Any, radius: int = 1) -> tuple[float, ...]:
         """The values up to ``radius`` steps below and above, of which there are always more."""
-        steps = (math.log(value) - math.log(self.value)) / math.log(self.factor)
-        whole = round(steps)
+        away = (math.log(value) - math.log(self.value)) / math.log(self.factor)
+        whole = round(away)
         # From a step of the axis to others of it, to the last digit; from elsewhere, from there.
-        on_axis = abs(steps - whole) * math.log(self.factor) < 1e-5
+        on_axis = abs(away - whole) * math.log(self.factor) < 1e-5
         base, first = (self.value, whole) if on_axis else (float(value), 0)
-        ways = (way for way in range(-radius, radius + 1) if way)
-        return tuple(
-            self._point(base, first + way) for way in ways if self._exists(base, first + way)
-        )
-
-    def _exists(self, base: float, steps: int) -> bool:
-        size = math.log(base) + steps * math.log(self.factor)
-        return math.log(_LEAST) < size < math.log(_MOST)
-
-    def _point(self, base: float, steps: int) -> float:
-        return base if steps == 0 else short_float(base * self.factor**steps)
+        found = []
+        for way in range(-radius, radius + 1):
+            steps = first + way
+            size = math.log(base) + steps * math.log(self.factor)
+            if way and math.log(_LEAST) < size < math.log(_MOST):
+                found.append(base if steps == 0 else short_float(base * self.factor**steps))
+        return tuple(found)
 
     def admits(self, value: Any) -> bool:
         """Whether it is a positive number."""

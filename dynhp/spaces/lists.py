@@ -69,7 +69,8 @@ class Ordered:
 
     def admits(self, value: Any) -> bool:
         """Whether it is listed, or a number of the list's type between listed ones."""
-        if self._place(value) is not None:
+        place = self._places.get(value) if isinstance(value, Hashable) else None
+        if place is not None and _both_or_no_bool(value, self.values[place]):
             return True
         if not (self.scaled and is_number(value)):
             return False
@@ -84,16 +85,12 @@ class Ordered:
             return self.values[place]  # type: ignore[no-any-return]
         return type(self.values[0])(value)  # type: ignore[no-any-return]
 
-    def _place(self, value: Any) -> int | None:
-        place = self._places.get(value) if isinstance(value, Hashable) else None
-        return place if place is not None and _both_or_no_bool(value, self.values[place]) else None
-
     def draw(self, rng: np.random.Generator) -> Value:
         """One of the values at random."""
         return self.values[int(rng.integers(len(self.values)))]  # type: ignore[no-any-return]
 
     def including(self, value: Any) -> Ordered | None:
-        """The list with this value too, in its place or at the end; None where it is no such value.
+        """The list with this value too, in its place or at the end; None if it is no such value.
 
         >>> Ordered(0.1, 0.01).including(0.03), Ordered(16, 32).including(0.5)
         (Ordered(0.1, 0.03, 0.01), None)
@@ -161,7 +158,7 @@ class Categorical:
         return listed(value, self.values)
 
     def including(self, value: Value) -> Categorical | None:
-        """The list with this value too, at the end; None where it is no such value."""
+        """The list with this value too, at the end; None if it is no such value."""
         return Categorical(*self.values, value) if _alike(value, self.values) else None
 
     def cast(self, value: Value) -> Value:

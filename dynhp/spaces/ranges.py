@@ -58,7 +58,7 @@ class Float:
         return f"Float({_text(self)})"
 
     def including(self, value: Any) -> Float | None:
-        """The same range with this value on its grid too; None where it lies outside."""
+        """The same range with this value on its grid too; None if it lies outside."""
         return _with(self, float(value)) if self.admits(value) else None
 
     @property
@@ -164,7 +164,7 @@ class Int:
         return f"Int({_text(self)})"
 
     def including(self, value: Any) -> Int | None:
-        """The same range with this value on its grid too; None where it lies outside."""
+        """The same range with this value on its grid too; None if it lies outside."""
         return _with(self, value) if self.admits(value) else None
 
     @property

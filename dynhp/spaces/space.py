@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from dynhp.records import Candidate, Value
 from dynhp.spaces.axis import Axis, ScaledAxis
 from dynhp.spaces.lists import Ordered, listed
 
-__all__ = ["Space", "SpaceLike"]
-
 MOST_CANDIDATES = 1_000_000
-"""A joint grid larger than this is a mistake: so many are never tried, and they take memory."""
+"""A joint grid larger than this is a mistake: its candidates are never all tried."""
 
 
 class Space(Mapping[str, Axis]):
@@ -161,20 +159,14 @@ class Space(Mapping[str, Axis]):
     def cast(self, candidate: Mapping[str, Value]) -> Candidate:
         """The admitted candidate with each value in its axis' own type."""
         values = {name: axis.cast(candidate[name]) for name, axis in self._axes.items()}
-        return candidate if _is_made_of(candidate, values) else Candidate(values)
+        same = list(candidate) == list(values) and all(
+            value is values[name] for name, value in candidate.items()
+        )
+        return candidate if isinstance(candidate, Candidate) and same else Candidate(values)
 
 
 SpaceLike: TypeAlias = Space | Mapping[str, Axis | Sequence[Value]]
 """What is accepted where a space is asked for."""
-
-
-def _is_made_of(candidate: Mapping[str, Value], values: dict[str, Value]) -> TypeGuard[Candidate]:
-    """Whether it is a candidate of the very same objects in the same order."""
-    return (
-        isinstance(candidate, Candidate)
-        and list(candidate) == list(values)
-        and all(value is values[name] for name, value in candidate.items())
-    )
 
 
 def _including(name: str, axis: Axis, value: Value) -> Axis:
@@ -193,7 +185,11 @@ def _axis(name: str, axis: Any) -> Axis:
         return axis
     try:
         if getattr(axis, "ndim", None) == 1:  # an array, or a tensor of any library
-            return Ordered(*_items(axis))
+            values = axis.tolist()
+            if str(axis.dtype).endswith("float32"):
+                # As numpy's own numbers, of which the decimal that was meant is known.
+                values = map(np.float32, values)
+            return Ordered(*values)
         if isinstance(axis, Sequence) and not isinstance(axis, str | bytes):
             _look_at_values(name, axis)
             return Ordered(*axis)
@@ -203,12 +199,6 @@ def _axis(name: str, axis: Any) -> Axis:
         f"{name}: an axis must be Float, Int, Ordered, Categorical or another Axis, a list or a "
         f"1-d array of values, got {shown(axis)}" + _way_out(axis)
     )
-
-
-def _items(array: Any) -> list[Any]:
-    values = array.tolist()
-    # As numpy's own numbers, of which the decimal that was meant is known.
-    return [np.float32(v) for v in values] if str(array.dtype).endswith("float32") else values
 
 
 def _way_out(axis: Any) -> str:

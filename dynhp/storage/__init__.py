@@ -1,9 +1,14 @@
 """Runs on disk: checkpoints, journals, files; imports loops, wrappers and below."""
 
 from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
-from dynhp.storage.journal import Journal
-from dynhp.storage.journal_reader import history_from_journal, read_journal
+from dynhp.storage.journal import Journal, history_from_journal
 from dynhp.storage.on_disk import on_disk
 
-__all__ = ["Journal", "checkpoints", "history_from_journal", "on_disk", "read_journal", "resume"]
-__all__ += ["run_with_checkpoints"]
+__all__ = [
+    "Journal",
+    "checkpoints",
+    "history_from_journal",
+    "on_disk",
+    "resume",
+    "run_with_checkpoints",
+]

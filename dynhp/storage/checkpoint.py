@@ -5,25 +5,37 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol, TypeVar, cast
 
 from dynhp._checks import require_count, require_word
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.display import Display
 from dynhp.errors import CheckpointError
+from dynhp.middleware.display import Display
 from dynhp.planning.budget import HasAdapter, adapter_of
 from dynhp.records import History
 from dynhp.storage.files import require_path
 from dynhp.storage.folder import CheckpointFolder
 from dynhp.storage.journal import Journal
-from dynhp.storage.ranks import Agrees
-from dynhp.storage.session import OnError, Rewinds, Session, WhetherToResume
+from dynhp.storage.log import Agrees, OnError, Rewinds, RunLog, WhetherToResume
+from dynhp.wrappers.shadow import Delivery, Shadow
 
 __all__ = ["Agrees", "OnError", "Rewinds", "WhetherToResume", "checkpoints", "resume"]
 __all__ += ["run_with_checkpoints"]
 
 
+Result = TypeVar("Result", covariant=True)
+
+
+class Runs(Protocol[Result]):
+    """What runs with checkpoints: an adapter gives its ``History``, a ``Shadow`` a ``Delivery``."""
+
+    def run(self, epochs: int, *, progress: bool | Display = ...) -> Result:
+        """Train until the main line has that many epochs."""
+        ...
+
+
 def run_with_checkpoints(
-    adapter: DynamicGridAdapter,
+    adapter: Runs[Result],
     epochs: int,
     *,
     checkpoint: str | os.PathLike[str],
@@ -33,13 +45,14 @@ def run_with_checkpoints(
     resume: WhetherToResume = "allow",
     on_checkpoint_error: OnError = "stop",
     progress: bool | Display = False,
-) -> History:
+) -> Result:
     """Run until the main line has that many epochs, or go on with a run that was interrupted.
 
     The same call in a new process goes on where the old one was, even in the middle of a round.
 
     Args:
-        adapter: what runs; newly made, with the settings of the run that is saved, if one is.
+        adapter: what runs; newly made, with the settings of the run that is saved, if one is. With
+            a ``Shadow`` both of its lines are saved, each in a folder below.
         epochs: of the main line in the end; fewer than the saved run has already are refused.
         checkpoint: the folder in which the run is saved.
         every: how many rounds lie between checkpoints.
@@ -47,7 +60,7 @@ def run_with_checkpoints(
         journal: a file for ``Journal``, if wanted.
         resume: ``"allow"`` a saved run in the folder, or demand one (``"must"``) or none
             (``"never"``).
-        on_checkpoint_error: ``"stop"`` where a checkpoint cannot be written, or ``"warn"``.
+        on_checkpoint_error: ``"stop"`` if a checkpoint cannot be written, or ``"warn"``.
         progress: show the run while it goes on.
 
     >>> import tempfile
@@ -64,13 +77,29 @@ def run_with_checkpoints(
     >>> folder.cleanup()
     """
     epochs = require_count("epochs", epochs)
-    adapter = adapter_of(adapter)
-    adapter.epochs = epochs  # set before the run is loaded, so that the plans can be compared
-    saving = checkpoints(
-        checkpoint, adapter, every=every, keep=keep, resume=resume, on_error=on_checkpoint_error
-    )
-    with _journal(adapter, journal, on_checkpoint_error), saving:
-        return adapter.run(epochs, progress=progress)
+    main_line = adapter_of(adapter)
+
+    @contextmanager
+    def saving(folder: str | os.PathLike[str], line: DynamicGridAdapter) -> Iterator[None]:
+        line.epochs = epochs  # set before the run is loaded, so that the plans can be compared
+        with (
+            _journal(line, journal if line is main_line else None, on_checkpoint_error),
+            checkpoints(
+                folder, line, every=every, keep=keep, resume=resume, on_error=on_checkpoint_error
+            ),
+        ):
+            yield
+
+    result: History | Delivery
+    if isinstance(adapter, Shadow):
+        home = require_path("the folder", checkpoint)
+        result = adapter.run(
+            epochs, progress=progress, saving=lambda name, line: saving(home / name, line)
+        )
+    else:
+        with saving(checkpoint, main_line):
+            result = main_line.run(epochs, progress=progress)
+    return cast(Result, result)
 
 
 def resume(
@@ -91,7 +120,7 @@ def resume(
         every: how many rounds lie between checkpoints.
         keep: how many checkpoints are kept, the newest.
         journal: a file for ``Journal``, if wanted.
-        on_checkpoint_error: ``"stop"`` where a checkpoint cannot be written, or ``"warn"``.
+        on_checkpoint_error: ``"stop"`` if a checkpoint cannot be written, or ``"warn"``.
         progress: show the run while it goes on.
 
     >>> import tempfile
@@ -143,7 +172,7 @@ def checkpoints(
         keep: how many checkpoints are kept, the newest.
         resume: ``"allow"`` a saved run in the folder, or demand one (``"must"``) or none
             (``"never"``).
-        on_error: ``"stop"`` where a checkpoint cannot be written, or ``"warn"``.
+        on_error: ``"stop"`` if a checkpoint cannot be written, or ``"warn"``.
 
     >>> import tempfile
     >>> from dynhp import adapt, lowest
@@ -166,23 +195,15 @@ def checkpoints(
     require_word("on_error", on_error, ("stop", "warn"))
     require_word("resume", resume, ("allow", "must", "never"))
     adapter = adapter_of(adapter)
-    before = adapter.executor, adapter.callbacks
-    session = Session(
+    log = RunLog(
         CheckpointFolder(require_path("the folder", folder)),
         adapter,
         every=every,
         keep=keep,
         on_error=on_error,
     )
-    with session.locked(resume):
-        session.go_on(resume)
-        # The first callback, so that it saves before any other is called with the new round.
-        adapter.executor, adapter.callbacks = session.recording, (session, *adapter.callbacks)
-        try:
-            yield adapter
-            session.save()
-        finally:
-            adapter.executor, adapter.callbacks = before
+    with log.saving(resume):
+        yield adapter
 
 
 @contextmanager

@@ -35,7 +35,7 @@ if hasattr(os, "register_at_fork"):  # pragma: no branch - not on Windows
 
 
 def require_path(what: str, path: Any) -> Path:
-    """The path, refused where it is none."""
+    """The path, refused if it is none."""
     try:
         return Path(path)
     except TypeError:
@@ -57,21 +57,17 @@ def locked(folder: Path) -> Iterator[None]:
     with open(folder / "lock", "ab") as lock:
         _HELD[place] = lock
         try:
-            _lock(lock, folder)
+            if fcntl is not None:  # pragma: no branch
+                try:  # not lockf, which ends once this process closes any descriptor of the file
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise CheckpointError(
+                        f"another process is using {str(folder)!r}; wait until it has ended, "
+                        "or choose another folder"
+                    ) from None
             yield
         finally:
             _HELD.pop(place, None)
-
-
-def _lock(lock: BinaryIO, folder: Path) -> None:
-    if fcntl is not None:  # pragma: no branch
-        try:  # not lockf, which ends as soon as this process closes any descriptor of the file
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise CheckpointError(
-                f"another process is using {str(folder)!r}; wait until it has ended, "
-                "or choose another folder"
-            ) from None
 
 
 def write_atomically(path: Path, write: Callable[[BinaryIO], T], *, durable: bool) -> T:
@@ -130,6 +126,6 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Delete a file, or leave it where that cannot be done."""
+    """Delete a file, or leave it if that cannot be done."""
     with suppress(OSError):
         path.unlink()

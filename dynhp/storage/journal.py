@@ -1,4 +1,4 @@
-"""The journal: a run as one line of JSON per event, appended as it happens."""
+"""The journal: a run as a line of JSON per event, appended as it happens and read back."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ import json
 import math
 import os
 import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from dynhp._checks import require_word
 from dynhp.errors import CheckpointError
-from dynhp.records import Event, Round, RoundStarted, Try
+from dynhp.records import Event, History, Round, RoundStarted, Try
+from dynhp.records.plain import round_from_plain, round_to_plain, try_from_plain, try_to_plain
 from dynhp.records.provenance import command_here, versions_here
-from dynhp.records.units import EPOCHS
-from dynhp.rounds.plain import round_to_plain, try_to_plain
-from dynhp.storage.appended import AppendedFile, LinesLost
+from dynhp.records.units import EPOCHS, read_unit
 from dynhp.storage.codecs.json_text import json_line
 from dynhp.storage.files import require_path
-from dynhp.storage.journal_reader import HEADER, JournalContent, history_from_journal, read_journal
+from dynhp.storage.lines import AppendedFile, LinesLost, parsed, split_lines
 
 __all__ = ["Journal", "JournalContent", "comparison", "history_from_journal", "read_journal"]
+
+_HEADER: Mapping[str, Any] = {"event": "journal", "version": 1}
+_RUN = b'{"event":"run",'
 
 
 class Journal:
@@ -31,7 +35,7 @@ class Journal:
         path: the file, which must not hold another run.
         seconds: whether times and the command are written; without them equal runs give equal
             bytes.
-        on_error: ``"stop"`` where lines cannot be written, or ``"warn"`` and write them later.
+        on_error: ``"stop"`` if lines cannot be written, or ``"warn"`` and write them later.
 
     >>> import tempfile
     >>> from dynhp import DynamicGridAdapter, lowest
@@ -57,10 +61,8 @@ class Journal:
         self._seconds = seconds
         self._on_error = on_error
         self._file = AppendedFile(self.path, what="journal")
-        self._file.wait_with([json_line(HEADER)])
-        self._begun = False  # whether it is known that the file holds no other run
-        # What the last line on the run says of it; None in a journal of earlier versions.
-        self._about: dict[str, Any] | None = {}
+        self._file.wait_with([json_line(_HEADER)])
+        self._about: dict[str, Any] = {}  # what the last line on the run says of it
         self._round = 0
         self._tries: list[Try] = []
 
@@ -78,7 +80,7 @@ class Journal:
         else:
             self._add_round(event)
         try:
-            self._write()
+            self._file.write()
         except OSError as failure:
             message = self._message(failure)
             if self._on_error == "stop":
@@ -88,13 +90,13 @@ class Journal:
             self._warn(message)
 
     def position(self) -> dict[str, Any] | None:
-        """Where the journal stands, once it is safe on disk; raises OSError where that fails.
+        """Where the journal stands, once it is safe on disk; raises OSError if that fails.
 
         With ``on_error="warn"`` the lines that cannot be written are part of the position, and it
-        is None where the file was lost.
+        is None if the file was lost.
         """
         try:
-            self._write()
+            self._file.write()
             self._file.sync()
         except OSError as failure:
             if self._on_error == "stop":
@@ -118,7 +120,7 @@ class Journal:
             self._file.wait_with(waiting.splitlines(keepends=True))
         lines = (before + (waiting or b"")).splitlines()
         known = [line for line in lines if line.startswith(_RUN)]
-        self._about = json.loads(known[-1]) if known else {} if len(lines) < 2 else None
+        self._about = json.loads(known[-1]) if known else {}
 
     def _take_up(self, position: Any) -> bytes:
         try:
@@ -130,7 +132,6 @@ class Journal:
                 f"{str(self.path)!r} is not the journal of this run: its beginning is another. "
                 "Put the right file there, or go on without a journal"
             )
-        self._begun = True
         try:
             self._file.cut()
         except OSError as failure:
@@ -138,22 +139,6 @@ class Journal:
                 raise CheckpointError(f"{self._message(failure)}; make it writable") from failure
             self._warn(self._message(failure))
         return before
-
-    def _begin(self) -> None:
-        data = self.path.read_bytes() if self.path.exists() else b""
-        if not json_line(HEADER).startswith(data):  # a kill can leave that much, and no more
-            raise CheckpointError(
-                f"{str(self.path)!r} holds something already; choose another file, or go on with "
-                "its run from a checkpoint"
-            )
-        if data:
-            os.truncate(self.path, 0)
-        self._begun = True
-
-    def _write(self) -> None:
-        if not self._begun:
-            self._begin()
-        self._file.write()
 
     def _message(self, failure: OSError) -> str:
         if isinstance(failure, LinesLost):
@@ -173,7 +158,7 @@ class Journal:
         about: dict[str, Any] = {"epochs": event.planned, "settings": dict(event.settings)}
         if event.unit != EPOCHS:
             about["unit"] = event.unit
-        if self._about is None or not event.settings:  # of a driver that knows no settings
+        if not event.settings:  # of a driver that knows no settings
             return
         if all(name in self._about and self._about[name] == about[name] for name in about):
             return
@@ -205,9 +190,6 @@ class Journal:
         self._tries = []
 
 
-_RUN = b'{"event":"run",'
-
-
 def comparison(round_: Round) -> dict[str, float | None]:
     """How the scores of the tries that went as far as the winner's compare."""
     if not round_.tries:
@@ -227,3 +209,123 @@ def comparison(round_: Round) -> dict[str, float | None]:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalContent:
+    """What a journal holds: the rounds, and the tries of one that is not finished.
+
+    Attributes:
+        history: the rounds.
+        unfinished: the tries of a round that has not ended.
+        torn: whether the last line is incomplete, and is left out.
+        about: ``epochs`` (planned), ``settings``, ``versions``, ``command`` and ``unit`` of the
+            run; a journal of a driver that knows no settings has none.
+    """
+
+    history: History
+    unfinished: tuple[Try, ...]
+    torn: bool
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+def history_from_journal(path: str | os.PathLike[str]) -> History:
+    """Give back the history that a journal holds, exactly.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = file.write(b'{"event":"journal","version":1}\\n{"event":"rou'); file.flush()
+    ...     history_from_journal(file.name)
+    History(rounds=())
+    """
+    return read_journal(path).history
+
+
+def read_journal(path: str | os.PathLike[str]) -> JournalContent:
+    """Read a journal, also of a run that goes on or was killed; a torn last line is left out.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     read_journal(file.name).torn
+    False
+    """
+    try:
+        lines, rest = split_lines(require_path("the journal", path).read_bytes())
+    except OSError as failure:
+        raise CheckpointError(f"the journal cannot be read: {failure}") from failure
+    if not lines and not json_line(_HEADER).startswith(rest):  # more than a kill can leave
+        lines = [rest]
+    reader = _JournalParser()
+    for _ in parsed(lines, reader.take, path=os.fspath(path), what="a journal"):
+        pass
+    return JournalContent(
+        history=History(tuple(reader.rounds)),
+        unfinished=tuple(reader.tries),
+        torn=bool(rest),
+        about=reader.about,
+    )
+
+
+class _JournalParser:
+    """Takes one line after the other."""
+
+    def __init__(self) -> None:
+        self.rounds: list[Round] = []
+        self.tries: list[Try] = []
+        self.about: dict[str, Any] = {}
+        self._first = True
+
+    def take(self, line: Any) -> None:
+        """Take the next line."""
+        first, self._first = self._first, False
+        if not isinstance(line, dict) or (first and line != _HEADER):
+            raise ValueError(f"{dict(_HEADER)} must come first")
+        event = line["event"]
+        if event == "run":
+            self._run(line)
+        elif event == "round_started":
+            self._follows(line)
+            self.tries = []  # those of a round that was interrupted
+        elif event == "try":
+            self.tries.append(try_from_plain(line))
+        elif event == "round":
+            self._round(line)
+        elif not first:
+            raise KeyError(event)
+
+    def _run(self, line: Mapping[str, Any]) -> None:
+        about = {name: line[name] for name in ("epochs", "settings", "versions", "command")}
+        about["unit"] = read_unit(line.get("unit", EPOCHS))
+        texts = (about["settings"], about["versions"])
+        if not all(type(each) is dict and set(map(type, each.values())) <= {str} for each in texts):
+            raise ValueError("settings and versions are texts by name")
+        if about["epochs"] is not None and type(about["epochs"]) is not int:
+            raise ValueError("epochs is a whole number or null")
+        if type(about["command"]) not in (str, type(None)):
+            raise ValueError("command is a text or null")
+        self.about = about
+
+    def _round(self, line: Mapping[str, Any]) -> None:
+        self._follows(line)
+        if sorted(line["tries"]) != list(range(len(self.tries))):
+            raise ValueError(f"{len(self.tries)} tries were written, the round has {line['tries']}")
+        tries = [self.tries[place] for place in line["tries"]]
+        plain = {**line, "index": line["round"], "tries": ()}
+        self.rounds.append(replace(round_from_plain(plain), tries=tuple(tries)))
+        none = not tries and line["chosen"] == -1
+        if not (none or 0 <= line["chosen"] < len(tries)) or line["epochs"] < 0:
+            raise ValueError("no such try, or epochs that go back")
+        self.tries = []
+
+    def _follows(self, line: Mapping[str, Any]) -> None:
+        """Refuse rounds that do not follow one on the other: main-line epochs only increase."""
+        if self.rounds:
+            if (line["round"], line["start"]) == (self.rounds[-1].index, self.rounds[-1].start):
+                # It ended here, but Ctrl-C or another callback undid it before it was recorded.
+                self.rounds.pop()
+                return
+            last = self.rounds[-1]
+            expected = (last.index + 1, last.start + last.epochs)
+            back = line.get("abandoned", 0)
+            if (line["round"], line["start"] + back) != expected or back < 0:
+                raise ValueError(f"round and start should be {expected}")

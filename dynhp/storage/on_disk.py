@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import os
-import re
+import shutil
+import tempfile
+import time
+import weakref
 from collections.abc import Callable, Collection
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 
 from dynhp.errors import CheckpointError, DamagedFile
-from dynhp.main_line import StateStore
+from dynhp.snapshots import StateStore
 from dynhp.storage.codecs import read_state, write_state
-from dynhp.storage.files import remove, require_path, write_atomically
+from dynhp.storage.files import locked, remove, require_path, write_atomically
 from dynhp.trainer import State
 
 __all__ = ["StatesOnDisk", "on_disk"]
 
+_PREFIX = "run-"
+ABANDONED = 60.0
+"""Seconds: a folder without a lock is taken for one of a killed run only if it is older."""
+
 
 class StatesOnDisk:
-    """Keeps states as files of a folder, which is for one run alone: those of another are removed.
+    """Keeps the states of one run as files, in a folder of its own below the one that is given.
+
+    So runs that are given the same folder never meet. The run's folder is removed with this store;
+    what runs that were killed have left is removed by the next one.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -28,15 +39,24 @@ class StatesOnDisk:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
         self._count = 0
+        self._names: set[str] = set()
+        held = ExitStack()
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self.keep_only(())
+            for left in folder.glob(f"{_PREFIX}*"):
+                # Its run was killed, unless it has locked the folder, or is about to.
+                with suppress(CheckpointError, OSError):
+                    if time.time() - left.stat().st_mtime > ABANDONED:
+                        with locked(left):
+                            shutil.rmtree(left, ignore_errors=True)
+            self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder))
+            held.enter_context(locked(self.folder))
         except OSError as failure:
             raise CheckpointError(
                 f"snapshots cannot be kept in {str(folder)!r}: {failure}; choose another folder"
             ) from failure
+        self._end = weakref.finalize(self, _end, self.folder, held, os.getpid())
 
     def put(self, state: State) -> str:
         """Write it."""
@@ -51,6 +71,7 @@ class StatesOnDisk:
                 f"a snapshot could not be written to {str(self.folder)!r}: {failure}; make room, "
                 "or keep snapshots in memory"
             ) from failure
+        self._names.add(name)
         return name
 
     def get(self, key: str) -> State:
@@ -60,15 +81,22 @@ class StatesOnDisk:
                 return read_state(file)
         except (OSError, DamagedFile) as failure:
             raise CheckpointError(
-                f"the snapshot {key} in {str(self.folder)!r} cannot be read: {failure}; give each "
-                "run a folder of its own, and leave its files alone"
+                f"the snapshot {key} in {str(self.folder)!r} cannot be read: {failure}; leave the "
+                "files of a run alone"
             ) from failure
 
     def keep_only(self, keys: Collection[str]) -> None:
         """Remove the others."""
-        for path in list(self.folder.iterdir()):
-            if re.fullmatch(r"state-\d{6,}\.zip(\.part)?", path.name) and path.name not in keys:
-                remove(path)
+        for name in self._names.difference(keys):
+            remove(self.folder / name)
+        self._names.intersection_update(keys)
+
+
+def _end(folder: Path, held: ExitStack, process: int) -> None:
+    """Remove what a run has kept; a forked process leaves that to the one that made it."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+        held.close()
 
 
 def on_disk(folder: str | os.PathLike[str]) -> Callable[[], StateStore]:
@@ -76,7 +104,7 @@ def on_disk(folder: str | os.PathLike[str]) -> Callable[[], StateStore]:
 
     >>> import tempfile
     >>> from dynhp import DynamicGridAdapter, lowest
-    >>> from dynhp.main_line import Snapshots
+    >>> from dynhp.snapshots import Snapshots
     >>> from dynhp.testing import Quadratic
     >>> from dynhp.triggers import OnPlateau
     >>> with tempfile.TemporaryDirectory() as folder:

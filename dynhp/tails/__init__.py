@@ -1,8 +1,6 @@
 """Tails: what a try runs before it is judged, and what its value becomes; imports spaces."""
 
-from dynhp.tails.annealed import annealed
 from dynhp.tails.contract import Correction, Tail
-from dynhp.tails.correction import scale
-from dynhp.tails.wsd import wsd
+from dynhp.tails.rates import annealed, scale, wsd
 
 __all__ = ["Correction", "Tail", "annealed", "scale", "wsd"]

@@ -1,17 +1,22 @@
-"""The contracts of a tail, which a try runs before it is judged, and of a winner's correction."""
+"""The contracts of a tail and of a correction, and how long tries and tails are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from dynhp._checks import plain_value, require_count, require_instance, takes
+from dynhp._checks import (
+    is_number,
+    is_whole,
+    plain_int,
+    plain_value,
+    require_count,
+    require_instance,
+    takes,
+)
 from dynhp.errors import ContractError, DynhpError, SettingsError, shown
 from dynhp.records import Candidate
 from dynhp.spaces import Space
-
-__all__ = ["Correction", "Tail", "corrected", "require_correction", "require_tail", "tail_length"]
-__all__ += ["tail_values", "values_at"]
 
 
 @runtime_checkable
@@ -33,7 +38,7 @@ class Tail(Protocol):
     """
 
     def length(self, planned: int | None) -> int:
-        """How many epochs it has, in a run of so many planned epochs (None: nobody knows)."""
+        """How many epochs it has, in a run of ``planned`` epochs (None: that is not known)."""
         ...
 
     def at(self, candidate: Candidate, progress: float) -> Candidate:
@@ -72,13 +77,13 @@ def require_tail(tail: Any, space: Space, current: Candidate) -> None:
 
 
 def tail_length(tail: Tail | None, planned: int | None) -> int:
-    """The epochs of a tail; none where there is no tail."""
+    """The epochs of a tail; 0 without one."""
     if tail is None:
         return 0
     length = _answer(
         f"length of {shown(tail)}",
         lambda: tail.length(planned),
-        "it gets the planned epochs (None where nobody knows) and gives a number of epochs",
+        "it gets the planned epochs (None if that is not known) and gives a number of epochs",
     )
     return require_count(f"the length of {shown(tail)}", length)
 
@@ -131,7 +136,7 @@ def require_correction(then: Any, space: Space) -> None:
 
 
 def corrected(then: Correction | None, candidate: Candidate, space: Space) -> Candidate | None:
-    """The winner's values as they are put in force; None where nothing corrects them."""
+    """The winner's values as they are put in force; None if nothing corrects them."""
     if then is None:
         return None
     return _admitted(then, candidate, _corrects(then, candidate), space)
@@ -155,7 +160,7 @@ def _admitted(then: Correction, candidate: Candidate, values: object, space: Spa
 
 
 def _answer(what: str, ask: Callable[[], object], way_out: str) -> object:
-    """What somebody's own code answers, or an error that says when it is at fault."""
+    """What the user's own code answers, or an error that says what went wrong in it."""
     try:
         return ask()
     except DynhpError:
@@ -164,3 +169,55 @@ def _answer(what: str, ask: Callable[[], object], way_out: str) -> object:
         raise ContractError(
             f"{what} raised {type(failure).__name__}: {str(failure)[:200]}; {way_out}"
         ) from failure
+
+
+def require_length(what: str, value: Any) -> float:
+    """A whole number of epochs, or a share of the run between 0 and 1; anything else is refused.
+
+    >>> require_length("try_for", 0.05)
+    0.05
+    """
+    value = plain_int(value)
+    if is_whole(value, least=1) or (is_number(value) and 0 < value < 1):
+        return value
+    raise SettingsError(
+        f"{what} must be a whole number above 0, or a share of the run between 0 and 1, got "
+        f"{shown(value)}"
+    )
+
+
+def require_try_for(value: Any, tail: object) -> float:
+    """The length of a try, which may be 0 if there is a tail to judge it by."""
+    if value == 0 and not isinstance(value, bool):
+        if tail is None:
+            raise SettingsError(
+                "try_for must be a whole number above 0, or a share of the run between 0 and 1, "
+                f"got {shown(value)}; only a tail can judge a try of no length"
+            )
+        return 0
+    return require_length("try_for", value)
+
+
+def epochs_of(what: str, length: float, planned: int | None, *, least: int = 1) -> int:
+    """The epochs of a length: a share is rounded to the nearest whole number.
+
+    >>> epochs_of("try_for", 0.05, 90), epochs_of("try_for", 0.05, 4), epochs_of("try_for", 7, 90)
+    (4, 1, 7)
+    """
+    if isinstance(length, int):
+        return length
+    if planned is None:
+        raise SettingsError(
+            f"{what}: a share of the run needs its planned epochs; call run(n), or give epochs= to "
+            "the adapter"
+        )
+    return max(least, round(length * planned))
+
+
+def require_one_stage(stages: Sequence[object]) -> None:
+    """Refuse tries with a tail that are judged on the way."""
+    if len(stages) > 1:
+        raise SettingsError(
+            f"with a tail all tries are judged once, after it, but this selection judges them in "
+            f"{len(stages)} stages; use Best() or BestByMargin(), or leave out the tail"
+        )

@@ -10,8 +10,6 @@ from dynhp._checks import is_number, plain_int, require_count
 from dynhp.errors import SettingsError, shown
 from dynhp.triggers.contract import Due, LineSoFar
 
-__all__ = ["At", "Every"]
-
 _DUE = Due()  # it never changes, and a run may ask for it a thousand times
 
 
@@ -19,7 +17,7 @@ _DUE = Due()  # it never changes, and a run may ask for it a thousand times
 class Every:
     """A round every ``n`` epochs, the first one at once: the paper's way, ``adapt_every`` in short.
 
-    Where a run was stopped in a round and goes on, the next round begins there.
+    If a run was stopped in a round and goes on, the next round begins there.
 
     >>> Every(10)(LineSoFar(epoch=10, began=0)), Every(10)(LineSoFar(epoch=9, began=0))
     (Due(because='', healthy=None, alarm=False), None)
@@ -32,7 +30,7 @@ class Every:
         object.__setattr__(self, "n", require_count("Every: n", self.n))
 
     def __call__(self, line: LineSoFar) -> Due | None:
-        """When so many epochs have passed since the last round began."""
+        """When ``n`` epochs have passed since the last round began."""
         due = line.began is None or line.stopped or line.epoch - line.began >= self.n
         return _DUE if due else None
 
@@ -81,7 +79,7 @@ class At:
         return Due(because=f"epoch {last}")
 
     def next_look(self, line: LineSoFar) -> int | None:
-        """The next moment, or the next epoch where one has passed without a round."""
+        """The next moment, or the next epoch if one has passed without a round."""
         if self(line) is not None:
             return line.epoch + 1
         return min((epoch for epoch in self._epochs(line) if epoch > line.epoch), default=None)

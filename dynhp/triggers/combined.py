@@ -15,8 +15,6 @@ from dynhp.triggers.contract import (
     require_trigger,
 )
 
-__all__ = ["any_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class _AnyOf:

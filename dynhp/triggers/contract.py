@@ -12,16 +12,14 @@ from dynhp._checks import is_whole, plain_int, require_whole, require_word, take
 from dynhp.criteria.contract import metrics_of
 from dynhp.errors import ContractError, DynhpError, SettingsError, shown
 from dynhp.records import Metrics, Round
-
-__all__ = ["Due", "LineSoFar", "Trigger", "ask", "goes_by_epochs", "looks_at", "next_look"]
-__all__ += ["require_trigger"]
+from dynhp.records.append_only import AppendOnly
 
 Memory = TypeVar("Memory")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """A trigger's answer where a round is due; ``True`` means one without anything to say.
+    """A trigger's answer if a round is due; ``True`` means one without anything to say.
 
     Attributes:
         because: why, in a few words; it is recorded with the round.
@@ -52,7 +50,7 @@ class LineSoFar:
     Attributes:
         measured: the number of each epoch that was measured, from 0, and its metrics.
         epoch: the epochs so far.
-        planned: the epochs it shall have, None where nobody knows.
+        planned: the epochs it shall have; None if that is not known.
         rounds: the rounds so far, as they happened.
         began: the epochs before the last round with tries (one under way counts); None: none yet.
         since: the number of the first epoch after the tries of that round.
@@ -78,30 +76,47 @@ class LineSoFar:
         stopped: bool = False,
         failure: str | None = None,
     ) -> None:
-        self.measured = list(measured)
+        self.measured = measured if isinstance(measured, AppendOnly) else AppendOnly(measured)
         self.epoch = epoch
         self.planned = planned
         self.rounds = rounds
         self.began = began
         self.since = since
-        self.fired = list(fired)
+        self.fired = fired if isinstance(fired, AppendOnly) else AppendOnly(fired)
         self.stopped = stopped
         self.failure = failure
         self._folded: dict[Hashable, tuple[int, Any]] = {}
 
+    def copy(self) -> LineSoFar:
+        """The same line, to go on from: whatever becomes of the copy, this one stays as it is."""
+        other = LineSoFar(
+            self.measured,
+            epoch=self.epoch,
+            planned=self.planned,
+            rounds=self.rounds,
+            began=self.began,
+            since=self.since,
+            fired=self.fired,
+            stopped=self.stopped,
+            failure=self.failure,
+        )
+        other._folded = dict(self._folded)
+        return other
+
     @property
     def now(self) -> Metrics | None:
-        """What was measured after the newest epoch; None where it was not, or in a try."""
+        """What was measured after the newest epoch; None if it was not, or in a try."""
         if not self.measured or self.measured[-1][0] != self.epoch - 1 or self.epoch <= self.since:
             return None
-        return self.measured[-1][1]
+        metrics: Metrics = self.measured[-1][1]
+        return metrics
 
     def fold(
         self, owner: Hashable, start: Memory, step: Callable[[Memory, int, Metrics], Memory]
     ) -> Memory:
         """What ``step`` makes of all that was measured, one after the other, from ``start`` on.
 
-        It is remembered by its ``owner`` how far this has come, so that asking after every epoch
+        How far this has come is remembered by its ``owner``, so that to ask after every epoch
         costs one step each.
         """
         place, memory = self._folded.get(owner, (0, start))
@@ -173,7 +188,7 @@ def ask(trigger: Trigger, line: LineSoFar) -> Due | None:
     except Exception as failure:
         raise ContractError(
             f"the trigger {shown(trigger)} raised {type(failure).__name__}: {str(failure)[:200]}; "
-            "it gets a LineSoFar, whose last metrics are line.now (None where nothing was measured)"
+            "it gets a LineSoFar, whose last metrics are line.now (None if nothing was measured)"
         ) from failure
     if isinstance(answer, Due):
         return answer

@@ -1,4 +1,4 @@
-"""A trigger for plateaus: a metric that has stopped to improve."""
+"""A trigger for plateaus: a metric that has stopped improving."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from dynhp._checks import require_count, require_number, require_whole, require_
 from dynhp.criteria.contract import metric_name, read_metric
 from dynhp.records import Metrics
 from dynhp.triggers.contract import Due, LineSoFar
-
-__all__ = ["OnPlateau"]
 
 
 class _Best(NamedTuple):
@@ -27,9 +25,9 @@ class OnPlateau:
 
     Args:
         metric: its name.
-        patience: so many epochs without an improvement are a plateau.
+        patience: how many epochs without an improvement are a plateau.
         min_delta: what counts as an improvement is more than this.
-        cooldown: so many epochs after the tries of a round are not counted.
+        cooldown: how many epochs after the tries of a round are not counted.
         better: whether "lower" or "higher" is better.
 
     >>> losses = [0.9, 0.5, 0.6, 0.5]

@@ -12,8 +12,6 @@ from dynhp.errors import SettingsError, shown
 from dynhp.records import Metrics
 from dynhp.triggers.contract import Due, LineSoFar
 
-__all__ = ["NotFinite", "OnSpike"]
-
 _LEAST_DEVIATION = 1e-3  # of the mean
 
 
@@ -21,11 +19,11 @@ _LEAST_DEVIATION = 1e-3  # of the mean
 class OnSpike:
     """A round when a metric jumps far above its recent values; one that is not finite always does.
 
-    By ``factor``, a spike is more than so many times the median of the last ``window`` values (of
-    those there are, at the beginning). By ``sigmas``, it is so many standard deviations above their
+    With ``factor``, a spike is more than ``factor`` times the median of the last ``window`` values
+    (of fewer at the beginning). With ``sigmas``, it is that many standard deviations above their
     mean, once there are ``window`` of them. A standard deviation counts as a thousandth of the mean
     at least, so that not every rise is a spike after values that hardly vary; after zeros alone
-    none is. Where higher is better, a spike goes down: below the median divided by ``factor``.
+    none is. If higher is better, a spike goes down: below the median divided by ``factor``.
 
     Args:
         metric: its name.
@@ -57,7 +55,7 @@ class OnSpike:
         object.__setattr__(self, "lag", require_whole("OnSpike: lag", self.lag, least=0))
         if (self.factor is None) == (self.sigmas is None):
             raise SettingsError(
-                "OnSpike: what is too much must be said once, as factor=3.0 (times the median) or "
+                "OnSpike needs one limit, factor=3.0 (times the median) or "
                 f"sigmas=6.0 (standard deviations), got factor={shown(self.factor)} and "
                 f"sigmas={shown(self.sigmas)}"
             )
@@ -83,12 +81,16 @@ class OnSpike:
         name, recent = self.metric, line.measured[-1 - self.window : -1]
         known = [metrics.get(name, math.nan) for _, metrics in recent]
         usual = self._usual([each for each in known if math.isfinite(each)])
-        if usual is None or not self._is_too_far(value, *usual):
+        if usual is None:
             return None
-        return _alarm(line, f"{self.metric} is {value:.4g} after {usual[0]:.4g}", self.lag)
+        middle, far = usual
+        away = value - middle if self.better == "lower" else middle - value
+        if not away > far:
+            return None
+        return _alarm(line, f"{self.metric} is {value:.4g} after {middle:.4g}", self.lag)
 
     def _usual(self, known: list[float]) -> tuple[float, float] | None:
-        """What is usual, and how far from it is too far; None where nobody can say yet."""
+        """What is usual, and how far from it is too far; None if there is too little to say."""
         if self.sigmas is not None:
             if len(known) < self.window:
                 return None
@@ -103,10 +105,6 @@ class OnSpike:
         assert self.factor is not None
         share = self.factor - 1 if self.better == "lower" else 1 - 1 / self.factor
         return median, share * abs(median)
-
-    def _is_too_far(self, value: float, usual: float, far: float) -> bool:
-        away = value - usual if self.better == "lower" else usual - value
-        return away > far
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
 from dynhp.wrappers.adapted import adapt_trainer
 from dynhp.wrappers.keep_best import KeepBest
-from dynhp.wrappers.retrained import Retrainable, Retrained, RetrainedState, RollsBack
-from dynhp.wrappers.shadow import Delivery, Shadow
+from dynhp.wrappers.retrained import Retrained
+from dynhp.wrappers.shadow import Shadow
 
-__all__ = ["Delivery", "KeepBest", "Retrainable", "Retrained", "RetrainedState", "RollsBack"]
-__all__ += ["Shadow", "adapt_trainer"]
+__all__ = ["KeepBest", "Retrained", "Shadow", "adapt_trainer"]

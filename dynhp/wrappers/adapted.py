@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.criteria import chosen_criterion
 from dynhp.errors import SettingsError, shown
 from dynhp.loops.best import best_criterion
-from dynhp.loops.options import LoopOptions
+from dynhp.loops.options import LoopOptions, policy_and_others
 from dynhp.records import History
 from dynhp.spaces import SpaceLike
 from dynhp.trainer import Trainer
@@ -17,16 +16,12 @@ from dynhp.wrappers.keep_best import KeepBest
 if TYPE_CHECKING:
     from typing import Unpack
 
-__all__ = ["adapt_trainer"]
-
 
 def adapt_trainer(
     trainer: Trainer,
     epochs: int,
     *,
-    space: SpaceLike,
-    adapt_every: int | None = None,
-    try_for: float,
+    space: SpaceLike | None = None,
     **options: Unpack[LoopOptions],
 ) -> History:
     """Train to the end with adaptation: a trainer in place of a loop, and the options of ``adapt``.
@@ -35,10 +30,9 @@ def adapt_trainer(
         trainer: what trains; at the end it is in the final state, or with ``keep_best`` in its
             best one.
         epochs: the epochs of the main line.
-        space: the hyperparameters and their values.
-        adapt_every: the epochs of a round; in its place ``when=``, a trigger.
-        try_for: the epochs of a try.
-        options: all others as in ``dynhp.adapt``, except for ``steps``.
+        space: the hyperparameters and their values, unless the policy has them.
+        options: as in ``dynhp.adapt``: ``policy`` or its fields, and all others except for
+            ``steps``.
 
     >>> from dynhp.testing import Quadratic
     >>> trainer = Quadratic()
@@ -47,28 +41,17 @@ def adapt_trainer(
     >>> [round_.candidate["lr"] for round_ in history]
     [0.5, 0.5]
     """
-    given: dict[str, Any] = dict(options)
-    if (steps := given.pop("steps", None)) is not None:
+    policy, others = policy_and_others(space, options, caller="adapt_trainer")
+    if (steps := others.get("steps")) is not None:
         raise SettingsError(
             f"steps is for loops whose body counts steps, got {shown(steps)}; leave it out"
         )
-    progress = given.pop("progress", False)
-    keeper = _keeper(trainer, given)
+    own = best_criterion(others.get("keep_best"), policy.criterion)
+    keeper = None if own is None else KeepBest(trainer, own)
     adapter = DynamicGridAdapter(
-        trainer if keeper is None else keeper,
-        space,
-        adapt_every=adapt_every,
-        try_for=try_for,
-        **given,
+        trainer if keeper is None else keeper, policy=policy, callbacks=others.get("callbacks", ())
     )
-    history = adapter.run(epochs, progress=progress)
+    history = adapter.run(epochs, progress=others.get("progress", False))
     if keeper is not None:
         keeper.deliver()
     return history
-
-
-def _keeper(trainer: Trainer, given: dict[str, Any]) -> KeepBest | None:
-    keep_best = given.pop("keep_best", None)
-    criterion = chosen_criterion(*map(given.get, ("criterion", "minimize", "maximize")))
-    own = best_criterion(keep_best, criterion)
-    return None if own is None else KeepBest(trainer, own)

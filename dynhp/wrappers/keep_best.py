@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 from dynhp._checks import require_trainer
 from dynhp.criteria import Criterion
-from dynhp.criteria.contract import require_criterion, score
+from dynhp.criteria.contract import better_score, require_criterion
+from dynhp.executors.attempt import move_to
+from dynhp.read_back import read_metrics
 from dynhp.records import Metrics, Progress, Value
-from dynhp.rounds.attempt import move_to
-from dynhp.rounds.read_back import read_metrics
-from dynhp.trainer import ReadsBack, Reseeds, State, Trainer
-
-__all__ = ["KeepBest"]
+from dynhp.trainer import State, Trainer
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +50,8 @@ class KeepBest:
         self._best: State = None
         self._best_score = math.nan
         self._epoch = 0
-        # Reading back and reseeding are there exactly where the wrapped trainer has them.
-        if isinstance(trainer, ReadsBack):
-            self.hyperparameters = trainer.hyperparameters
-        if isinstance(trainer, Reseeds):
-            self.reseed = trainer.reseed
-        for name in ("kinds", "tolerance", "unit"):  # what it says about itself
+        # What a trainer may offer is offered exactly if the wrapped one has it.
+        for name in ("hyperparameters", "reseed", "kinds", "tolerance", "unit"):
             if hasattr(trainer, name):
                 setattr(self, name, getattr(trainer, name))
 
@@ -77,18 +71,20 @@ class KeepBest:
         for _ in range(k):
             self.trainer.train_k(1, hyperparameters)
             self._epoch += 1
-            worth = score(self.criterion, [read_metrics(self.trainer)], Progress(self._epoch))
-            if math.isfinite(worth) and not worth <= self._best_score:
+            than = -math.inf if math.isnan(self._best_score) else self._best_score
+            metrics, progress = read_metrics(self.trainer), Progress(self._epoch)
+            worth = better_score(self.criterion, metrics, progress, than=than)
+            if worth is not None:
                 self._best, self._best_score = None, math.nan  # drop the old one first
                 self._best = self.trainer.get_state()
                 self._best_score = worth
 
     def metrics(self) -> Metrics:
         """The trainer's metrics, and the score of the best state (nan before the first)."""
-        measured = self.trainer.metrics()  # nothing where it measures only what was trained
+        measured = self.trainer.metrics()  # nothing if it measures only what was trained
         return {**measured, "best_score": self._best_score} if measured else measured
 
     def deliver(self) -> None:
-        """Put the trainer into its best state, where it has one."""
+        """Put the trainer into its best state, if it has one."""
         if not math.isnan(self._best_score):
             move_to(self.trainer, self._best)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import groupby, takewhile
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -10,15 +10,13 @@ from dynhp._checks import require_callable, require_instance
 from dynhp.errors import NotRepeatable, SettingsError, shown
 from dynhp.records import Candidate, Metrics, Value
 
-__all__ = ["Retrainable", "Retrained", "RetrainedState", "RollsBack"]
-
 RetrainedState: TypeAlias = tuple[tuple[tuple[int, dict[str, Value]], ...], str]
-"""So many epochs with these values, in order, and the digest of what they came to."""
+"""Runs of epochs with equal values, in order, and the digest of the model after them."""
 
 
 @runtime_checkable
 class Retrainable(Protocol):
-    """What trains and measures, but cannot hand out its state; trained anew it comes to the same.
+    """A model that cannot hand out its state; trained anew with equal values, it ends up equal.
 
     >>> class Sum:
     ...     total = 0.0
@@ -43,7 +41,7 @@ class Retrainable(Protocol):
         ...
 
     def digest(self) -> str:
-        """A short text that differs where what was trained differs."""
+        """A short text that differs if what was trained differs."""
         ...
 
 
@@ -61,7 +59,7 @@ class RollsBack(Protocol):
     """
 
     def roll_back(self, epochs: int) -> bool:
-        """Undo that many epochs, as if they had never been; false where that is not possible."""
+        """Undo that many epochs, as if they had never been; false if that is not possible."""
         ...
 
 
@@ -70,7 +68,7 @@ class Retrained:
 
     For models with hidden generators, or without any way to copy them. It is exact and slow: every
     way back costs the epochs that lead there (``epochs_retrained`` counts them), unless the model
-    can undo its last ones (``roll_back``). An epoch that does not come to the same is an error.
+    can undo its last ones (``roll_back``). A way back that ends in another model is an error.
 
     Args:
         make: builds a fresh model at its beginning, each time the same; see ``Retrainable``.
@@ -102,18 +100,31 @@ class Retrained:
         return model
 
     def get_state(self) -> RetrainedState:
-        """The values of all epochs so far, and a digest of what they came to."""
+        """The values of all epochs so far, and a digest of the model after them."""
         runs = ((dict(values), len(list(run))) for values, run in groupby(self._line))
         return tuple((epochs, values) for values, epochs in runs), self.model.digest()
 
     def set_state(self, state: RetrainedState) -> None:
         """Undo what is not on the way to this state, and train what is missing."""
-        segments, digest = _parsed(state)
-        line = [Candidate(values) for epochs, values in segments for _ in range(epochs)]
+        try:
+            segments, digest = state
+            runs = [(int(epochs), dict(values)) for epochs, values in segments]
+        except (TypeError, ValueError):
+            raise SettingsError(
+                f"a state of Retrained is (segments, digest), got {shown(state)}; give what "
+                "get_state() handed out"
+            ) from None
+        line = [Candidate(values) for epochs, values in runs for _ in range(epochs)]
         pairs = zip(self._line, line, strict=False)
         shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        surplus = len(self._line) - shared
         self._in_force = None
-        self._go_back(shared)
+        if surplus:
+            if isinstance(self.model, RollsBack) and self.model.roll_back(surplus):
+                del self._line[shared:]
+            else:
+                self.model = self._made()
+                self._line = []
         for values, run in groupby(line[len(self._line) :]):
             epochs = len(list(run))
             self.train_k(epochs, values)
@@ -124,16 +135,6 @@ class Retrained:
                 "depends on more than data and values; seed it, train with one thread, and leave "
                 "nothing to the time or to a generator that others use"
             )
-
-    def _go_back(self, epochs: int) -> None:
-        """Undo all but so many epochs, or where that is not possible begin anew."""
-        surplus = len(self._line) - epochs
-        if not surplus:
-            return
-        if isinstance(self.model, RollsBack) and self.model.roll_back(surplus):
-            del self._line[epochs:]
-        else:
-            self.model, self._line = self._made(), []
 
     def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
         """Train, and note with which values."""
@@ -151,15 +152,3 @@ class Retrained:
     def hyperparameters(self) -> Mapping[str, Value]:
         """The values that the model says are in force, or those that the next epoch begins with."""
         return {**self.model.hyperparameters(), **(self._in_force or {})}
-
-
-def _parsed(state: RetrainedState) -> tuple[Iterable[tuple[int, Mapping[str, Value]]], str]:
-    try:
-        segments, digest = state
-        pairs = [(int(epochs), dict(values)) for epochs, values in segments]
-    except (TypeError, ValueError):
-        raise SettingsError(
-            f"a state of Retrained is (segments, digest), got {shown(state)}; give what "
-            "get_state() handed out"
-        ) from None
-    return pairs, digest

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from dynhp._checks import require_count, require_instance
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.criteria import Criterion
 from dynhp.criteria.contract import require_criterion, score
-from dynhp.display import Display
-from dynhp.errors import AllTriesFailed, ContractError, DynhpError, SettingsError
-from dynhp.main_line.settings import longest_round
+from dynhp.engine.commands import Attempt, Command, Tell, Train
+from dynhp.errors import ContractError, DynhpError, SettingsError
+from dynhp.executors.attempt import move_to, put_back, put_in_force
+from dynhp.middleware.display import Display
+from dynhp.middleware.looking import looking
 from dynhp.planning.budget import Cost, spent
-from dynhp.planning.schedule import Segment, follow
-from dynhp.records import Event, History, Progress, Round, RoundStarted, Try
-from dynhp.rounds.attempt import move_to, put_back, put_in_force
-from dynhp.rounds.repeat import REPEATS
-from dynhp.rounds.settings import round_lengths
-from dynhp.tails.lengths import restarts, tail_epochs
+from dynhp.policy import Policy
+from dynhp.records import History, Progress, Round, RoundStarted, Try
 from dynhp.trainer import State
+from dynhp.triggers import Every
 
-__all__ = ["Delivery", "Shadow"]
+Saving: TypeAlias = Callable[[str, DynamicGridAdapter], AbstractContextManager[Any]]
+"""Gives the context in which the line of this name is trained, "shadow" or "adapted"."""
+
+
+def _not_saved(name: str, adapter: DynamicGridAdapter) -> AbstractContextManager[Any]:
+    return nullcontext()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +39,11 @@ class Delivery:
         delivered: which of the two lines.
         adapted: the rounds of the adapted line.
         shadow: the rounds of the unadapted line.
-        adapted_score: what the adapted line is worth at its end, nan where it failed.
-        shadow_score: the same of the shadow.
+        adapted_score: what the adapted line is worth at its end, nan if it failed.
+        shadow_score: the same for the shadow.
         cost: the epochs of both lines.
-        adapted_error: why the adapted line failed, None where it did not.
-        shadow_error: the same of the shadow.
+        adapted_error: why the adapted line failed, None if it did not.
+        shadow_error: the same for the shadow.
 
     >>> from dynhp import DynamicGridAdapter, lowest
     >>> from dynhp.testing import Quadratic
@@ -63,8 +68,8 @@ class Shadow:
     """An adapter, and the unadapted line trained too; the better of the two is delivered.
 
     The shadow starts from the same state and keeps the value in force at the start. Ties deliver
-    the shadow. A line that fails loses to the other; only where both fail is the error raised.
-    Checkpoints hold the adapted line only, so a run with a shadow cannot be resumed.
+    the shadow. A line that fails loses to the other; only if both fail, the error is raised.
+    ``run_with_checkpoints`` of ``dynhp.storage`` takes it in place of an adapter and saves both.
 
     Args:
         adapter: the adapter, which must not have trained yet.
@@ -85,10 +90,13 @@ class Shadow:
         self.adapter = adapter
         self.criterion = criterion
 
-    def run(self, epochs: int, *, progress: bool | Display = False) -> Delivery:
+    def run(
+        self, epochs: int, *, progress: bool | Display = False, saving: Saving = _not_saved
+    ) -> Delivery:
         """Train both lines and leave the trainer in the better one's state.
 
-        ``progress`` shows the adapted line, which is trained last.
+        ``progress`` shows the adapted line, which is trained last. ``saving`` gives the context in
+        which a line is trained: it may load what an earlier process has trained of it.
         """
         epochs = require_count("epochs", epochs)
         if self.adapter.epoch:
@@ -96,97 +104,128 @@ class Shadow:
                 "a shadow must start with its adapter, which has trained "
                 f"{self.adapter.epoch} epochs already; make a new adapter"
             )
-        shadow, shadow_score, state, shadow_error, shadow_epochs = self._unadapted(epochs)
-        adapted_error: str | None = None
-        unfinished = 0
-        events: list[Event] = []  # of the round that is not finished
-        before, self.adapter.callbacks = (
-            self.adapter.callbacks,
-            (
-                *self.adapter.callbacks,
-                lambda event: _note(events, event),
-            ),
-        )
+        shadow = self._unadapted(epochs, saving)
+        error: str | None = None
+        trained = _EpochsOfRound()
         try:
-            self.adapter.run(epochs, progress=progress)
+            with (
+                saving("adapted", self.adapter),
+                self.adapter.through(looking(trained.before, trained.after)),
+            ):
+                self.adapter.run(epochs, progress=progress)
         except (ContractError, SettingsError):
             raise
         except Exception as failure:
-            if shadow_error is not None:
+            if shadow.error is not None:
                 raise
-            adapted_error = f"{type(failure).__name__}: {failure}"
-            unfinished = self._begun(events, failure)
-        finally:
-            self.adapter.callbacks = before
+            error = f"{type(failure).__name__}: {failure}"
         adapted = self.adapter.history
-        adapted_score = math.nan if adapted_error else self._score(adapted)
-        better = not math.isfinite(shadow_score) or (
-            math.isfinite(adapted_score) and adapted_score > shadow_score
-        )
-        if adapted_error or not better:
-            move_to(self.adapter.trainer, state)
-            put_in_force(self.adapter.trainer, shadow[-1].candidate)
+        adapted_score = math.nan if error else self._score(adapted)
         cost = spent(adapted)
-        overhead = cost.total + unfinished if adapted_error else cost.overhead + shadow_epochs
-        abandoned = 0 if adapted_error else cost.abandoned
+        if error:
+            delivers_adapted = False
+            overhead, abandoned = cost.total + trained.epochs, 0
+        else:
+            better = math.isfinite(adapted_score) and adapted_score > shadow.score
+            delivers_adapted = better or not math.isfinite(shadow.score)
+            overhead, abandoned = cost.overhead + shadow.epochs, cost.abandoned
+        if not delivers_adapted:
+            move_to(self.adapter.trainer, shadow.end)
+            put_in_force(self.adapter.trainer, shadow.history[-1].candidate)
         return Delivery(
-            delivered="adapted" if better and not adapted_error else "shadow",
+            delivered="adapted" if delivers_adapted else "shadow",
             adapted=adapted,
-            shadow=shadow,
+            shadow=shadow.history,
             adapted_score=adapted_score,
-            shadow_score=shadow_score,
-            adapted_error=adapted_error,
-            shadow_error=shadow_error,
+            shadow_score=shadow.score,
+            adapted_error=error,
+            shadow_error=shadow.error,
             cost=Cost(main_line=epochs, overhead=overhead, abandoned=abandoned, unit=cost.unit),
         )
 
-    def _unadapted(self, epochs: int) -> tuple[History, float, State, str | None, int]:
+    def _unadapted(self, epochs: int, saving: Saving) -> _ShadowLine:
         """Train the shadow and put the trainer back to the start, whatever happens.
 
-        It trains a round at a time, so that the epochs of one that fails are known, to the round.
+        It is a run without tries, whose rounds are as long as those of the adapted line, so that
+        the epochs of one that fails are known, to the round.
         """
-        trainer, values = self.adapter.trainer, self.adapter.current
-        start, begun = trainer.get_state(), 0
+        trainer, policy = self.adapter.trainer, self.adapter.policy
+        start = trainer.get_state()
+        piece = min(epochs, policy.longest_round(epochs))
+        line = DynamicGridAdapter(
+            trainer,
+            policy=Policy(
+                space=policy.space,
+                criterion=policy.criterion,
+                when=Every(piece),
+                try_for=1,
+                max_rounds=0,
+                initial=self.adapter.current,
+                check="off",
+            ),
+        )
         try:
-            piece = longest_round(self.adapter, planned=epochs)
-            while begun + piece < epochs:
-                begun += piece
-                trainer.train_k(piece, values)
-            left, begun = epochs - begun, epochs
-            (end,) = follow([Segment(epochs=left, values=values)], trainer)
-            whole = replace(end.winner, epochs=epochs)
-            shadow = History((replace(end, epochs=epochs, tries=(whole,)),))
-            return shadow, self._score(shadow), trainer.get_state(), None, begun
+            with saving("shadow", line):
+                line.run(epochs)
+            history = _as_one_round(line.history)
+            return _ShadowLine(history, self._score(history), epochs, trainer.get_state())
         except DynhpError:
             raise
         except Exception as failure:
-            return History(()), math.nan, start, f"{type(failure).__name__}: {failure}", begun
+            begun = min(epochs, line.epoch + piece)
+            error = f"{type(failure).__name__}: {failure}"
+            return _ShadowLine(History(()), math.nan, begun, start, error)
         finally:
             put_back(trainer, start)
-
-    def _begun(self, events: Sequence[Event], failure: Exception) -> int:
-        """The epochs begun in the round that failed: its tries, the repeat, and its stretch."""
-        tries = [event for event in events if isinstance(event, Try)]
-        begun = sum(try_.epochs for try_ in tries)
-        if not tries and self.adapter.main_line.due(self.adapter.history) is None:
-            return sum(event.epochs for event in events if isinstance(event, RoundStarted))
-        if not tries or isinstance(failure, AllTriesFailed):
-            return begun
-        adapter = self.adapter
-        alpha, beta = round_lengths(adapter)
-        if adapter.check_is_due:
-            once = adapter.selection.stages(len(tries), beta)[0].epochs + tail_epochs(adapter)
-            begun += REPEATS * once
-        return begun + (alpha if restarts(adapter) else alpha - beta)
 
     def _score(self, history: History) -> float:
         end = Progress(history.epochs, history.epochs)
         return score(self.criterion, [history.rounds[-1].metrics], end)
 
 
-def _note(events: list[Event], event: Event) -> None:
-    """Keep the events of the round that is under way; none after it has ended."""
-    if not isinstance(event, Try):
-        events.clear()
-    if not isinstance(event, Round):
-        events.append(event)
+def _as_one_round(line: History) -> History:
+    """A run without tries in the record of a run with one candidate: one round with one try."""
+    last: Round = line[-1]
+    epochs = line.epochs
+    only = Try(
+        candidate=last.candidate,
+        series=(last.metrics,),
+        epochs=epochs,
+        score=math.nan,
+        reported=(epochs,) if epochs > 1 else (),
+        seconds=sum(round_.seconds for round_ in line),
+        unit=last.unit,
+    )
+    round_ = replace(
+        last, index=0, start=0, epochs=epochs, tries=(only,), chosen=0, reason="the only candidate"
+    )
+    return History((round_,))
+
+
+class _ShadowLine(NamedTuple):
+    """What came of the unadapted line."""
+
+    history: History
+    score: float
+    epochs: int  # begun
+    end: State
+    error: str | None = None
+
+
+class _EpochsOfRound:
+    """Counts the epochs that the round under way has begun, in its tries and after them."""
+
+    def __init__(self) -> None:
+        self.epochs = 0
+
+    def before(self, command: Command) -> None:
+        """A round begins, or a piece of the main line does."""
+        if isinstance(command, Tell) and isinstance(command.event, RoundStarted):
+            self.epochs = 0
+        elif isinstance(command, Train):
+            self.epochs += command.epochs
+
+    def after(self, command: Command, reply: Any) -> None:
+        """A try, or the repeat of one, has ended."""
+        if isinstance(command, Attempt):
+            self.epochs += reply.epochs

@@ -24,6 +24,7 @@ from dynhp import (
 from dynhp.errors import SettingsError
 from dynhp.records import Candidate, Round, Try
 from dynhp.testing import NoisyQuadratic
+from tests.support.messages import raises
 from tests.support.reference import (
     SPACE,
     Diary,
@@ -202,7 +203,7 @@ def test_winner_under_independent_randomness_goes_on_from_the_luckiest_copy() ->
 
 def test_a_placebo_knows_that_it_needs_independent_randomness() -> None:
     adapter = toy_settings(proposer=Placebo(3), randomness=None).adapter(Toy(1))
-    assert adapter.randomness == "independent"
+    assert adapter.policy.randomness == "independent"
     (round_,) = adapter.run(5)
     assert len({try_.score for try_ in round_.tries}) == 3
     assert {try_.candidate for try_ in round_.tries} == {adapter.current}
@@ -226,5 +227,5 @@ def test_a_wrong_number_of_epochs_is_refused_before_the_first_round_is_asked_for
     adapter = DynamicGridAdapter(
         NoisyQuadratic(), {"lr": [0.1, 0.2]}, criterion=lowest("loss"), adapt_every=2, try_for=1
     )
-    with pytest.raises(SettingsError, match="epochs must be a whole number above 0, got -1"):
+    with raises(SettingsError):
         adapter.rounds(-1)

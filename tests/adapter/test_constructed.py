@@ -8,7 +8,7 @@ import pytest
 
 from dynhp import DynamicGridAdapter, Space, highest, lowest
 from dynhp.advice import hints_for
-from dynhp.main_line import Snapshots
+from dynhp.snapshots import Snapshots
 from dynhp.tails import annealed
 from dynhp.testing import Quadratic
 
@@ -23,15 +23,15 @@ def made(trainer: Any = None, **settings: Any) -> DynamicGridAdapter:
 def test_what_is_given_is_taken_as_it_is() -> None:
     space, snapshots = Space({"lr": [0.1, 0.5]}), Snapshots(k=3)
     adapter = made(space=space, snapshots=snapshots, tolerance=0.5)
-    assert adapter.space.given is space
-    assert adapter.snapshots is snapshots
-    assert adapter.tolerance == 0.5
+    assert adapter.policy.space.given is space
+    assert adapter.policy.snapshots is snapshots
+    assert adapter.policy.tolerance == 0.5
 
 
 def test_the_usual() -> None:
     adapter = made()
-    assert (adapter.seed, adapter.tolerance, adapter.callbacks) == (0, 0.0, ())
-    assert adapter.snapshots == Snapshots()
+    assert (adapter.policy.seed, adapter.policy.tolerance, adapter.callbacks) == (0, 0.0, ())
+    assert adapter.policy.snapshots == Snapshots()
     assert adapter.described == {}  # nothing, until a round has begun
 
 
@@ -39,8 +39,8 @@ def test_a_trainer_says_how_far_its_repeats_may_be_off() -> None:
     class DeclaresTolerance(Quadratic):
         tolerance = 0.25
 
-    assert made(DeclaresTolerance()).tolerance == 0.25
-    assert made(DeclaresTolerance(), tolerance=0.125).tolerance == 0.125
+    assert made(DeclaresTolerance()).policy.tolerance == 0.25
+    assert made(DeclaresTolerance(), tolerance=0.125).policy.tolerance == 0.125
 
 
 def test_one_callback_needs_no_list() -> None:
@@ -50,8 +50,8 @@ def test_one_callback_needs_no_list() -> None:
 
 
 def test_a_metric_is_as_good_as_a_criterion() -> None:
-    assert made(minimize="loss").criterion == lowest("loss")
-    assert made(maximize="loss").criterion == highest("loss")
+    assert made(minimize="loss").policy.criterion == lowest("loss")
+    assert made(maximize="loss").policy.criterion == highest("loss")
 
 
 @pytest.mark.parametrize("tail", [None, annealed("lr", epochs=3)])

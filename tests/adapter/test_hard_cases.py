@@ -27,6 +27,7 @@ from dynhp import (
     spent,
 )
 from dynhp.errors import AllTriesFailed, MetricError, SettingsError
+from tests.support.messages import raises
 from tests.support.reference import Diary, Toy, bits, without_times
 
 
@@ -249,18 +250,18 @@ def test_the_last_round_is_shorter_where_the_epochs_are_no_multiple(
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    "settings",
     [
-        ({"try_for": 5}, "try_for must be at most adapt_every, got try_for=5, adapt_every=4"),
-        ({"space": {}}, "a space needs at least one hyperparameter, got an empty mapping"),
-        ({"space": {"x": []}}, "x: Ordered: at least one value is needed, got none"),
-        ({"space": {"x": [1, 2, 1]}}, "x: Ordered: values must differ, got 1 twice"),
+        {"try_for": 5},
+        {"space": {}},
+        {"space": {"x": []}},
+        {"space": {"x": [1, 2, 1]}},
     ],
 )
-def test_what_cannot_work_is_refused_at_construction(settings: Any, message: str) -> None:
+def test_what_cannot_work_is_refused_at_construction(settings: Any) -> None:
     trainer = Diary({0: 1})
     space = settings.pop("space", {"x": [0]})
-    with pytest.raises(SettingsError, match=f"^{message}$"):
+    with raises(SettingsError):
         DynamicGridAdapter(
             trainer,
             space,
@@ -277,13 +278,12 @@ def test_tries_as_long_as_the_round_are_allowed() -> None:
 
 
 def test_reversed_bounds_are_refused_at_construction() -> None:
-    with pytest.raises(SettingsError, match=r"low must be below high, got low=1, high=0\.5"):
+    with raises(SettingsError):
         Float(1, 0.5)
 
 
 def test_a_metric_that_is_not_there_is_refused_at_construction() -> None:
-    message = "there is no metric 'los'; did you mean 'loss'. Known: 'loss'"
-    with pytest.raises(MetricError, match=message):
+    with raises(MetricError):
         adapter_of(Diary({0: 1}), criterion=lowest("los"))
 
 
@@ -294,7 +294,7 @@ def test_a_metric_missing_from_a_trainer_that_measures_late_is_refused_in_the_fi
 
     trainer = MeasuresLate({0: 1})
     adapter = adapter_of(trainer, criterion=lowest("los"))
-    with pytest.raises(MetricError, match="there is no metric 'los'"):
+    with raises(MetricError):
         adapter.step()
     assert trainer.diary == ()
 

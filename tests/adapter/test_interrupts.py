@@ -9,6 +9,7 @@ import pytest
 
 import dynhp.adapter
 from dynhp import DynamicGridAdapter, Neighbors, lowest
+from dynhp.engine import Memory
 from dynhp.testing import NoisyQuadratic
 from tests.support.reference import bits, without_times
 
@@ -70,22 +71,20 @@ def test_on_any_line() -> None:
         adapter.run(EPOCHS)
         assert without_times(adapter.history) == without_times(undisturbed.history)
         assert bits(adapter.trainer.get_state()) == bits(undisturbed.trainer.get_state())
-    assert lines > 100
+    assert lines > 50
 
 
-def test_an_interrupt_right_after_a_round_was_recorded() -> None:
-    class Interrupted(list[Any]):
-        def append(self, item: Any) -> None:
-            super().append(item)
-            raise KeyboardInterrupt
+def test_an_interrupt_right_after_a_round_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def finish(memory: Memory) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
 
     undisturbed, adapter = made(), made()
     undisturbed.run(EPOCHS)
-    adapter._rounds = Interrupted()
+    monkeypatch.setattr(adapter.driver, "finish", finish)
     with pytest.raises(KeyboardInterrupt):
         adapter.run(EPOCHS)
     assert len(adapter.history) == 1
-    adapter._rounds = list(adapter._rounds)
     adapter.run(EPOCHS)
     assert without_times(adapter.history) == without_times(undisturbed.history)
     assert bits(adapter.trainer.get_state()) == bits(undisturbed.trainer.get_state())

@@ -21,6 +21,7 @@ from dynhp import (
     spent,
 )
 from dynhp.planning import ema_race
+from dynhp.policy import policy_from
 
 
 class TwoCoordinates:
@@ -134,9 +135,9 @@ EMA_RACE = {
 
 def test_they_are_the_preset() -> None:
     preset = ema_race("lr", epochs=EPOCHS, default=0.01, loss="loss")
-    assert {name: preset[name] for name in EMA_RACE} == EMA_RACE  # type: ignore[literal-required]
-    assert list(preset["space"]) == ["lr"]
-    assert preset["space"]["lr"].values == pytest.approx(RATES, rel=0.1)
+    assert policy_from(preset, EMA_RACE, caller="adapt") == preset
+    assert list(preset.space) == ["lr"]
+    assert preset.space["lr"].grid() == pytest.approx(RATES, rel=0.1)
 
 
 @cache

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from dynhp import DynamicGridAdapter, adapt, lowest
 from dynhp.errors import LoopError, StateLost
-from dynhp.rounds.steps import OneAtATime, guard_of, one_at_a_time
 from dynhp.testing import NoisyQuadratic, Quadratic
+from tests.support.messages import raises
 
 
 class Waits(NoisyQuadratic):
@@ -39,7 +37,7 @@ def adapter_of(trainer: Any, **settings: Any) -> DynamicGridAdapter:
 CALLS: dict[str, Callable[[DynamicGridAdapter], object]] = {
     "step": lambda adapter: adapter.step(),
     "run": lambda adapter: adapter.run(4),
-    "round_steps": lambda adapter: next(adapter.round_steps()),
+    "turn": lambda adapter: adapter.turn().__enter__(),
 }
 
 
@@ -51,7 +49,7 @@ def test_a_second_thread_is_refused_and_the_first_goes_on(call: str) -> None:
     thread.start()
     try:
         assert trainer.reached.wait(60)
-        with pytest.raises(LoopError, match="a round of this adapter is under way"):
+        with raises(LoopError):
             CALLS[call](adapter)
     finally:
         trainer.let_go.set()
@@ -64,7 +62,7 @@ def test_a_callback_cannot_start_a_round() -> None:
     refused = []
 
     def meddle(event: object) -> None:
-        with pytest.raises(LoopError, match="under way"):
+        with raises(LoopError):
             adapter.step()
         refused.append(event)
 
@@ -84,7 +82,7 @@ def test_the_body_of_a_loop_cannot_either() -> None:
         try_for=1,
     )
     for epoch in loop:
-        with pytest.raises(LoopError, match="under way"):
+        with raises(LoopError):
             loop.adapter.step()
         model.train_k(1, epoch.values)
         epoch.report(loss=model.metrics()["loss"])
@@ -93,96 +91,34 @@ def test_the_body_of_a_loop_cannot_either() -> None:
 
 def test_after_an_interrupted_round_another_can_start() -> None:
     adapter = adapter_of(NoisyQuadratic())
-    steps = adapter.round_steps()
-    next(steps)
-    steps.close()
+    with adapter.turn():
+        commands = adapter.commands()
+        next(commands)
+        commands.close()
     assert adapter.run(8) == adapter_of(NoisyQuadratic()).run(8)
 
 
-def test_a_guard_travels() -> None:
-    guard = OneAtATime()
-    turn = guard.enter()
-    for other in (copy.deepcopy(guard), pickle.loads(pickle.dumps(guard))):
-        other.enter()  # a copy belongs to another adapter, which is not under way
-    with pytest.raises(LoopError):
-        guard.require_free()
-    del turn
-    guard.require_free()  # whose holder is gone has left
-
-
-def test_a_turn_that_is_refused_is_refused_in_these_words() -> None:
-    guard = OneAtATime()
-    guard.leave()  # nobody has a turn: nothing happens
-    turn = guard.enter()
-    with pytest.raises(LoopError) as caught:
-        guard.enter()
-    assert str(caught.value) == (
-        "a round of this adapter is under way; wait until it has ended, and give each thread an "
-        "adapter and a trainer of its own"
-    )
-    guard.leave()
-    assert guard.enter() is not turn
-
-
-def test_an_adapter_has_one_guard_and_no_other_adapter_has_it() -> None:
+def test_each_adapter_has_turns_of_its_own() -> None:
     first, second = adapter_of(NoisyQuadratic()), adapter_of(NoisyQuadratic())
-    assert guard_of(first) is guard_of(first)
-    assert guard_of(first) is not guard_of(second)
-    assert all(isinstance(name, str) for name in vars(first))  # it has a name like all others
+    with first.turn(), second.turn(), raises(LoopError), first.turn():
+        pass
+    with first.turn():  # the turn has ended
+        pass
 
 
 def test_an_adapter_whose_state_was_lost_goes_on_from_a_saved_one() -> None:
     adapter = adapter_of(NoisyQuadratic())
     saved = adapter.state_dict()
-    guard_of(adapter).lost = True
-    with pytest.raises(StateLost):
+    with raises(StateLost), adapter.turn():
+        raise StateLost("nobody knows")
+    with raises(StateLost):
         adapter.step()
     adapter.load_state_dict(saved)
-    assert guard_of(adapter).lost is False
     assert adapter.run(4) == adapter_of(NoisyQuadratic()).run(4)
 
 
-def test_what_is_guarded_gets_all_arguments_and_has_the_turn_until_it_ends() -> None:
-    class Guarded:
-        @one_at_a_time
-        def steps(self, first: Any, *, second: Any) -> Generator[Any, None, None]:
-            """What it is for."""
-            yield first
-            yield second
-            if second is None:
-                raise StateLost("nobody knows")
-
-    guarded = Guarded()
-    assert list(guarded.steps(1, second=2)) == [1, 2]  # type: ignore[comparison-overlap]
-    running = guarded.steps(3, second=4)
-    assert next(running) == 3  # type: ignore[comparison-overlap]
-    with pytest.raises(LoopError):
-        next(guarded.steps(5, second=6))
-    running.close()
-    assert guard_of(guarded).lost is False
-    with pytest.raises(StateLost, match="nobody knows"):
-        list(guarded.steps(7, second=None))
-    assert guard_of(guarded).lost
-    with pytest.raises(StateLost, match="a round before could not put the trainer back"):
-        next(guarded.steps(8, second=9))
-    assert Guarded.steps.__doc__ == "What it is for."
-
-
-def test_two_that_come_at_once_do_not_both_get_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the other thread came right after the first look."""
-    guard = OneAtATime()
-    looks: list[object] = []
-    turns = []
-
-    def require_free(self: OneAtATime) -> None:
-        looks.append(self)
-        if len(looks) == 1:
-            turns.append(self.enter())
-        elif len(looks) == 3:
-            look(self)
-
-    look = OneAtATime.require_free
-    monkeypatch.setattr(OneAtATime, "require_free", require_free)
-    with pytest.raises(LoopError):
-        guard.enter()
-    assert len(turns) == 1
+def test_a_turn_that_ends_with_an_error_has_ended() -> None:
+    adapter = adapter_of(NoisyQuadratic())
+    with pytest.raises(KeyError), adapter.turn():
+        raise KeyError
+    assert adapter.run(4) == adapter_of(NoisyQuadratic()).run(4)

@@ -16,11 +16,13 @@ from dynhp import (
     phased,
 )
 from dynhp.criteria.contract import score
+from dynhp.drivers import TrainerDriver
+from dynhp.engine.commands import Train, Trained
 from dynhp.errors import ContractError, MetricError, SettingsError
 from dynhp.proposers import Known
 from dynhp.records import Candidate, Progress
-from dynhp.rounds.steps import CarryOutTries, TrainStretch
 from dynhp.testing import NoisyQuadratic
+from tests.support.messages import raises
 from tests.support.reference import (
     Diary,
     diary_adapter,
@@ -50,23 +52,23 @@ def test_phased_changes_its_mind_at_the_round_that_starts_there() -> None:
 def test_phased_needs_to_know_the_planned_epochs() -> None:
     trainer = Diary({0: 1, 1: 2})
     adapter = diary_adapter(trainer, criterion=phased(lowest("loss"), lowest("loss")))
-    with pytest.raises(SettingsError, match=r"phased needs to know the planned epochs; use run"):
+    with raises(SettingsError):
         adapter.step()
     assert trainer.diary == ()
 
 
 @pytest.mark.parametrize(
-    ("criterion", "kind", "message"),
+    ("criterion", "kind"),
     [
-        (lambda series, progress: series[-1]["los"], MetricError, "there is no metric 'los'; did"),
-        (lambda series, progress: 1 / 0, ContractError, "raised ZeroDivisionError: division by"),
-        (lambda series, progress: "high", ContractError, "must return a number, got 'high'"),
+        (lambda series, progress: series[-1]["los"], MetricError),
+        (lambda series, progress: 1 / 0, ContractError),
+        (lambda series, progress: "high", ContractError),
     ],
 )
-def test_a_criterion_that_fails_stops_the_run(criterion: Any, kind: Any, message: str) -> None:
+def test_a_criterion_that_fails_stops_the_run(criterion: Any, kind: Any) -> None:
     trainer = Diary({0: 1, 1: 2})
     adapter = diary_adapter(trainer, criterion=criterion)
-    with pytest.raises(kind, match=message):
+    with raises(kind):
         adapter.step()
     assert trainer.diary == ()
     assert score(lowest("loss"), [{"loss": 1.0}], Progress(0)) == -1.0
@@ -96,25 +98,25 @@ def test_a_proposer_sees_the_tries_of_its_round_and_the_rounds_before() -> None:
     history = adapter.run(8)
     assert [len(known.tries) for known in proposer.known] == [0, 1, 3, 0, 1, 3]
     assert [known.current["x"] for known in proposer.known] == [0, 0, 0, 1, 1, 1]
-    assert all(known.space is adapter.space for known in proposer.known)
+    assert all(known.space is adapter.policy.space for known in proposer.known)
     assert proposer.known[2].tries == history[0].tries
     assert list(proposer.known[-1].history) == list(history)[: len(proposer.known[-1].history)]
     assert [round_.chosen for round_ in history] == [1, 1]
 
 
 @pytest.mark.parametrize(
-    ("waves", "message"),
+    "waves",
     [
-        ([], r"proposed nothing for a new round"),
-        ([[Candidate({"x": 7})]], r"proposed Candidate\(x=7\), which is not in Space\(x=Ordered"),
-        ([[Candidate({"y": 0})]], r"proposed Candidate\(y=0\), which is not in Space"),
-        ([[Candidate({"x": 0})], [Candidate({"x": 7})]], r"proposed Candidate\(x=7\)"),
+        [],
+        [[Candidate({"x": 7})]],
+        [[Candidate({"y": 0})]],
+        [[Candidate({"x": 0})], [Candidate({"x": 7})]],
     ],
 )
-def test_a_proposer_must_stay_inside_the_space(waves: Any, message: str) -> None:
+def test_a_proposer_must_stay_inside_the_space(waves: Any) -> None:
     trainer = Diary({0: 3, 1: 2})
     adapter = diary_adapter(trainer, proposer=Proposes(*waves))
-    with pytest.raises(ContractError, match=f"^<.*Proposes.*> {message}"):
+    with raises(ContractError):
         adapter.step()
     assert trainer.diary == ()
 
@@ -122,16 +124,16 @@ def test_a_proposer_must_stay_inside_the_space(waves: Any, message: str) -> None
 def test_another_driver_may_carry_out_the_work_and_stop_early() -> None:
     trainer = Diary({0: 3, 1: 2})
     adapter = diary_adapter(trainer, initial={"x": 0})
-    for work in adapter.round_steps():
-        if isinstance(work, CarryOutTries):
-            for outcome in Serial().run(trainer, work.stage.jobs(), at=work.at):
-                work.stage.take_outcome(outcome)
-        else:
-            assert isinstance(work, TrainStretch)
-            assert (work.candidate, work.epochs, work.metrics) == ({"x": 1}, 2, {})
-            trainer.train_k(1, work.candidate)
-            work.epochs, work.metrics = 1, {"loss": 7.0}
-    (round_,) = adapter.history
+
+    class Hasty(TrainerDriver):
+        def _train(self, command: Train) -> Trained:
+            assert (command.values, command.epochs) == ({"x": 1}, 2)
+            trainer.train_k(1, command.values)
+            return Trained(epochs=1, measured=((2, {"loss": 7.0}),), left=True)
+
+    usual, adapter.driver = adapter.driver, Hasty(trainer, adapter.table, Serial())
+    round_ = adapter.step()
+    adapter.driver = usual
     assert (round_.epochs, round_.metrics, adapter.epoch) == (3, {"loss": 7.0}, 3)
     assert adapter.step().start == 3
 

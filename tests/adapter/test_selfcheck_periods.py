@@ -36,6 +36,7 @@ def test_what_comes_again_is_found_unless_it_comes_again_with_every_try(
     if try_for % period == 0:
         adapter.run(8)
     else:
+        # The numbers in its text are others in each of 72 cases.
         with pytest.raises(NotRepeatable, match="turn"):
             adapter.run(8)
 

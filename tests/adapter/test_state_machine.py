@@ -27,7 +27,8 @@ from dynhp import (
     lowest,
     phased,
 )
-from dynhp.rounds.jobs import Job, Outcome
+from dynhp.drivers import TrainerDriver
+from dynhp.executors.contract import Job, Outcome
 from tests.support.reference import SPACE, ReferenceSettings, Toy, bits, without_times
 
 EPOCHS = 40
@@ -125,10 +126,12 @@ class DisturbedRun(RuleBasedStateMachine):
     @precondition(lambda self: self.adapter.epoch < EPOCHS)
     @rule(after=st.integers(0, 8))
     def the_executor_dies(self, after: int) -> None:
-        executor, self.adapter.executor = self.adapter.executor, DyingExecutor(after)
+        driver = self.adapter.driver
+        assert isinstance(driver, TrainerDriver)
+        executor, driver.executor = driver.executor, DyingExecutor(after)
         with pytest.raises(InjectedFailure):
             self.adapter.step()
-        self.adapter.executor = executor
+        driver.executor = executor
 
     @precondition(lambda self: self.adapter.epoch < EPOCHS)
     @rule(after=st.integers(0, 4))

@@ -7,10 +7,10 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import pytest
 
 from dynhp.campaign.data import plain
 from dynhp.records import Candidate
+from tests.support.messages import raises
 
 
 class Colour(str):
@@ -29,11 +29,11 @@ def test_plain_data_is_what_json_gives_back() -> None:
 def test_towers_and_circles_are_refused() -> None:
     circle: list[Any] = []
     circle.append(circle)
-    with pytest.raises(TypeError, match=r"it\[0\]\[0\].* is \[\[\.\.\.\]\], which JSON cannot"):
+    with raises(TypeError):
         plain(circle, "it")
     tower: Any = 1
     for _ in range(100):
         tower = [tower]
     assert plain(tower, "it") == tower
-    with pytest.raises(TypeError, match="which JSON cannot carry"):
+    with raises(TypeError):
         plain([tower], "it")

@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
-from dynhp.campaign import CampaignResults, campaign_so_far, product, run_campaign
+from dynhp.campaign import campaign_so_far, product, run_campaign
+from dynhp.campaign.results import CampaignResults
 from dynhp.errors import CheckpointError, DamagedFile
 from tests.support.campaigning import bulky, noted, picky, scored, serial
 from tests.support.disks import ROOT, held_by_another_process, mounted, readonly, remount
+from tests.support.messages import raises
 
 RUNS = [{"seed": 0}, {"seed": 1, "bad": True}, {"seed": 2, "name": "é"}]
 
@@ -115,29 +117,29 @@ def test_every_part_of_a_file_is_mended(notes: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    "damage",
     [
-        (lambda line: line[:-4], r"line 2 of .*results.jsonl' is not .*cannot be read"),
-        (lambda line: line.replace(b'"run"', b'"walk"'), "the event 'walk' is not known"),
-        (lambda line: line.replace(b'"seconds"', b'"minutes"'), r"line 2 of .*\('seconds'\)"),
-        (lambda line: line.replace(b'"result"', b'"outcome"'), r"line 2 of .*\('error'\)"),
-        (lambda line: line.replace(b'{"seed":0}', b"7"), "line 2 of .*'int' object is not"),
-        (lambda line: line.replace(b'"seen":0', b'"seen":NaN'), "NaN is not JSON"),
-        (lambda line: b"[1,2]", "line 2 of .*: '.1,2.'; remove the line to carry out its run"),
-        (lambda line: b"\0" * 40, "line 2 of .*cannot be read"),
-        (lambda line: b"", "line 2 of .*cannot be read"),
-        (lambda line: "é".encode(), "line 2 of .*cannot be read"),
+        lambda line: line[:-4],
+        lambda line: line.replace(b'"run"', b'"walk"'),
+        lambda line: line.replace(b'"seconds"', b'"minutes"'),
+        lambda line: line.replace(b'"result"', b'"outcome"'),
+        lambda line: line.replace(b'{"seed":0}', b"7"),
+        lambda line: line.replace(b'"seen":0', b'"seen":NaN'),
+        lambda line: b"[1,2]",
+        lambda line: b"\0" * 40,
+        lambda line: b"",
+        lambda line: "é".encode(),
     ],
 )
 def test_a_damaged_line_is_refused_and_nothing_touched(
-    damage: Any, message: str, notes: Path, tmp_path: Path
+    damage: Any, notes: Path, tmp_path: Path
 ) -> None:
     campaign(tmp_path / "undisturbed")
     lines = written(tmp_path / "undisturbed").split(b"\n")
     lines[1] = damage(lines[1])
     folder = holding(tmp_path / "damaged", b"\n".join(lines) + b"torn")
     notes.unlink()
-    with pytest.raises(DamagedFile, match=message):
+    with raises(DamagedFile):
         campaign(folder)
     assert written(folder) == b"\n".join(lines) + b"torn"
     assert not (folder / "results.csv").exists()
@@ -168,9 +170,7 @@ def test_whatever_else_is_refused_and_not_touched(data: bytes, tmp_path: Path) -
     if data == HEADER[:-1]:  # that is what a kill leaves
         assert len(campaign(folder)) == 3
         return
-    with pytest.raises(
-        CheckpointError, match=r"is not of this campaign: .*:picky.*; choose another folder"
-    ):
+    with raises(CheckpointError):
         campaign(folder)
     assert written(folder) == data
     assert not (folder / "results.csv").exists()
@@ -198,7 +198,7 @@ def test_of_two_lines_for_a_run_the_last_counts(tmp_path: Path) -> None:
 def test_a_folder_is_for_one_process(tmp_path: Path) -> None:
     with (
         held_by_another_process(tmp_path),
-        pytest.raises(CheckpointError, match=r"another process is using .*another folder"),
+        raises(CheckpointError),
     ):
         campaign(tmp_path)
     assert len(campaign(tmp_path)) == 3
@@ -206,7 +206,7 @@ def test_a_folder_is_for_one_process(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(CheckpointError, match=r"cannot write to .*file.*go on with the same call"):
+    with raises(CheckpointError):
         campaign(tmp_path / "file" / "campaign")
 
 
@@ -216,7 +216,7 @@ def test_a_disk_that_becomes_read_only() -> None:
         before = {path.name: path.read_bytes() for path in folder.iterdir()}
         remount(folder, "ro")
         assert readonly(folder)
-        with pytest.raises(CheckpointError, match=r"cannot write to .*Read-only file system"):
+        with raises(CheckpointError):
             campaign(folder)
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
         remount(folder, "rw")
@@ -227,7 +227,7 @@ def test_a_full_disk(notes: Path) -> None:
     runs = product(seed=range(9))
     function = partial(bulky, size=30_000)
     with mounted("size=128k") as folder:
-        with pytest.raises(CheckpointError, match=r"No space left on device.*make room"):
+        with raises(CheckpointError):
             campaign(folder, runs, function)
         reached = written(folder).count(b"\n") - 1
         assert 0 < reached < 9
@@ -241,7 +241,7 @@ def test_a_full_disk(notes: Path) -> None:
 
 def test_a_table_that_cannot_be_written_loses_nothing(notes: Path, tmp_path: Path) -> None:
     (tmp_path / "campaign" / "results.csv").mkdir(parents=True)
-    with pytest.raises(CheckpointError, match=r"cannot write to .*results.csv"):
+    with raises(CheckpointError):
         campaign(tmp_path / "campaign")
     assert not list((tmp_path / "campaign").glob("*.part"))
     (tmp_path / "campaign" / "results.csv").rmdir()
@@ -342,8 +342,8 @@ def test_a_campaign_can_be_looked_at_while_it_goes_on(tmp_path: Path) -> None:
 
 
 def test_nothing_so_far_is_told(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="there is no campaign that can be read in"):
+    with raises(CheckpointError):
         campaign_so_far(picky, RUNS, folder=tmp_path / "nowhere")
     campaign(tmp_path)
-    with pytest.raises(CheckpointError, match="is not of this campaign"):
+    with raises(CheckpointError):
         campaign_so_far(scored, [{"seed": 0}], folder=tmp_path)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dynhp.campaign import CampaignProgress, run_campaign
-from dynhp.campaign.progress import ProgressMeter, duration
+from dynhp.campaign import run_campaign
+from dynhp.campaign.progress import CampaignProgress, ProgressMeter, duration
 from tests.support.campaigning import picky, serial
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from typing import Any
 
-from dynhp.campaign import CampaignResults, Finished
+from dynhp.campaign.results import CampaignResults, Finished
 
 
 def run(result: Any, error: str | None = None, **settings: Any) -> Finished:

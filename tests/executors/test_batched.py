@@ -9,11 +9,13 @@ import pytest
 from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import ContractError, SettingsError
 from dynhp.executors import Batched, Serial
+from dynhp.executors.contract import UNKNOWN_STATE, Job
 from dynhp.records import Candidate
-from dynhp.rounds.jobs import UNKNOWN_STATE, Job
-from dynhp.testing import Fragile, NoisyQuadratic, difference
+from dynhp.testing import NoisyQuadratic, difference
 from dynhp.testing.executors.chameleon import Chameleon
 from dynhp.testing.executors.check import check_executor
+from dynhp.testing.toys.fragile import Fragile
+from tests.support.messages import raises
 
 
 class CountsPasses(Chameleon):
@@ -101,18 +103,15 @@ def test_a_try_that_turns_nan_ends_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "message"),
+    "spoil",
     [
-        (lambda results: results[1:], "one result for each candidate, got 2 for 3"),
-        (
-            lambda results: [(series[1:], state) for series, state in results],
-            "the metrics of each of 2 epochs, got 1",
-        ),
+        lambda results: results[1:],
+        lambda results: [(series[1:], state) for series, state in results],
     ],
 )
-def test_a_pass_that_gives_too_little_is_told(spoil: Any, message: str) -> None:
+def test_a_pass_that_gives_too_little_is_told(spoil: Any) -> None:
     trainer = CountsPasses(spoil=spoil)
-    with pytest.raises(ContractError, match=message):
+    with raises(ContractError):
         seen(Batched(), trainer, jobs(trainer))
 
 
@@ -125,5 +124,5 @@ def test_a_trainer_without_the_power_is_refused() -> None:
         try_for=1,
         executor=Batched(),
     )
-    with pytest.raises(SettingsError, match=r"needs a trainer with try_batch.* or use Serial\(\)"):
+    with raises(SettingsError):
         adapter.step()

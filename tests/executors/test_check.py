@@ -12,11 +12,12 @@ import pytest
 from dynhp import Serial
 from dynhp.errors import LawBroken, SettingsError
 from dynhp.executors import Processes
-from dynhp.rounds.attempt import attempt
-from dynhp.rounds.jobs import Outcome
+from dynhp.executors.attempt import attempt
+from dynhp.executors.contract import Outcome
 from dynhp.testing import NoisyQuadratic, Quadratic
 from dynhp.testing.executors.chameleon import Chameleon
 from dynhp.testing.executors.check import check_executor
+from tests.support.messages import raises
 
 SPACE = {"lr": [0.01, 0.1, 0.3]}
 
@@ -168,29 +169,29 @@ class SwallowsThere(AnyOrder):
 
 
 @pytest.mark.parametrize(
-    ("executor", "message"),
+    "executor",
     [
-        (CountsByItself, "outcome 0: .* as_completed leaves a job out, or gives an outcome the"),
-        (LeavesOneOut, "places, as_completed.* as_completed leaves a job out"),
-        (ForgetsSeedThere, "seeds: .*a try does not start from its own origin, seed"),
-        (SwallowsThere, "exception, as_completed: 'ValueNotInForce' .*is swallowed"),
-        (Reorders, "outcome 0: .* Usual cause: outcomes are yielded as they are done"),
-        (DropsError, "raises: .*'RuntimeError: cannot bear .* an error is not recorded"),
-        (CountsAllEpochs, r"raises later: .*error\)\[1\]: 2 and 3"),
-        (SharesState, "noisy: .*a try does not start from its own origin"),
-        (ForgetsSeed, "seeds: .*a try does not start from its own origin, seed"),
-        (ForgetsInside, r"the best inside: .*outcome 0: keep\(\)"),
-        (KeepsLive, "a state kept, after later tries.*hands out something that later tries write"),
-        (KeepsOther, r"outcome 0: keep\(\).*the state of another try, or of another moment"),
-        (WritesOrigin, "an origin, after the tries.*writes into the state it starts from"),
-        (SkipsLast, "number of outcomes: 5 and 4"),
-        (Swallows, "value not in force: .*exception: .*is swallowed, or another is raised"),
-        (SaysInPlace, "in_place is claimed though the main line's trainer is elsewhere"),
-        (Crashes, "without noise: .*exception: None .*'OSError: broken pipe'"),
+        CountsByItself,
+        LeavesOneOut,
+        ForgetsSeedThere,
+        SwallowsThere,
+        Reorders,
+        DropsError,
+        CountsAllEpochs,
+        SharesState,
+        ForgetsSeed,
+        ForgetsInside,
+        KeepsLive,
+        KeepsOther,
+        WritesOrigin,
+        SkipsLast,
+        Swallows,
+        SaysInPlace,
+        Crashes,
     ],
 )
-def test_a_mistake_is_caught_and_named(executor: Any, message: str) -> None:
-    with pytest.raises(LawBroken, match=message):
+def test_a_mistake_is_caught_and_named(executor: Any) -> None:
+    with raises(LawBroken):
         check_executor(lambda make: executor())
 
 
@@ -209,7 +210,7 @@ def test_a_mistake_in_runs_alone_is_caught() -> None:
             if self.stages > 45:  # all that comes before the runs
                 trainer.train_k(1, jobs[0].candidate)
 
-    with pytest.raises(LawBroken, match=r"^run: [^\n]* reaches the adapter changed") as caught:
+    with raises(LawBroken) as caught:
         check_executor(lambda make: ForgetsWinner())
     assert all(line.startswith("run: ") for line in str(caught.value).splitlines())
 
@@ -239,13 +240,13 @@ def test_somebodys_trainer_is_used_for_all() -> None:
 
 
 def test_a_mistake_shows_with_somebodys_trainer_too() -> None:
-    with pytest.raises(LawBroken, match="tries: the same answer as Serial: outcome 1"):
+    with raises(LawBroken):
         check_executor(lambda make: SharesState(), make_trainer=NoisyQuadratic, space=SPACE)
 
 
 @pytest.mark.parametrize("half", [{"make_trainer": Quadratic}, {"space": SPACE}], ids=str)
 def test_trainer_and_space_belong_together(half: Any) -> None:
-    with pytest.raises(SettingsError, match="make_trainer and space belong together"):
+    with raises(SettingsError):
         check_executor(lambda make: Serial(), **half)
 
 

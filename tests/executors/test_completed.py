@@ -15,11 +15,12 @@ import pytest
 
 from dynhp.errors import ContractError, MetricError
 from dynhp.executors import Processes, Serial
-from dynhp.executors.pool.handle import WorkerHandle
-from dynhp.executors.pool.messages import Packed
+from dynhp.executors.contract import UNKNOWN_STATE, CompletesAnyOrder, Job, Outcome
+from dynhp.executors.pool.transport import Packed
+from dynhp.executors.pool.workers import WorkerHandle
 from dynhp.records import Candidate
-from dynhp.rounds.jobs import UNKNOWN_STATE, CompletesAnyOrder, Job, Outcome
 from dynhp.testing import NoisyQuadratic, difference
+from tests.support.messages import raises
 from tests.support.processes import pids_of, process_of, workers_of
 
 GATE, OPENS = 0.2, 0.25  # the learning rates with which a try waits, and lets that one through
@@ -114,7 +115,7 @@ def test_a_lost_try_fails_in_the_end(folder: Path) -> None:
 
 
 def test_a_broken_contract_ends_it(executor: Processes) -> None:
-    with pytest.raises(MetricError, match="there is no metric 'missing'"):
+    with raises(MetricError):
         list(executor.as_completed(jobs(0.01, 0.02, watch=("missing",))))
     assert list(executor.as_completed([])) == []
 
@@ -123,10 +124,10 @@ def test_one_run_at_a_time_and_states_in_time(executor: Processes) -> None:
     first, other = (executor.as_completed(jobs(0.01, 0.02, 0.05)) for _ in range(2))
     _, outcome = next(first)
     next(first)
-    with pytest.raises(ContractError, match="before the next outcome is asked for"):
+    with raises(ContractError):
         outcome.keep()
     next(other)
-    with pytest.raises(ContractError, match="one run at a time, and another has begun"):
+    with raises(ContractError):
         next(first)
     assert len(list(other)) == 2
 
@@ -175,7 +176,7 @@ def test_states_held_by_a_worker_that_dies_are_made_again(
 
 
 def late(outcome: Outcome) -> None:
-    with pytest.raises(ContractError, match=r"before the next outcome .* its run is over or"):
+    with raises(ContractError):
         outcome.keep()
 
 
@@ -201,7 +202,7 @@ def test_a_state_asked_for_after_the_end_is_told(executor: Processes) -> None:
     outcome = next(outcomes)
     executor.close()
     late(outcome)
-    with pytest.raises(ContractError, match="or it was closed"):
+    with raises(ContractError):
         next(outcomes)
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dynhp.executors.contract import UNKNOWN_STATE
 from dynhp.executors.pool.dispatcher import Dispatcher
-from dynhp.executors.pool.messages import Forget, Pack, Packed, Raised, Train
-from dynhp.executors.pool.packing import PackedState
-from dynhp.executors.pool.process_transport import Fill, Weighed
-from dynhp.rounds.jobs import UNKNOWN_STATE
+from dynhp.executors.pool.processes import Fill, Weighed
+from dynhp.executors.pool.shared_memory import PackedState
+from dynhp.executors.pool.transport import Forget, Pack, Packed, Raised, Train
 from tests.support.puppets import (
     REPORT,
     STATE,
@@ -222,13 +222,13 @@ def test_keep_is_interrupted_while_a_lost_state_is_made_again(
                 pool, "receive", lambda: interrupted() if 0 in working(pool) else receive()
             )
         else:
-            patch.setattr(dispatcher, "_receive_until", interrupted)
+            patch.setattr(dispatcher, "_wait_for_report", interrupted)
         with pytest.raises(KeyboardInterrupt):
             outcome.keep()
     if again:
         assert outcome.keep() == "state"
     assert [each.keep() for each in outcomes] == ["state"] * 3
-    assert (dispatcher._waiting, dispatcher._reports, dispatcher._jobs) == ([], {}, {})
+    assert (dispatcher._waiting, dispatcher._reports, dispatcher._jobs) == (set(), {}, {})
 
 
 def working(pool: PuppetPool) -> set[int | None]:

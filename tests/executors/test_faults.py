@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import multiprocessing
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,14 @@ import pytest
 from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import ContractError
 from dynhp.executors import Processes, Serial
-from dynhp.executors.pool.handle import WorkerHandle
-from dynhp.executors.pool.workers import WorkerPool
+from dynhp.executors.contract import UNKNOWN_STATE, Job, Outcome
+from dynhp.executors.pool.workers import WorkerHandle, WorkerPool
 from dynhp.records import Candidate, Try
-from dynhp.rounds.jobs import UNKNOWN_STATE, Job, Outcome
-from dynhp.storage.recording import FinishedTry, RecordingExecutor, TryPlace
+from dynhp.storage import checkpoints
 from dynhp.testing import NoisyQuadratic, difference
+from tests.support.messages import raises
 from tests.support.processes import pids_of, process_of, segments, workers_of
+from tests.support.waiting import hang
 
 RETRIES = 1
 
@@ -52,7 +53,7 @@ def meet(fate: str) -> None:
     if fate == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     elif fate == "hangs":
-        time.sleep(600)
+        hang()
     elif fate == "exits":
         os._exit(3)
     elif fate == "leaves":
@@ -172,20 +173,10 @@ class InterruptedInStretch(Doomed):
             signal.raise_signal(signal.SIGINT)
 
 
-class BlankStore:
-    """A store of tries that keeps nothing."""
-
-    def find(self, place: TryPlace) -> None:
-        return None
-
-    def note(self, place: TryPlace, done: FinishedTry) -> None:
-        pass
-
-
 @pytest.mark.parametrize("recorded", [False, True])
 @pytest.mark.parametrize("where", ["the stretch", "a callback"])
 def test_an_interrupt_outside_of_the_tries_ends_the_workers_too(
-    executor: Processes, folder: Path, where: str, recorded: bool
+    executor: Processes, folder: Path, tmp_path: Path, where: str, recorded: bool
 ) -> None:
     def callback(event: Any) -> None:
         if where == "a callback" and isinstance(event, Try):
@@ -199,11 +190,12 @@ def test_an_interrupt_outside_of_the_tries_ends_the_workers_too(
         criterion=lowest("loss"),
         adapt_every=4,
         try_for=1,
-        executor=RecordingExecutor(executor, BlankStore()) if recorded else executor,
+        executor=executor,
         callbacks=[callback],
     )
     before = multiprocessing.active_children()
-    with pytest.raises(KeyboardInterrupt):
+    saved = checkpoints(tmp_path, adapter) if recorded else contextlib.nullcontext()
+    with pytest.raises(KeyboardInterrupt), saved:
         adapter.run(8)
     assert pids_of(executor) == []
     assert set(multiprocessing.active_children()) <= set(before)
@@ -232,7 +224,7 @@ def test_a_state_that_is_lost_for_good_is_told(folder: Path) -> None:
         outcomes, outcome = first(executor, folder)
         for pid in pids_of(executor):
             os.kill(pid, signal.SIGKILL)
-        with pytest.raises(ContractError, match=r"^there is no state to keep: WorkerLost: "):
+        with raises(ContractError):
             outcome.keep()
         outcomes.close()
 
@@ -250,7 +242,7 @@ def test_an_interrupt_in_keep_ends_the_run_and_the_workers(
             outcome.keep()
     assert pids_of(executor) == []
     assert segments(os.getpid()) == set()
-    with pytest.raises(ContractError, match="another has begun since this one, or it was closed"):
+    with raises(ContractError):
         next(outcomes)
 
 
@@ -274,14 +266,14 @@ def test_a_run_broken_off_leaves_no_work_and_no_memory(executor: Processes, fold
 def test_one_run_at_a_time(executor: Processes, folder: Path) -> None:
     outcomes, _ = first(executor, folder)
     carried_out(executor, folder, "none", 0)
-    with pytest.raises(ContractError, match="one run at a time, and another has begun"):
+    with raises(ContractError):
         next(outcomes)
 
 
 def test_a_state_is_kept_in_time_or_not_at_all(executor: Processes, folder: Path) -> None:
     outcomes, outcome = first(executor, folder)
     next(outcomes)
-    with pytest.raises(ContractError, match="before the next outcome is asked for"):
+    with raises(ContractError):
         outcome.keep()
     outcomes.close()
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from dynhp.executors.pool import segments
-from dynhp.executors.pool.segments import FOLDER, Segments, remove_leftovers
+from dynhp.executors.pool import shared_memory
+from dynhp.executors.pool.shared_memory import FOLDER, Segments, remove_leftovers
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="shared memory cannot be listed here")
 
@@ -35,7 +35,7 @@ def put(kind: str, path: Path) -> None:
 def test_what_nobody_holds_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(segments, "FOLDER", tmp_path)
+    monkeypatch.setattr(shared_memory, "FOLDER", tmp_path)
     caplog.set_level("INFO", "dynhp")
     remove_leftovers()
     assert caplog.messages == []
@@ -60,7 +60,7 @@ def test_what_nobody_holds_is_removed(
 def test_what_may_be_somebodys_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, name: str
 ) -> None:
-    monkeypatch.setattr(segments, "FOLDER", tmp_path)
+    monkeypatch.setattr(shared_memory, "FOLDER", tmp_path)
     if kind == "another user's":
         monkeypatch.setattr(os, "geteuid", lambda: 12345)
     put(kind, tmp_path / name)
@@ -70,7 +70,7 @@ def test_what_may_be_somebodys_stays(
 
 
 MAKER = """
-from dynhp.executors.pool.segments import Segments
+from dynhp.executors.pool.shared_memory import Segments
 made = Segments()
 print(made.make([100]), flush=True)
 input()
@@ -109,7 +109,7 @@ def test_a_segment_taken_for_left_behind_at_its_birth_is_not_used(
     monkeypatch: pytest.MonkeyPatch, faster: Callable[[int, int], None]
 ) -> None:
     """Another pool starts between the making of a segment and its lock."""
-    monkeypatch.setattr(segments, "flock", faster)
+    monkeypatch.setattr(shared_memory, "flock", faster)
     assert Segments().make([100]) is None
 
 
@@ -120,13 +120,13 @@ def test_without_locks_or_a_folder_segments_are_made_all_the_same_and_stay(
         raise OSError(errno.ENOLCK, "no locks available")
 
     made = Segments()
-    monkeypatch.setattr(segments, "flock", no_locks)
+    monkeypatch.setattr(shared_memory, "flock", no_locks)
     assert made.make([100]) is not None
-    monkeypatch.setattr(segments, "FOLDER", tmp_path)
+    monkeypatch.setattr(shared_memory, "FOLDER", tmp_path)
     put("file", tmp_path / DEAD)
     remove_leftovers()
     assert (tmp_path / DEAD).is_file()
-    monkeypatch.setattr(segments, "FOLDER", tmp_path / "missing")
+    monkeypatch.setattr(shared_memory, "FOLDER", tmp_path / "missing")
     short = made.make([1000])
     assert short is not None
     assert len(short) <= 29  # macOS: 31 with a slash and the end of the string

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from dynhp import DynamicGridAdapter, Processes, Serial, lowest
-from dynhp.executors.pool.messages import Pack, Raised, Train, TryReport
-from dynhp.executors.pool.packing import PackedState, lend, load, pack
-from dynhp.executors.pool.segments import Segments
+from dynhp.executors.contract import Job
+from dynhp.executors.pool.shared_memory import PackedState, Segments, lend, load, pack
+from dynhp.executors.pool.transport import Pack, Raised, Train, TryReport
 from dynhp.executors.pool.worker import WorkerLoop
 from dynhp.records import Candidate
-from dynhp.rounds.jobs import Job
 
 SIZE = 10_000  # numbers, too many for a message
 
@@ -71,11 +70,11 @@ class Worker:
 
     def _load(self, packed: PackedState) -> Any:
         self.log.append("copied")
-        return load(packed, self.segments.buffer)
+        return load(packed, self.segments)
 
     def _lend(self, packed: PackedState, use: Any) -> bool:
         self.log.append("lent")
-        return lend(packed, self.segments.buffer, use)
+        return lend(packed, self.segments, use)
 
     def train(self, number: int, origin: PackedState | None) -> Any:
         job = Job(origin=None, candidate=Candidate({"lr": 0.5}), epochs=1)
@@ -115,7 +114,7 @@ def test_what_a_set_state_raises_is_an_answer_and_the_memory_can_be_freed() -> N
 def test_a_small_state_comes_in_the_message_and_may_be_referred_to() -> None:
     seen: list[Any] = []
     segments = Segments()
-    assert lend(pack([1.0, 2.0], segments), segments.buffer, seen.append)
+    assert lend(pack([1.0, 2.0], segments), segments, seen.append)
     assert seen == [[1.0, 2.0]]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dynhp.errors import ContractError, MetricError
-from dynhp.executors.pool.messages import Raised
+from dynhp.executors.pool.transport import Raised
 
 
 class Stubborn(Exception):

@@ -16,12 +16,13 @@ from typing import Any
 import pytest
 
 from dynhp.executors import Processes
+from dynhp.executors.contract import UNKNOWN_STATE
 from dynhp.executors.pool import pipes
 from dynhp.executors.pool.pipes import NearEnd, near_end, wait_for
-from dynhp.executors.pool.segments import Segments
-from dynhp.rounds.jobs import UNKNOWN_STATE
+from dynhp.executors.pool.shared_memory import Segments
+from dynhp.executors.pool.workers import WorkerHandle
 from dynhp.testing import NoisyQuadratic, difference
-from tests.support.processes import pids_of
+from tests.support.processes import pids_of, process_of
 from tests.support.puppets import job
 
 SIZE = 500_000  # a state of 4 MB, far more than a pipe holds
@@ -51,16 +52,16 @@ def in_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Segments, "make", lambda *_: None)
 
 
-def freed_at_last(executor: Processes) -> threading.Timer:
-    """Kills the workers after long, so that a test that has failed ends."""
+@pytest.fixture
+def stopped_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time limit of a worker has passed when it is stopped, and never before."""
 
-    def kill() -> None:
-        for pid in pids_of(executor):
-            os.kill(pid, signal.SIGKILL)
+    def seconds_left(worker: WorkerHandle, limit: float | None) -> float | None:
+        pid = process_of(worker).pid or 0
+        how = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
+        return None if os.waitid(os.P_PID, pid, how) is None else -1.0
 
-    timer = threading.Timer(120.0, kill)
-    timer.start()
-    return timer
+    monkeypatch.setattr(WorkerHandle, "seconds_left", seconds_left)
 
 
 def kept(executor: Processes, trainer: NoisyQuadratic) -> list[Any]:
@@ -68,31 +69,25 @@ def kept(executor: Processes, trainer: NoisyQuadratic) -> list[Any]:
     return [outcome.keep() for outcome in executor.run(trainer, jobs, at=UNKNOWN_STATE)]
 
 
-@pytest.mark.usefixtures("in_messages")
+@pytest.mark.usefixtures("in_messages", "stopped_is_late")
 def test_a_worker_that_stops_while_it_sends_a_state_is_replaced_in_time(tmp_path: Path) -> None:
     make = functools.partial(StopsInSend, tmp_path, os.getpid())
-    with Processes(make, workers=1, time_limit=5.0, retries=3) as executor:
-        timer = freed_at_last(executor)
+    with Processes(make, workers=1, time_limit=3600.0, retries=1) as executor:
         states = kept(executor, make())
-        assert timer.is_alive()  # the limit was kept, and nobody had to be freed
-        timer.cancel()
     assert (tmp_path / "stopped").exists()
     with Processes(functools.partial(NoisyQuadratic, dimensions=SIZE), workers=1) as executor:
         expected = kept(executor, make())
     assert difference(expected, states) is None
 
 
-@pytest.mark.usefixtures("in_messages")
+@pytest.mark.usefixtures("in_messages", "stopped_is_late")
 def test_a_worker_that_stops_before_it_has_read_a_state_is_replaced_in_time() -> None:
     make = functools.partial(NoisyQuadratic, dimensions=SIZE)
-    with Processes(make, workers=1, time_limit=5.0, retries=3) as executor:
+    with Processes(make, workers=1, time_limit=3600.0, retries=1) as executor:
         expected = kept(executor, make())
         (pid,) = pids_of(executor)
         os.kill(pid, signal.SIGSTOP)
-        timer = freed_at_last(executor)
         assert difference(expected, kept(executor, make())) is None
-        assert timer.is_alive()
-        timer.cancel()
         assert pids_of(executor) != [pid]
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import atexit
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
 from dynhp.errors import SettingsError
-from dynhp.executors.pool.handle import WorkerHandle, call_at_exit
-from dynhp.executors.pool.messages import Began, Lost, Raised, Ready, Train
-from dynhp.executors.pool.process_transport import ProcessChannel
-from dynhp.executors.pool.segments import Segments
-from dynhp.executors.pool.workers import WorkerPool
-from dynhp.rounds.jobs import UNKNOWN_STATE
+from dynhp.executors.contract import UNKNOWN_STATE
+from dynhp.executors.pool import workers
+from dynhp.executors.pool.processes import ProcessChannel
+from dynhp.executors.pool.shared_memory import Segments
+from dynhp.executors.pool.transport import Began, Lost, Raised, Ready, Train
+from dynhp.executors.pool.workers import WorkerHandle, WorkerPool
+from tests.support.messages import raises
 from tests.support.puppets import (
     REPORT,
     STATE,
@@ -37,12 +40,20 @@ from tests.support.puppets import (
 )
 
 
+@pytest.fixture(autouse=True)
+def frozen_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no time pass but what a test takes from ``since``."""
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    # The class has remembered the real clock.
+    monkeypatch.setattr(workers, "WorkerHandle", partial(WorkerHandle, since=now))
+
+
 def worker(limit_passed: float = 0.0, **settings: Any) -> WorkerHandle:
     process: Any = Puppet()
     wire: Any = Wire(silent)
-    made = WorkerHandle(ProcessChannel(process, wire, Segments()), **settings)
-    made.since -= limit_passed
-    return made
+    since = time.monotonic() - limit_passed
+    return WorkerHandle(ProcessChannel(process, wire, Segments()), since=since, **settings)
 
 
 def test_when_a_worker_is_overdue() -> None:
@@ -61,9 +72,7 @@ def test_the_clock_of_a_worker_starts_when_it_is_ready() -> None:
     starting = worker(100.0)
     wire_of(starting).waiting += [Ready()]
     assert starting.receive() == Ready()
-    left = starting.seconds_left(10.0)
-    assert left is not None
-    assert 9.0 < left <= 10.0
+    assert starting.seconds_left(10.0) == 10.0
 
 
 def test_what_was_answered_in_time_counts_however_late_one_listens(
@@ -118,10 +127,10 @@ def test_a_worker_killed_while_it_starts_is_bad_luck_one_that_ends_is_not(
     (starting,) = pool.workers
     starting.ready, starting.number = False, 0
     for _ in range(9):  # its job is repeated, but not for ever
-        pool._starts.check(starting, Lost("killed"), pool.workers)
-    with pytest.raises(SettingsError, match=r"able to start, but it ended; its own message"):
-        pool._starts.check(starting, Lost("it ended", by_itself=True), pool.workers)
-    pool._starts.check(starting, Began(0), pool.workers)
+        pool._check_start(starting, Lost("killed"))
+    with raises(SettingsError):
+        pool._check_start(starting, Lost("it ended", by_itself=True))
+    pool._check_start(starting, Began(0))
 
 
 def test_workers_without_a_job_that_are_killed_while_they_start_are_not_replaced_for_ever() -> None:
@@ -136,7 +145,7 @@ def test_workers_without_a_job_that_are_killed_while_they_start_are_not_replaced
         wire_of(workers[1]).waiting += ["EOF"]
         assert list(pool.receive()) == []
     wire_of(workers[1]).waiting += ["EOF"]
-    with pytest.raises(SettingsError, match=r"but 3 in a row were lost \(it was killed by SIGKILL"):
+    with raises(SettingsError):
         list(pool.receive())
     pool.close()
 
@@ -155,7 +164,7 @@ def test_a_worker_that_does_not_get_ready_is_an_error_with_a_limit(
     starting.since -= allowed - 5.0
     assert list(pool.receive()) == []
     starting.since -= 6.0
-    with pytest.raises(SettingsError, match=rf"in a worker in {allowed:g} s .*, and still does; "):
+    with raises(SettingsError):
         next(outcomes)
     pool.close()
 
@@ -274,7 +283,7 @@ def test_a_pool_whose_workers_are_all_gone_is_deserted(pool: PuppetPool) -> None
 
 
 def test_at_exit_interrupts_are_ignored_and_workers_closed_once(
-    monkeypatch: pytest.MonkeyPatch,
+    pool: PuppetPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hooks: list[Callable[[], None]] = []
     monkeypatch.setattr(atexit, "register", hooks.append)
@@ -291,16 +300,20 @@ def test_at_exit_interrupts_are_ignored_and_workers_closed_once(
 
     before = signal.getsignal(signal.SIGINT)
     for _ in range(2):
-        call_at_exit(close)
+        pool.transport.script += [silent]
+        pool.start_workers(1)
+        pool._end(pool.workers, 0)
     assert len(hooks) == 2  # Ctrl-C may break off the first
-    hooks[0]()
-    other = threading.Thread(target=hooks[1])  # in which nothing is set, and nothing comes
-    monkeypatch.setattr(signal, "raise_signal", lambda number: None)
-    other.start()
-    other.join()
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, "close", close)
+        hooks[0]()
+        other = threading.Thread(target=hooks[1])  # in which nothing is set, and nothing comes
+        patch.setattr(signal, "raise_signal", lambda number: None)
+        other.start()
+        other.join()
     assert handlers == [signal.SIG_IGN, before]
     assert signal.getsignal(signal.SIGINT) is before
-    call_at_exit(close, wanted=False)
+    pool.close()
     assert hooks == []
 
 

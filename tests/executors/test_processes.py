@@ -16,12 +16,13 @@ import pytest
 from dynhp import DynamicGridAdapter, Racing, lowest
 from dynhp.errors import ContractError, MetricError, NotRepeatable, SettingsError
 from dynhp.executors import Processes, Serial
-from dynhp.executors.pool.handle import WorkerHandle
-from dynhp.executors.pool.messages import Train
-from dynhp.executors.pool.packing import load
-from dynhp.rounds.jobs import UNKNOWN_STATE
+from dynhp.executors.contract import UNKNOWN_STATE
+from dynhp.executors.pool.shared_memory import load
+from dynhp.executors.pool.transport import Train
+from dynhp.executors.pool.workers import WorkerHandle
 from dynhp.testing import NoisyQuadratic, difference
 from tests.support.forgetful import ForgetsGenerator
+from tests.support.messages import raises
 from tests.support.processes import pids_of, process_of, workers_of
 from tests.support.puppets import job
 
@@ -30,22 +31,22 @@ LARGE = functools.partial(NoisyQuadratic, dimensions=6000)
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    "settings",
     [
-        ({"workers": 0}, "workers must be a whole number of 1 or more, got 0"),
-        ({"workers": True}, "workers must be a whole number of 1 or more, got True"),
-        ({"workers": 1.0}, "workers must be a whole number of 1 or more, got 1.0"),
-        ({"retries": -1}, "retries must be a whole number of 0 or more, got -1"),
-        ({"time_limit": 0}, "time_limit must be a number of seconds above 0, .* got 0"),
-        ({"time_limit": float("nan")}, "time_limit must be .* got nan"),
-        ({"time_limit": "1"}, "time_limit must be .* got '1'"),
-        ({"time_limit": True}, "time_limit must be .* got True"),
-        ({"make_trainer": 3}, "make_trainer must be a function .* got 3"),
-        ({"make_trainer": lambda: LARGE()}, "make_trainer must be picklable, .* use a function"),
+        {"workers": 0},
+        {"workers": True},
+        {"workers": 1.0},
+        {"retries": -1},
+        {"time_limit": 0},
+        {"time_limit": float("nan")},
+        {"time_limit": "1"},
+        {"time_limit": True},
+        {"make_trainer": 3},
+        {"make_trainer": lambda: LARGE()},
     ],
 )
-def test_what_cannot_work_is_refused_at_once(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_what_cannot_work_is_refused_at_once(settings: dict[str, Any]) -> None:
+    with raises(SettingsError):
         Processes(**({"make_trainer": NoisyQuadratic} | settings))
 
 
@@ -113,7 +114,7 @@ def test_states_of_losers_stay_where_they_are(
 ) -> None:
     loaded: list[Any] = []
     monkeypatch.setattr(
-        "dynhp.executors.pool.process_transport.load",
+        "dynhp.executors.pool.shared_memory.load",
         lambda packed, buffer: loaded.append(packed) or load(packed, buffer),
     )
     trainer = LARGE()
@@ -128,7 +129,7 @@ def test_states_of_losers_stay_where_they_are(
 def test_a_broken_contract_there_is_raised_here(executor: Processes) -> None:
     trainer = LARGE()
     origin = trainer.get_state()
-    with pytest.raises(MetricError, match="there is no metric 'missing'") as caught:
+    with raises(MetricError) as caught:
         list(executor.run(trainer, [job(origin, watch=("missing",))], at=origin))
     assert "in a worker:\nTraceback" in str(caught.value.__cause__)
     with pytest.raises(KeyError, match="weights"):
@@ -136,7 +137,7 @@ def test_a_broken_contract_there_is_raised_here(executor: Processes) -> None:
 
 
 def test_a_state_that_cannot_travel_is_told(executor: Processes) -> None:
-    with pytest.raises(ContractError, match=r"a state must be picklable .* or use Serial\(\)"):
+    with raises(ContractError):
         list(executor.run(LARGE(), [job({"hook": lambda: None})], at=UNKNOWN_STATE))
 
 
@@ -147,9 +148,7 @@ def no_trainer() -> Any:
 def test_a_factory_that_fails_is_told() -> None:
     with (
         Processes(no_trainer, workers=1) as executor,
-        pytest.raises(
-            SettingsError, match=r"in a worker, got FileNotFoundError: the data"
-        ) as caught,
+        raises(SettingsError) as caught,
     ):
         list(executor.run(LARGE(), [job(0)], at=UNKNOWN_STATE))
     assert isinstance(caught.value.__cause__, FileNotFoundError)

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from dynhp import Best, DynamicGridAdapter, FullGrid, Neighbors, Racing, lowest
 from dynhp.errors import AllTriesFailed, ValueNotUsed
 from dynhp.executors import Batched, Processes, Serial
-from dynhp.rounds.plain import history_to_plain
+from dynhp.records.plain import history_to_plain
 from dynhp.testing import difference
 from dynhp.testing.executors.chameleon import Chameleon
-from dynhp.testing.strategies import Toy, toy_trainers
+from tests.support.toys import Toy, toy_trainers
 
 ByWorkers = Callable[[int], Any]
 

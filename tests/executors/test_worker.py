@@ -16,9 +16,11 @@ import pytest
 
 from dynhp.errors import SettingsError
 from dynhp.executors import Serial
-from dynhp.executors.pool import process_transport
-from dynhp.executors.pool.handle import interrupts_held
-from dynhp.executors.pool.messages import (
+from dynhp.executors.contract import UNKNOWN_STATE
+from dynhp.executors.pool import processes
+from dynhp.executors.pool.processes import Fill, Weighed, in_words
+from dynhp.executors.pool.shared_memory import PackedState, Segments, load, pack
+from dynhp.executors.pool.transport import (
     Answer,
     Began,
     Forget,
@@ -30,11 +32,8 @@ from dynhp.executors.pool.messages import (
     Train,
     TryReport,
 )
-from dynhp.executors.pool.packing import PackedState, load, pack
-from dynhp.executors.pool.process_transport import Fill, Weighed, in_words
-from dynhp.executors.pool.segments import Segments
 from dynhp.executors.pool.worker import WorkerLoop
-from dynhp.rounds.jobs import UNKNOWN_STATE
+from dynhp.executors.pool.workers import interrupts_held
 from dynhp.testing import NoisyQuadratic, difference
 from tests.support.puppets import job
 
@@ -44,7 +43,7 @@ LARGE = functools.partial(NoisyQuadratic, dimensions=6000)
 @contextmanager
 def serving(factory: bytes) -> Iterator[Any]:
     near, far = multiprocessing.Pipe()
-    thread = threading.Thread(target=process_transport.serve, args=(far, factory))
+    thread = threading.Thread(target=processes.serve, args=(far, factory))
     thread.start()
     try:
         yield near
@@ -72,13 +71,13 @@ def test_a_worker_trains_and_hands_out_its_state() -> None:
         assert weighed.sizes[1:] == (48000, 48000)
         name = segments.make(weighed.sizes)
         worker.send(Fill(name))
-        assert difference(load(worker.recv().state, segments.buffer), expected.keep()) is None
+        assert difference(load(worker.recv().state, segments), expected.keep()) is None
         worker.send(Pack(7, ()))
         assert isinstance(worker.recv(), Weighed)
         worker.send(Fill(None))  # where there is no room for a segment
         there = worker.recv().state
         assert there.segment is None
-        assert difference(load(there, segments.buffer), expected.keep()) is None
+        assert difference(load(there, segments), expected.keep()) is None
         worker.send(Forget())  # which is not answered
         worker.send(Train(8, job(None), PackedState((1,), None, (b"?",))))
         assert worker.recv() == Began(0)  # it has arrived
@@ -97,7 +96,7 @@ def test_a_small_state_comes_with_the_answer() -> None:
         worker.send(Pack(0, ()))
         packed = worker.recv()
         assert isinstance(packed, Packed)
-        assert difference(origin, load(packed.state, Segments().buffer)) is None
+        assert difference(origin, load(packed.state, Segments())) is None
 
 
 def loop_of(trainer: Any) -> WorkerLoop:
@@ -210,11 +209,11 @@ class MortalParent:
 def test_a_worker_leaves_when_the_main_process_is_gone() -> None:
     left: list[int] = []
     parent = MortalParent(3)
-    process_transport.leave_after(parent, leave=left.append)
+    processes.leave_after(parent, leave=left.append)
     assert (left, parent.looks) == ([1], 0)
     pids = iter([7, 7, 7, 1])
     parent = MortalParent(99)
-    process_transport.leave_after(parent, leave=left.append, pid=lambda: next(pids))
+    processes.leave_after(parent, leave=left.append, pid=lambda: next(pids))
     assert (left, parent.looks) == ([1, 1], 97)
 
 
@@ -225,12 +224,12 @@ def test_a_worker_ignores_interrupts_and_serves(
     before = signal.getsignal(signal.SIGINT)
     if not masks:  # as on Windows
         monkeypatch.delattr(signal, "pthread_sigmask", raising=False)
-    monkeypatch.setattr(process_transport, "leave_after", lambda parent: None)
+    monkeypatch.setattr(processes, "leave_after", lambda parent: None)
     near, far = multiprocessing.Pipe()
     near.close()
     try:
         with interrupts_held():
-            process_transport.work(far, pickle.dumps(NoisyQuadratic))
+            processes.work(far, pickle.dumps(NoisyQuadratic))
             signal.raise_signal(signal.SIGINT)
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:

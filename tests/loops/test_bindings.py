@@ -12,6 +12,7 @@ from dynhp.loops import Binding, bindings
 from dynhp.records import Candidate, Value
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 from tests.support.loops import loop_over
+from tests.support.messages import raises
 
 
 class DropoutLayer:
@@ -62,26 +63,26 @@ def test_a_path_is_followed_afresh_each_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "pattern"),
+    "path",
     [
-        ("dropuot.p", "no 'dropuot' on the way of 'dropuot.p' in Model; did you mean 'dropout'"),
-        ("dropout.q", "no 'q' on the way of 'dropout.q' in DropoutLayer"),
-        ("layers.2.p", "no '2' on the way of 'layers.2.p' in list"),
-        ("layers.x", "no 'x' on the way"),
-        ("settings.rl", "no 'rl' on the way of 'settings.rl' in dict"),
-        ("", "must look like 'dropout.p', got ''"),
-        ("dropout..p", "must look like"),
-        (3, "must look like 'dropout.p', got 3"),
+        "dropuot.p",
+        "dropout.q",
+        "layers.2.p",
+        "layers.x",
+        "settings.rl",
+        "",
+        "dropout..p",
+        3,
     ],
 )
-def test_a_path_that_leads_nowhere(path: Any, pattern: str) -> None:
-    with pytest.raises(SettingsError, match=pattern):
+def test_a_path_that_leads_nowhere(path: Any) -> None:
+    with raises(SettingsError):
         attribute(Model(), path)
 
 
 @pytest.mark.parametrize("path", ["dropout.fixed", "pair.0"])
 def test_a_value_that_cannot_be_set(path: str) -> None:
-    with pytest.raises(SettingsError, match=f"'{path}' cannot be set to 0.1"):
+    with raises(SettingsError):
         attribute(Model(), path).set(0.1)
 
 
@@ -89,7 +90,7 @@ def test_nothing_new_is_made() -> None:
     model = Model()
     binding = attribute(model, "dropout.p")
     del model.dropout.p
-    with pytest.raises(SettingsError, match="no 'p'"):
+    with raises(SettingsError):
         binding.set(0.1)
 
 
@@ -99,34 +100,32 @@ def test_values_are_applied_and_read_back() -> None:
     bindings.apply(bind, Candidate({"p": 0.2, "lr": 0.3, "unbound": 1}))
     assert bindings.read(bind) == {"p": 0.2, "lr": 0.3}
     model.dropout.p = 0.9
-    with pytest.raises(ValueNotInForce, match=r"p should be 0\.2 but is 0\.9 now; something"):
+    with raises(ValueNotInForce):
         bindings.verify(bind, Candidate({"p": 0.2, "lr": 0.3}), "now")
 
 
 def test_a_binding_may_know_the_way_out() -> None:
-    with pytest.raises(ValueNotInForce, match=r"but is 0\.5 right after .* Ask somebody else\."):
+    with raises(ValueNotInForce):
         bindings.apply({"p": IgnoresValues()}, Candidate({"p": 0.2}))
 
 
 def test_bindings_are_checked() -> None:
     assert bindings.require_bindings(None) == {}
-    with pytest.raises(SettingsError, match="must be an object with set"):
+    with raises(SettingsError):
         bindings.require_bindings({"p": IgnoresValues})
-    bindings.require_names(["p"], ["p", "q"])
-    with pytest.raises(SettingsError, match="no hyperparameter 'r'"):
-        bindings.require_names(["r"], ["p", "q"])
+    assert list(bindings.require_bindings({"p": IgnoresValues()}, ["p", "q"])) == ["p"]
+    with raises(SettingsError):
+        bindings.require_bindings({"r": IgnoresValues()}, ["p", "q"])
 
 
 class AlphaDropout:
     p = 0.5
 
 
-class BoosterOfXgboost:
+class Trees:
+    __module__ = "acmeboost.models"
     learning_rate = 0.3
     max_depth = 6
-
-
-BoosterOfXgboost.__module__ = "xgboost.sklearn"
 
 
 class GradientBoostingClassifier:
@@ -146,8 +145,8 @@ class SGDClassifier:
         (SGDClassifier(), "dropout", "dropout"),
         (SGDClassifier(), "eta0", "learning_rate"),
         (SGDClassifier(), "alpha", "alpha"),
-        (BoosterOfXgboost(), "learning_rate", "shrinkage"),
-        (BoosterOfXgboost(), "max_depth", "max_depth"),
+        (Trees(), "learning_rate", "shrinkage"),
+        (Trees(), "max_depth", "max_depth"),
         (GradientBoostingClassifier(), "learning_rate", "shrinkage"),
         ({"lr": 0.1}, "lr", "lr"),
     ],
@@ -168,6 +167,6 @@ def test_a_loop_hints_at_what_a_value_is_bound_to() -> None:
     loop = loop_over(
         NoisyQuadratic(),
         space={"p": [0.1, 0.5], "x": [0.1, 0.3]},
-        bind={"p": attribute(AlphaDropout(), "p"), "x": attribute(BoosterOfXgboost(), "max_depth")},
+        bind={"p": attribute(AlphaDropout(), "p"), "x": attribute(Trees(), "max_depth")},
     )
     assert [hint.partition(":")[0] for hint in loop.adapter.hints] == ["p"]

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 from dynhp import adapt, lowest
-from dynhp.errors import Hint, SettingsError
+from dynhp.errors import SettingsError
 from dynhp.loops import Part, copied
 from dynhp.loops.parts import part_of, parts_of
 from dynhp.storage.codecs import decode, encode
 from dynhp.testing import Quadratic
+from tests.support.messages import raises
 
 
 def test_references_inside_stay_as_they_are() -> None:
@@ -61,18 +62,15 @@ def test_containers_are_refilled_in_place(thing: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("thing", "message"),
+    "thing",
     [
-        (3, r"copied: int stores nothing under names"),
-        (SimpleNamespace, r"copied: type stores nothing under names"),
-        (
-            SimpleNamespace(lock=threading.Lock()),
-            r"copied: SimpleNamespace cannot be copied \(.*lock",
-        ),
+        3,
+        SimpleNamespace,
+        SimpleNamespace(lock=threading.Lock()),
     ],
 )
-def test_bad_input(thing: Any, message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_bad_input(thing: Any) -> None:
+    with raises(SettingsError):
         copied(thing)
 
 
@@ -97,19 +95,6 @@ def test_an_environment_is_a_part_as_it_is() -> None:
     state, first = part.get(), [env.step(1) for _ in range(5)]
     part.set(state)
     assert [env.step(1) for _ in range(5)] == first
-
-
-def test_an_environment_of_gymnasium_is_copied_with_a_hint(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class Cart(Grid):
-        """As if gymnasium had made it."""
-
-    Cart.__module__ = "gymnasium.envs"
-    monkeypatch.setattr("dynhp.errors._given", set())
-    with pytest.warns(Hint, match=r"Cart is an environment of gymnasium; state_of\(env\) of"):
-        part = part_of(Cart())
-    part.set(part.get())
 
 
 @pytest.mark.parametrize("random_state", [0, np.random.RandomState(0)], ids=["seed", "generator"])
@@ -233,7 +218,7 @@ def test_a_callable_that_is_kept_may_be_in_a_partial() -> None:
     thing = SimpleNamespace(predict=functools.partial(model))
     part, _ = parts_of([copied(thing), model], part_of)
     state = part.get()
-    with pytest.raises(TypeError, match="cannot be called"):
+    with raises(TypeError):
         state["predict"]()
     part.set(state)
     assert thing.predict.func is model

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from dynhp import Counter
-from dynhp.errors import SettingsError
+from dynhp.errors import LoopError, SettingsError
+from tests.support.messages import raises
 
 OPERATORS = [
     *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv),
@@ -68,7 +69,25 @@ def test_its_state_is_the_number() -> None:
     assert steps == 3
 
 
+def test_its_number_is_set_from_a_number_or_from_another_counter() -> None:
+    steps, last = Counter(3), Counter()
+    last.value = steps  # what a user writes who forgets .value
+    steps += 1
+    assert last == 3
+    assert type(last.value) is int
+
+
+@pytest.mark.parametrize("operation", [*OPERATORS, *IN_PLACE, operator.lt, operator.ge])
+def test_one_counter_on_both_sides_is_refused(operation: Any) -> None:
+    steps = Counter(3)
+    with raises(LoopError):
+        operation(steps, steps)
+    assert steps == steps  # as for any other object
+
+
 @pytest.mark.parametrize("value", ["3", None, True])
 def test_bad_input(value: Any) -> None:
-    with pytest.raises(SettingsError, match="Counter: it must start with a number"):
+    with raises(SettingsError):
         Counter(value)
+    with raises(SettingsError):
+        Counter().value = value

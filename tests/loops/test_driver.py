@@ -15,6 +15,7 @@ from dynhp.loops import Epoch, LoopDriver, Move
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 from dynhp.triggers import At, OnPlateau
 from tests.support.loops import loop_over, run, seen, train
+from tests.support.messages import raises
 
 
 def drive(driver: LoopDriver, model: NoisyQuadratic) -> list[tuple[Epoch, Move, tuple[int, ...]]]:
@@ -117,7 +118,7 @@ def test_closing_in_a_try_puts_everything_back() -> None:
 
 @pytest.mark.parametrize("back", [{"max_rounds": 3}, {"max_rounds": 3, "max_rescues": 1}])
 def test_a_way_back_is_refused_where_a_framework_has_counted_already(back: dict[str, Any]) -> None:
-    with pytest.raises(SettingsError, match="has counted and logged what a way back would abandon"):
+    with raises(SettingsError):
         LoopDriver(loop_over(NoisyQuadratic(), start_from="best", **back))
 
 
@@ -126,19 +127,19 @@ def test_hooks_in_the_wrong_order_are_refused() -> None:
     driver = LoopDriver(loop_over(model, epochs=3))
     assert "LoopDriver(Loop(epochs=3" in repr(driver)
     for call in (driver.end_epoch, lambda: driver.report({"loss": 1.0})):
-        with pytest.raises(LoopError, match="no epoch is under way; call begin_epoch"):
+        with raises(LoopError):
             call()
     assert driver.begin_epoch()["lr"] == driver.epoch["lr"]  # type: ignore[index]
-    with pytest.raises(LoopError, match="is under way; end it before the next begins"):
+    with raises(LoopError):
         driver.begin_epoch()
     driver.report({"loss": 1.0})
-    with pytest.raises(LoopError, match="reported already"):
+    with raises(LoopError):
         driver.end_epoch({"loss": 1.0})
     driver.end_epoch()
     assert not driver.complete
     drive(driver, model)
     assert driver.complete
-    with pytest.raises(LoopError, match="has ended after 3 of 3 epochs"):
+    with raises(LoopError):
         driver.begin_epoch()
 
 
@@ -156,7 +157,7 @@ def test_after_an_error_of_the_run_nothing_goes_on() -> None:
     with pytest.raises(NotRepeatable):
         hooks()
     assert driver.epoch is None
-    with pytest.raises(LoopError, match="has ended after 0 of 9"):
+    with raises(LoopError):
         driver.begin_epoch()
 
 

@@ -15,6 +15,7 @@ from dynhp.storage.journal import Journal, history_from_journal
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 from dynhp.triggers import At, Every, OnSpike, any_of
 from tests.support.loops import seen
+from tests.support.messages import raises, warns
 from tests.support.pages import run_on
 from tests.support.reference import without_times
 
@@ -53,7 +54,7 @@ def test_a_round_without_a_report_in_the_last_steps_keeps_the_value(
     settings: dict[str, Any], tmp_path: Any
 ) -> None:
     model, journal = NoisyQuadratic(), tmp_path / "journal"
-    with pytest.warns(Hint, match="21 to 23 hold no report, so the tries of the last round cannot"):
+    with warns(Hint):
         loop = run(model, **settings, callbacks=Journal(journal))
     last = loop.history[-1]
     assert last.start == 21
@@ -96,7 +97,7 @@ def test_a_rescue_in_the_last_steps_keeps_what_does_not_break() -> None:
                 if step % 4 == 0:
                     step.report(model.metrics())
 
-    with pytest.warns(Hint, match="hold no report"):
+    with warns(Hint):
         body()
     rescue = loop.history[-1]
     assert rescue.rescue
@@ -106,7 +107,7 @@ def test_a_rescue_in_the_last_steps_keeps_what_does_not_break() -> None:
 
 
 def test_tries_of_full_length_still_need_a_report() -> None:
-    with pytest.raises(LoopError, match="steps 7 to 10 passed without one; measure more often"):
+    with raises(LoopError):
         run(NoisyQuadratic(), 11, adapt_every=7)
-    with pytest.raises(LoopError, match="steps 21 to 23 passed without one"):
+    with raises(LoopError):
         run(NoisyQuadratic(), adapt_every=7, try_for=3)  # also where the run ends with them

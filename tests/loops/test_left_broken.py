@@ -12,15 +12,13 @@ from dynhp import adapt, rescue, spent
 from dynhp.errors import RescuesSpent
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 from dynhp.triggers import Due, LineSoFar
+from tests.support.messages import raises
 
 
 def loop_around(model: NoisyQuadratic, **changes: Any) -> Any:
-    arguments: dict[str, Any] = {
-        **rescue("lr", default=0.1, loss="loss", try_for=1),
-        "max_rescues": 1,
-        **changes,
-    }
-    return adapt(10, state=[model], **arguments, check="off")
+    policy = rescue("lr", default=0.1, loss="loss", try_for=1)
+    arguments: dict[str, Any] = {"max_rescues": 1, "check": "off", **changes}
+    return adapt(10, state=[model], policy=policy, **arguments)
 
 
 def leave_in(loop: Any, model: NoisyQuadratic, broken: list[int], *, raising: bool = False) -> None:
@@ -50,8 +48,8 @@ def test_rescues_are_spent_and_the_state_is_healthy(last: int, start_from: Any) 
     saved = copy.deepcopy((loop.state_dict(), model.get_state()))
     healthy = last if start_from == "before" else 1  # the first of equals is the best
     for _ in range(2):
-        with pytest.raises(RescuesSpent, match="the trainer is back in a healthy state"):
-            next(loop.adapter.round_steps())
+        with raises(RescuesSpent):
+            loop.adapter.step()
         assert model.steps == healthy
     other = NoisyQuadratic()
     again = loop_around(other, start_from=start_from)
@@ -72,7 +70,7 @@ def test_a_state_that_its_trigger_calls_healthy_stays() -> None:
     loop = loop_around(model, when=odd, criterion=lambda series, _: 0.0, max_rescues=1)
     leave_in(loop, model, [4, 7])
     with pytest.raises(RescuesSpent):
-        next(loop.adapter.round_steps())
+        loop.adapter.step()
     assert model.steps == 8
 
 

@@ -11,8 +11,10 @@ import pytest
 from dynhp import attribute
 from dynhp.errors import AllTriesFailed, LoopError, MetricError, SettingsError
 from dynhp.loops import Epoch, Loop, Part
+from dynhp.records import Candidate
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 from tests.support.loops import Layer, loop_over, replayed, run, seen, train
+from tests.support.messages import raises
 
 
 def test_the_body_runs_once_per_epoch_tries_included() -> None:
@@ -129,7 +131,7 @@ def test_a_try_that_is_not_reported_stops_the_run_at_the_origin() -> None:
     def silent(epoch: Epoch) -> None:
         model.train_k(1, epoch.values)
 
-    with pytest.raises(LoopError, match=r"Epoch\(0, .* was not reported.*before a continue"):
+    with raises(LoopError):
         run(loop_over(model), silent)
     assert seen(model) == origin
 
@@ -186,7 +188,7 @@ def test_all_tries_failed() -> None:
             model.train_k(1, epoch.values)
             raise ZeroDivisionError
 
-    with pytest.raises(AllTriesFailed, match="ZeroDivisionError"):
+    with raises(AllTriesFailed):
         run(loop_over(model), body)
     assert seen(model) == origin
 
@@ -205,28 +207,35 @@ def test_reports_that_make_no_sense() -> None:
     loop = loop_over(model)
     stale: Any = None
     for epoch in loop:
-        with pytest.raises(LoopError, match="at least one metric"):
+        with raises(LoopError):
             epoch.report()
-        with pytest.raises(MetricError, match="'loss' must be a number, got 'low'"):
+        with raises(MetricError):
             epoch.report(loss="low")  # type: ignore[arg-type]
-        with pytest.raises(LoopError, match="no hyperparameter 'lrr'; did you mean 'lr'"):
+        with raises(LoopError):
             epoch["lrr"]
         train(model, epoch)
-        with pytest.raises(LoopError, match="reported already"):
+        with raises(LoopError):
             epoch.report(loss=1.0)
         if stale is not None:
-            with pytest.raises(LoopError, match=r"Epoch\(.*\) is over"):
+            with raises(LoopError):
                 stale.report(loss=1.0)
         stale = epoch
         if not epoch.trying:
             break
-    with pytest.raises(LoopError, match=r"main line.* is over"):
+    with raises(LoopError):
         epoch.report(loss=1.0)
 
 
 def test_a_metric_the_criterion_needs_is_missing() -> None:
-    with pytest.raises(MetricError, match=r"'loss'.*'los'"):
+    with raises(MetricError):
         run(loop_over(NoisyQuadratic()), lambda epoch: epoch.report(los=1.0))
+
+
+def test_names_of_pythons_own_are_asked_of_an_epoch_in_vain() -> None:
+    epoch = Epoch(Candidate({"lr": 0.1}), number=3, trying=False)
+    assert not hasattr(epoch, "__array__")
+    with pytest.raises(AttributeError, match=r"^_private$"):
+        _ = epoch._private
 
 
 def test_names_of_pythons_own_are_asked_of_a_loop_in_vain() -> None:
@@ -239,7 +248,7 @@ def test_a_loop_runs_once() -> None:
     loop = loop_over(model)
     for epoch in loop:
         train(model, epoch)
-    with pytest.raises(LoopError, match="runs once"):
+    with raises(LoopError):
         iter(loop)
 
 
@@ -279,7 +288,7 @@ def test_an_iterator_that_is_forgotten_is_closed_by_the_garbage_collector() -> N
 
 def test_step_is_not_for_loops() -> None:
     loop = loop_over(NoisyQuadratic())
-    with pytest.raises(LoopError, match="iterate over the loop"):
+    with raises(LoopError):
         loop.adapter.step()
 
 
@@ -300,21 +309,21 @@ def test_a_broken_run_is_resumed_exactly() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "pattern"),
+    "settings",
     [
-        ({"state": "model"}, "state must be a list of objects, got 'model'"),
-        ({"state": []}, "state must list what decides the future"),
-        ({"state": [NoisyQuadratic]}, "an object, not its class"),
-        ({"state": [3]}, r"must have state_dict and load_state_dict.*got 3; a number .* Counter"),
-        ({"bind": []}, r"bind must map names to bindings, got \[\]"),
-        ({"bind": {"lr": 0.1}}, r"bind: 'lr' must be an object with set\(value\) and get\(\)"),
-        ({"bind": {"lrr": attribute(Layer(), "p")}}, "bind: no hyperparameter 'lrr'; did you mean"),
-        ({"epochs": 0}, "epochs must be a whole number above 0, got 0"),
-        ({"try_for": 4}, "try_for must be at most adapt_every"),
+        {"state": "model"},
+        {"state": []},
+        {"state": [NoisyQuadratic]},
+        {"state": [3]},
+        {"bind": []},
+        {"bind": {"lr": 0.1}},
+        {"bind": {"lrr": attribute(Layer(), "p")}},
+        {"epochs": 0},
+        {"try_for": 4},
     ],
 )
-def test_bad_input(settings: dict[str, Any], pattern: str) -> None:
-    with pytest.raises(SettingsError, match=pattern):
+def test_bad_input(settings: dict[str, Any]) -> None:
+    with raises(SettingsError):
         loop_over(NoisyQuadratic(), **settings)
 
 

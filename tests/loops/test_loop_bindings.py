@@ -13,6 +13,7 @@ from dynhp.loops import Epoch
 from dynhp.testing import Quadratic
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 from tests.support.loops import Layer, loop_over, run, seen
+from tests.support.messages import raises
 
 
 def test_bound_values_are_in_force_and_leave_no_trace() -> None:
@@ -65,7 +66,7 @@ def test_a_value_overwritten_in_the_body_stops_the_run_at_the_origin(line: bool)
         if epoch.trying != line:
             layer.p = 0.9
 
-    with pytest.raises(ValueNotInForce, match=r"p should be 0\.\d but is 0\.9 after the epoch"):
+    with raises(ValueNotInForce):
         run(loop, body)
     assert (seen(model), layer.p) == (origin, 0.1)
 
@@ -85,7 +86,7 @@ def test_a_value_overwritten_in_a_step_that_is_not_reported_stops_the_run_too(
         elif step == overwritten:
             layer.p = 0.9  # nothing is reported after it in this try, or in this round
 
-    with pytest.raises(ValueNotInForce, match=r"p should be 0\.1 but is 0\.9 after the epoch"):
+    with raises(ValueNotInForce):
         run(loop, body)
     assert (layer.p, loop.history.epochs) == (0.1, 0)
 

@@ -77,7 +77,7 @@ def test_a_loop_is_the_same_run_as_a_trainer(
     adapter = DynamicGridAdapter(trainer, arguments.pop("space"), **arguments)
     adapter.run(epochs)
 
-    loop = adapt(epochs, state=[model], space=adapter.space, **arguments)
+    loop = adapt(epochs, state=[model], space=adapter.policy.space, **arguments)
     for epoch in loop:
         with epoch:
             model.train_k(1, epoch.values)

@@ -15,6 +15,7 @@ from dynhp.loops import Epoch
 from dynhp.storage import Journal, checkpoints, history_from_journal
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 from tests.support.loops import Layer, loop_over, run, seen, train
+from tests.support.messages import raises, warns
 
 
 def test_the_metrics_of_a_round_are_those_of_its_last_epoch_or_none() -> None:
@@ -93,7 +94,7 @@ def test_the_best_epoch_of_the_main_line_is_kept() -> None:
         if epoch == 4:
             best = seen(model)
             assert loop.best is not None
-            with pytest.raises(LoopError, match="for after the loop; leave it first"):
+            with raises(LoopError):
                 loop.restore_best()
     assert loop.best is not None
     assert (loop.best.epoch, loop.best.metrics, loop.best.score) == (4, {"loss": 0.0}, 0.0)
@@ -222,13 +223,13 @@ def test_the_best_state_survives_a_checkpoint(tmp_path: Path) -> None:
 def test_the_best_is_kept_on_request_only() -> None:
     loop = loop_over(NoisyQuadratic())
     for ask in (lambda: loop.best, loop.restore_best):
-        with pytest.raises(LoopError, match=r"ask for it with adapt\(..., keep_best=True\)"):
+        with raises(LoopError):
             ask()
     criterion = phased(lowest("ema_loss"), lowest("loss"))
     for changing in (criterion, smoothed(criterion)):
-        with pytest.raises(SettingsError, match=r"compares all epochs by one rule.*keep_best=low"):
+        with raises(SettingsError):
             loop_over(NoisyQuadratic(), criterion=changing, keep_best=True)
-    with pytest.raises(SettingsError, match="a criterion must be a callable"):
+    with raises(SettingsError):
         loop_over(NoisyQuadratic(), keep_best="loss")
 
 
@@ -244,9 +245,7 @@ def test_a_value_that_nobody_uses_is_an_error(steps: bool) -> None:
         model.train_k(1, {"lr": 0.1})
         epoch.report(model.metrics())
 
-    with pytest.raises(
-        LoopError, match=r"'lr' was neither bound nor read.*bind=\{'lr': .*epoch\['lr'\]"
-    ):
+    with raises(LoopError):
         run(loop_over(model, try_for=2, **lengths), body)
     assert (seen(model), passes) == (origin, 2)
 
@@ -274,7 +273,7 @@ def test_one_name_of_two_is_forgotten() -> None:
         if name is None:
             run(loop, body)
         else:
-            with pytest.raises(LoopError, match=f"'{name}' was neither bound nor read"):
+            with raises(LoopError):
                 run(loop, body)
 
 
@@ -328,5 +327,5 @@ def test_leaving_in_a_try_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
             assert epoch.trying
             break
 
-    with pytest.warns(Hint, match="left in a try, so the state is back where the round began"):
+    with warns(Hint):
         leave()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dynhp.errors import SettingsError
+from dynhp.errors import Hint, SettingsError
+from dynhp.frameworks import Integration
 from dynhp.loops import Part
 from dynhp.loops.parts import Parts, global_generators, part_of, parts_of
+from tests.support.messages import raises, warns
 
 
 class WithStateDict:
@@ -122,25 +125,59 @@ def test_an_object_with_reseed_is_seeded_too(kind: Any) -> None:
 
 def test_an_object_named_twice_is_refused() -> None:
     thing = WithState()
-    with pytest.raises(SettingsError, match=r"each object once, got .*WithState.* twice"):
+    with raises(SettingsError):
         parts_of([thing, WithState(), thing], part_of)
 
 
-def test_torch_objects_are_sent_to_dynhp_torch() -> None:
-    kind = type("Linear", (), {"__module__": "torch.nn.modules.linear"})
+def test_objects_of_a_framework_are_sent_to_the_adapt_of_its_integration(
+    registry: Callable[[Integration], None],
+) -> None:
+    kind = type("Linear", (WithStateDict,), {"__module__": "acme.nn.linear"})
     derived = type("Mine", (kind,), {})
+    registry(Integration(package="dynhp_too", frameworks=("acme",)))
+    part_of(kind())
+    registry(Integration(package="dynhp_acme", frameworks=("acme",), own_adapt="is of acme"))
     for thing in (kind(), derived()):
-        with pytest.raises(SettingsError, match=r"is a torch object.*use adapt of dynhp_torch"):
+        with raises(SettingsError):
             part_of(thing)
+    part_of(WithStateDict())
 
 
-@pytest.mark.parametrize(("state", "got"), [((1, 2), "2 parts"), ([1], "list"), (None, "NoneType")])
-def test_a_state_of_other_parts_is_refused(state: Any, got: str) -> None:
+def test_what_an_integration_knows_better_is_copied_with_a_hint(
+    registry: Callable[[Integration], None],
+) -> None:
+    class Env:
+        __module__ = "acme.envs"
+
+        def __init__(self) -> None:
+            self.place = 0
+
+        def step(self) -> None:
+            self.place += 1
+
+        def reset(self) -> None:
+            self.place = 0
+
+    registry(Integration(package="dynhp_too", frameworks=("acme",)))
+    part_of(Env())
+    acme = Integration(package="dynhp_acme", frameworks=("acme",), better_than_a_copy="is of acme")
+    registry(acme)
+    env = Env()
+    with warns(Hint):
+        part = part_of(env)
+    state = part.get()
+    env.step()
+    part.set(state)
+    assert env.place == 0
+
+
+@pytest.mark.parametrize("state", [(1, 2), [1], None])
+def test_a_state_of_other_parts_is_refused(state: Any) -> None:
     parts = Parts([part_of(np.random.default_rng(0))])
-    with pytest.raises(SettingsError, match=f"has 1 parts, got {got}; give adapt the same state="):
+    with raises(SettingsError):
         parts.set_state(state)
 
 
 def test_a_state_that_is_no_list_is_refused() -> None:
-    with pytest.raises(SettingsError, match="state must be a list"):
+    with raises(SettingsError):
         parts_of({1, 2}, part_of)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,12 @@ import pytest
 from dynhp import Racing, adapt, plan_for, spent
 from dynhp.errors import LoopError, SettingsError
 from dynhp.loops import Epoch, Loop
+from dynhp.loops.epoch import pickle_epochs_as
 from dynhp.records import Candidate
 from dynhp.storage.codecs import decode, encode
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 from tests.support.loops import loop_over, replayed, run, seen
+from tests.support.messages import raises
 
 
 def steps_over(model: NoisyQuadratic, steps: int = 20, **settings: Any) -> Loop:
@@ -52,20 +55,20 @@ def test_a_step_is_a_loop_over_epochs_that_is_reported_now_and_then() -> None:
 
 
 @pytest.mark.parametrize(
-    ("every", "settings", "steps"),
+    ("every", "settings"),
     [
-        (5, {}, "steps 0 to 3 passed"),
-        (1000, {"try_for": 1}, "step 0 passed"),
-        (3, {"selection": Racing(every=2)}, "steps 0 to 1 passed"),
-        (2, {"selection": Racing(every=1)}, "step 0 passed"),
+        (5, {}),
+        (1000, {"try_for": 1}),
+        (3, {"selection": Racing(every=2)}),
+        (2, {"selection": Racing(every=1)}),
     ],
 )
 def test_a_try_without_a_report_says_which_steps_passed(
-    every: int, settings: dict[str, Any], steps: str
+    every: int, settings: dict[str, Any]
 ) -> None:
     model = NoisyQuadratic()
     origin = seen(model)
-    with pytest.raises(LoopError, match=f"every try needs a report .*{steps} without one; measure"):
+    with raises(LoopError):
         train_steps(model, steps_over(model, **settings), every=every)
     assert seen(model) == origin
 
@@ -125,32 +128,32 @@ def test_the_plan_of_a_loop_is_what_it_spends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "pattern"),
+    "arguments",
     [
-        ({"epochs": None}, r"said once, as adapt\(40.*got epochs=None and steps=None"),
-        ({"epochs": 5, "steps": 5}, "got epochs=5 and steps=5"),
-        ({"epochs": None, "steps": 0}, "steps must be a whole number above 0, got 0"),
-        ({"epochs": None, "steps": 2.5}, "steps must be a whole number above 0, got 2.5"),
+        {"epochs": None},
+        {"epochs": 5, "steps": 5},
+        {"epochs": None, "steps": 0},
+        {"epochs": None, "steps": 2.5},
     ],
 )
-def test_the_length_is_said_once(arguments: dict[str, Any], pattern: str) -> None:
-    with pytest.raises(SettingsError, match=pattern):
+def test_the_length_is_said_once(arguments: dict[str, Any]) -> None:
+    with raises(SettingsError):
         loop_over(NoisyQuadratic(), **arguments)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "pattern"),
+    "arguments",
     [
-        ({"criterion": None}, "said once, as minimize='val_loss'.*got none of them"),
-        ({"minimize": "loss"}, "got criterion and minimize"),
-        ({"criterion": None, "minimize": "a", "maximize": "b"}, "got minimize and maximize"),
-        ({"criterion": None, "minimize": 3}, "name must be a"),
-        ({"criterion": None, "maximize": ""}, "name must be a"),
-        ({"criterion": "loss"}, r"must be a callable.*write highest"),
+        {"criterion": None},
+        {"minimize": "loss"},
+        {"criterion": None, "minimize": "a", "maximize": "b"},
+        {"criterion": None, "minimize": 3},
+        {"criterion": None, "maximize": ""},
+        {"criterion": "loss"},
     ],
 )
-def test_what_a_try_is_worth_is_said_once(arguments: dict[str, Any], pattern: str) -> None:
-    with pytest.raises(SettingsError, match=pattern):
+def test_what_a_try_is_worth_is_said_once(arguments: dict[str, Any]) -> None:
+    with raises(SettingsError):
         loop_over(NoisyQuadratic(), **arguments)
 
 
@@ -158,7 +161,10 @@ def test_what_a_try_is_worth_is_said_once(arguments: dict[str, Any], pattern: st
 def test_a_metric_in_place_of_a_criterion(way: str) -> None:
     model = NoisyQuadratic()
     loop = loop_over(model, criterion=None, **{way: "loss"})
-    assert repr(loop.adapter.criterion) == f"{'lowest' if way == 'minimize' else 'highest'}('loss')"
+    assert (
+        repr(loop.adapter.policy.criterion)
+        == f"{'lowest' if way == 'minimize' else 'highest'}('loss')"
+    )
 
 
 def test_an_epoch_is_a_number() -> None:
@@ -170,7 +176,8 @@ def test_an_epoch_is_a_number() -> None:
     assert "abcdefghijklmn"[epoch] == "m"
     assert (epoch == 12, epoch < 13, {12: "x"}[epoch]) == (True, True, "x")
     assert json.dumps({"epoch": epoch}) == '{"epoch": 12}'
-    for copied in (copy.deepcopy(epoch), copy.copy(epoch), pickle.loads(pickle.dumps(epoch))):
+    pickled = (pickle.loads(pickle.dumps(epoch, protocol)) for protocol in (0, 4, 5))
+    for copied in (copy.deepcopy(epoch), copy.copy(epoch), *pickled):
         assert (type(copied), copied) == (int, 12)
     assert (type(epoch.number), epoch.main, epoch.trying) == (int, True, False)
     assert (np.array([epoch]).tolist(), np.arange(20)[epoch], bool(epoch)) == ([12], 12, True)
@@ -178,11 +185,18 @@ def test_an_epoch_is_a_number() -> None:
     assert (type(stored), stored) == (int, 12)
 
 
+def test_a_framework_says_how_its_reader_gets_the_number_of_an_epoch() -> None:
+    epoch = Epoch(Candidate({"lr": 0.1}), number=12, trying=False)
+    pickle_epochs_as(Fraction, protocol=1)
+    assert pickle.loads(pickle.dumps(epoch, 1)) == Fraction(12)
+    assert type(pickle.loads(pickle.dumps(epoch, 4))) is int
+
+
 def test_an_epoch_is_no_sequence() -> None:
     epoch: Any = Epoch(Candidate({"lr": 0.1}), number=12, trying=False)
-    with pytest.raises(TypeError, match=r"has no length; write int\(epoch\) in its place"):
+    with raises(TypeError):
         len(epoch)
-    with pytest.raises(LoopError, match="an epoch is one thing: write `for epoch in loop`"):
+    with raises(LoopError):
         iter(epoch)
 
 
@@ -210,9 +224,9 @@ def test_reports_in_every_way() -> None:
     model = NoisyQuadratic()
 
     def body(epoch: Epoch) -> None:
-        with pytest.raises(LoopError, match=r"takes names, as in report\(val_loss=0.3\).*got 0.5"):
+        with raises(LoopError):
             epoch.report(0.5)  # type: ignore[arg-type]
-        with pytest.raises(LoopError, match="at least one metric"):
+        with raises(LoopError):
             epoch.report({})
         model.train_k(1, epoch.values)
         epoch.report(model.metrics(), extra=2.0)

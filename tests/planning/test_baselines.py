@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dynhp import Float, complete_search, fixed, lowest, random_search, schedule_of, spent
 from dynhp.errors import SettingsError
 from dynhp.testing.toys.quadratic import NoisyQuadratic
+from tests.support.messages import raises
 
 VALUES = [0.001, 0.01, 0.1, 0.3, 1.0]
 
@@ -51,18 +52,18 @@ def test_a_whole_complete_search_costs_one_run_per_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    "changes",
     [
-        ({"part": 0}, r"part must lie in \(0, 1\], got 0"),
-        ({"part": 1.1}, r"part must lie in \(0, 1\], got 1.1"),
-        ({"part": math.nan}, r"part must lie in \(0, 1\], got nan"),
-        ({"part": "half"}, r"part must lie in \(0, 1\], got 'half'"),
-        ({"epochs": 0}, "epochs must be a whole number above 0, got 0"),
+        {"part": 0},
+        {"part": 1.1},
+        {"part": math.nan},
+        {"part": "half"},
+        {"epochs": 0},
     ],
 )
-def test_complete_search_refuses(changes: dict[str, Any], message: str) -> None:
+def test_complete_search_refuses(changes: dict[str, Any]) -> None:
     settings: dict[str, Any] = {"criterion": lowest("loss"), "epochs": 5, **changes}
-    with pytest.raises(SettingsError, match=message):
+    with raises(SettingsError):
         complete_search(NoisyQuadratic(), {"lr": VALUES}, **settings)
 
 
@@ -106,14 +107,14 @@ def test_random_search_costs_one_run_and_trains_what_it_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    "settings",
     [
-        ({"epochs": 0}, "epochs must be a whole number above 0, got 0"),
-        ({"epochs": 3, "seed": -1}, "seed must be a whole number of 0 or more, got -1"),
+        {"epochs": 0},
+        {"epochs": 3, "seed": -1},
     ],
 )
-def test_random_search_refuses(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_random_search_refuses(settings: dict[str, Any]) -> None:
+    with raises(SettingsError):
         random_search(NoisyQuadratic(), {"lr": VALUES}, **settings)
 
 
@@ -133,14 +134,14 @@ def test_fixed_measures_as_often_as_asked(measure_every: int | None, lengths: li
 
 
 @pytest.mark.parametrize(
-    ("values", "settings", "message"),
+    ("values", "settings"),
     [
-        ({"lr": 0.1}, {"epochs": 0}, "epochs must be a whole number above 0, got 0"),
-        ({"lr": 0.1}, {"epochs": 3, "measure_every": 0}, "measure_every must be a whole number"),
-        (0.1, {"epochs": 3}, "values must map names to values, got 0.1"),
-        ({}, {"epochs": 3}, "fixed: at least one value is needed, got {}"),
+        ({"lr": 0.1}, {"epochs": 0}),
+        ({"lr": 0.1}, {"epochs": 3, "measure_every": 0}),
+        (0.1, {"epochs": 3}),
+        ({}, {"epochs": 3}),
     ],
 )
-def test_fixed_refuses(values: Any, settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_fixed_refuses(values: Any, settings: dict[str, Any]) -> None:
+    with raises(SettingsError):
         fixed(NoisyQuadratic(), values, **settings)

@@ -1,9 +1,10 @@
-"""Presets give arguments that the adapter takes, and advice where nothing should be adapted."""
+"""Presets give policies that the adapter takes, and advice where nothing should be adapted."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from dynhp import (
     DynamicGridAdapter,
     FullGrid,
     Neighbors,
+    Policy,
     Racing,
+    Space,
     highest,
     lowest,
     paper,
@@ -38,7 +41,10 @@ from dynhp.records import Progress
 from dynhp.spaces import Around
 from dynhp.tails import annealed, scale
 from dynhp.testing import Quadratic
-from dynhp.triggers import At
+from dynhp.triggers import At, Every
+from tests.support.messages import raises, warns
+
+RATIO = {"ratio": [0.1 * i for i in range(1, 10)]}
 
 
 def flat_trainer(*metrics: str) -> Any:
@@ -51,58 +57,59 @@ def flat_trainer(*metrics: str) -> Any:
 
 
 def test_paper_is_algorithm_1() -> None:
-    assert paper(10, 2) == {
-        "criterion": smoothed(highest("val_auc")),
-        "adapt_every": 10,
-        "try_for": 2,
-        "proposer": FullGrid(),
-        "selection": Best(),
-    }
+    assert paper(RATIO, 10, 2) == Policy(
+        space=Space(RATIO),
+        criterion=smoothed(highest("val_auc")),
+        when=Every(10),
+        try_for=2,
+        proposer=FullGrid(),
+        selection=Best(),
+    )
+    assert paper(Space(RATIO), 10, 2) == paper(RATIO, 10, 2)
 
 
 def test_paper_judges_by_the_gap_where_asked() -> None:
-    arguments = paper(10, 2, "gap", train="t", validation="v")
-    assert arguments["criterion"] == smoothed(smallest_gap("t", "v"))
+    policy = paper(RATIO, 10, 2, criterion="gap", train="t", validation="v")
+    assert policy.criterion == smoothed(smallest_gap("t", "v"))
     series = [{"t": 1.0, "v": 0.5}, {"t": 1.0, "v": 0.75}]
-    assert arguments["criterion"](series, Progress(0)) == -0.375
+    assert policy.criterion(series, Progress(0)) == -0.375
 
 
 def test_paper_reads_the_validation_metric_it_is_given() -> None:
-    assert paper(1, 1, validation="mrr")["criterion"] == smoothed(highest("mrr"))
+    assert paper(RATIO, 1, 1, validation="mrr").criterion == smoothed(highest("mrr"))
 
 
 def test_paper_goes_into_the_adapter_as_it_is() -> None:
-    space = {"ratio": [0.1 * i for i in range(1, 10)]}
-    adapter = DynamicGridAdapter(flat_trainer("val_auc"), space, **paper(10, 1))
+    adapter = DynamicGridAdapter(flat_trainer("val_auc"), policy=paper(RATIO, 10, 1))
     assert plan_for(adapter, 500).most.total == 1.8 * 500 + 2  # the check
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments",
     [
-        ((0, 1), "alpha must be a whole number above 0, got 0"),
-        ((10, 0.5), "beta must be a whole number above 0, got 0.5"),
-        ((10, 1, "loss"), "criterion must be 'validation' or 'gap', got 'loss'"),
+        {"alpha": 0},
+        {"beta": 0.5},
+        {"criterion": "loss"},
     ],
 )
-def test_paper_refuses(arguments: tuple[Any, ...], message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
-        paper(*arguments)
+def test_paper_refuses(arguments: dict[str, Any]) -> None:
+    with raises(SettingsError):
+        paper(RATIO, **({"alpha": 10, "beta": 1} | arguments))
 
 
 def test_recommended_learning_rate_is_a_ladder() -> None:
-    assert recommended("lr", epochs=1000, default=0.1, name="eta", loss="mse") == {
-        "space": {"eta": Around(0.1)},
-        "initial": {"eta": 0.1},
-        "criterion": smoothed(lowest("mse"), 1 / 3),
-        "when": At([0]),
-        "try_for": 0,
-        "tail": annealed("eta", epochs=50, warm_up=0.2),
-        "keep": "value",
-        "then": scale(0.316228, "eta"),
-        "proposer": Climb(),
-        "selection": Best(),
-    }
+    assert recommended("lr", epochs=1000, default=0.1, name="eta", loss="mse") == Policy(
+        space=Space({"eta": Around(0.1)}),
+        initial={"eta": 0.1},
+        criterion=smoothed(lowest("mse"), 1 / 3),
+        when=At([0]),
+        try_for=0,
+        tail=annealed("eta", epochs=50, warm_up=0.2),
+        keep="value",
+        then=scale(0.316228, "eta"),
+        proposer=Climb(),
+        selection=Best(),
+    )
 
 
 @pytest.mark.parametrize(("default", "first"), [(None, 0.001), (0.1, 0.1), (np.float32(0.5), 0.5)])
@@ -117,20 +124,19 @@ def test_a_given_default_is_the_start_whatever_is_in_force(default: Any, first: 
         def hyperparameters(self) -> dict[str, Any]:
             return {"lr": self.lr}
 
-    adapter = DynamicGridAdapter(InForce(), **recommended("lr", default=default, loss="loss"))
+    adapter = DynamicGridAdapter(InForce(), policy=recommended("lr", default=default, loss="loss"))
     assert adapter.run(60)[0].tries[0].candidate == {"lr": first}
 
 
 @pytest.mark.parametrize("changes", [{"name": ""}, {"loss": ""}])
 def test_an_empty_name_is_refused_and_not_the_default(changes: dict[str, Any]) -> None:
-    with pytest.raises(SettingsError, match="must be a non-empty string, got ''"):
+    with raises(SettingsError):
         recommended("lr", **changes)
 
 
 @pytest.mark.parametrize("epochs", [3, 20, 39])
 def test_a_run_so_short_that_tries_are_dear_gets_a_hint(epochs: int) -> None:
-    share = f"{3 / epochs:.0%}"
-    with pytest.warns(Hint, match=f"takes 3 epochs or steps at least, {share} of this run of"):
+    with warns(Hint):
         recommended("lr", epochs=epochs)
 
 
@@ -142,14 +148,14 @@ def test_longer_runs_get_none() -> None:
 @pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
 @pytest.mark.parametrize(("epochs", "length"), [(1, 3), (60, 3), (100, 5), (1500, 75)])
 def test_a_try_of_the_ladder_is_a_20th_of_the_run(epochs: int, length: int) -> None:
-    assert recommended("lr", epochs=epochs)["tail"].length(None) == length
-    assert recommended("lr")["tail"].length(epochs) == length
+    assert recommended("lr", epochs=epochs).tail_epochs(None) == length
+    assert recommended("lr").tail_epochs(epochs) == length
 
 
 @pytest.mark.parametrize("epochs", [60, 100, 1000])
 def test_the_ladder_costs_what_its_plan_says(epochs: int) -> None:
-    arguments = recommended("lr", default=0.1, loss="loss")
-    adapter = DynamicGridAdapter(Quadratic(), epochs=epochs, check="off", **arguments)
+    policy = recommended("lr", default=0.1, loss="loss")
+    adapter = DynamicGridAdapter(Quadratic(), policy=policy, epochs=epochs, check="off")
     plan = plan_for(adapter, epochs)
     length = max(3, round(epochs / 20))
     assert plan.least.overhead == 4 * length
@@ -160,38 +166,38 @@ def test_the_ladder_costs_what_its_plan_says(epochs: int) -> None:
 
 
 def test_the_race_of_learning_rates() -> None:
-    assert ema_race("eta", epochs=40, default=0.1, loss="mse") == {
-        "space": {"eta": ema_race("lr", epochs=4, default=0.1)["space"]["lr"]},
-        "criterion": phased(lowest("ema_mse"), lowest("mse"), at=0.6),
-        "adapt_every": 10,
-        "try_for": 5,
-        "proposer": FullGrid(),
-        "selection": Racing(keep=0.5),
-    }
+    assert ema_race("eta", epochs=40, default=0.1, loss="mse") == Policy(
+        space=Space({"eta": ema_race("lr", epochs=4, default=0.1).space["lr"]}),
+        criterion=phased(lowest("ema_mse"), lowest("mse"), at=0.6),
+        when=Every(10),
+        try_for=5,
+        proposer=FullGrid(),
+        selection=Racing(keep=0.5),
+    )
 
 
 @given(default=st.floats(1e-12, 1e6), epochs=st.integers(4, 2000))
 def test_the_race_has_five_steps_of_about_3_around_the_default(default: float, epochs: int) -> None:
-    arguments = ema_race("lr", epochs=epochs, default=default)
-    values = arguments["space"]["lr"].grid()
+    policy = ema_race("lr", epochs=epochs, default=default)
+    values = policy.space["lr"].grid()
     assert values[2] == default
     assert len(values) == 5
     for low, high in itertools.pairwise(values):
         assert 2.8 < high / low < 3.6
-    assert arguments["adapt_every"] >= epochs / 4 > arguments["adapt_every"] - 1
-    assert 1 <= arguments["try_for"] <= arguments["adapt_every"]
-    assert abs(arguments["try_for"] - epochs / 8) <= 0.5
+    assert policy.when == Every(math.ceil(epochs / 4))
+    assert 1 <= policy.try_for <= policy.adapt_every
+    assert abs(policy.try_for - epochs / 8) <= 0.5
 
 
 @pytest.mark.parametrize("epochs", [40, 80, 200, 500, 1000])
 def test_the_race_costs_1_7_runs_however_long_they_are(epochs: int) -> None:
-    arguments = ema_race("lr", epochs=epochs, default=0.1)
+    policy = ema_race("lr", epochs=epochs, default=0.1)
     cost = plan(
         epochs=epochs,
-        adapt_every=arguments["adapt_every"],
-        try_for=arguments["try_for"],
+        adapt_every=policy.adapt_every,
+        try_for=policy.try_for,
         candidates=5,
-        selection=arguments["selection"],
+        selection=policy.selection,
         check="off",
     )
     assert cost.runs == pytest.approx(1.7, abs=0.05)
@@ -199,24 +205,24 @@ def test_the_race_costs_1_7_runs_however_long_they_are(epochs: int) -> None:
 
 def test_the_race_goes_into_the_adapter_as_it_is() -> None:
     trainer = flat_trainer("val_loss", "ema_val_loss")
-    adapter = DynamicGridAdapter(trainer, check="off", **ema_race("lr", epochs=8, default=0.1))
+    adapter = DynamicGridAdapter(trainer, policy=ema_race("lr", epochs=8, default=0.1), check="off")
     assert adapter.current == {"lr": 0.1}
     assert adapter.run(8).epochs == 8
 
 
 @pytest.mark.parametrize("kind", [*LEAVE_ALONE, "Dropout", "label-smoothing"])
 def test_recommended_advises_to_leave_alone(kind: str) -> None:
-    with pytest.raises(LeaveItAlone, match=f"^{kind}: leave it alone; .*Shadow$"):
+    with raises(LeaveItAlone):
         recommended(kind)
 
 
 def test_forced_settings_are_cautious() -> None:
-    arguments = recommended("dropout", epochs=160, default=0.2, name="p", force=True)
-    assert arguments["space"]["p"].grid() == (0.05, 0.1, 0.2, 0.4, 0.8)
-    assert arguments["criterion"] == lowest("val_loss")
-    assert (arguments["adapt_every"], arguments["try_for"]) == (20, 10)
-    assert arguments["proposer"] == Neighbors()
-    assert arguments["selection"] == BestByMargin(noise=2.0)
+    policy = recommended("dropout", epochs=160, default=0.2, name="p", force=True)
+    assert policy.space["p"].grid() == (0.05, 0.1, 0.2, 0.4, 0.8)
+    assert policy.criterion == lowest("val_loss")
+    assert (policy.adapt_every, policy.try_for) == (20, 10)
+    assert policy.proposer == Neighbors()
+    assert policy.selection == BestByMargin(noise=2.0)
 
 
 @pytest.mark.parametrize(
@@ -224,9 +230,9 @@ def test_forced_settings_are_cautious() -> None:
     [(0.5, (0.12, 0.25, 0.5)), (1, (0.25, 0.5, 1.0)), (2.0, (0.5, 1.0, 2.0))],
 )
 def test_forced_settings_stay_below_1(default: float, values: tuple[float, ...]) -> None:
-    arguments = recommended("dropout", epochs=8, default=default, force=True)
-    assert arguments["space"]["dropout"].grid() == values
-    assert (arguments["adapt_every"], arguments["try_for"]) == (1, 1)
+    policy = recommended("dropout", epochs=8, default=default, force=True)
+    assert policy.space["dropout"].grid() == values
+    assert (policy.adapt_every, policy.try_for) == (1, 1)
 
 
 def test_force_changes_nothing_for_a_learning_rate() -> None:
@@ -235,42 +241,42 @@ def test_force_changes_nothing_for_a_learning_rate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "changes", "message"),
+    ("kind", "changes"),
     [
-        ("learning_rat", {}, "nothing is known about 'learning_rat'; did you mean 'learning_rate'"),
-        ("momentum", {}, "nothing is known about 'momentum'"),
-        (None, {}, "nothing is known about None"),
-        ("dropout", {"epochs": None}, "epochs must be a whole number of 4 or more, got None"),
-        ("dropout", {"epochs": 3}, "epochs must be a whole number of 4 or more, got 3"),
-        ("dropout", {"default": 0}, "default must be a positive number, got 0"),
-        ("lr", {"epochs": 0}, "epochs must be a whole number of 1 or more, got 0"),
-        ("lr", {"epochs": 40.0}, "epochs must be a whole number of 1 or more, got 40.0"),
-        ("lr", {"default": "0.1"}, "default must be a positive number, got '0.1'"),
-        ("lr", {"default": 0.0}, "default must be a positive number, got 0.0"),
-        ("lr", {"default": math.inf}, "default must be a positive number, got inf"),
-        ("lr", {"default": math.nan}, "default must be a positive number, got nan"),
+        ("learning_rat", {}),
+        ("momentum", {}),
+        (None, {}),
+        ("dropout", {"epochs": None}),
+        ("dropout", {"epochs": 3}),
+        ("dropout", {"default": 0}),
+        ("lr", {"epochs": 0}),
+        ("lr", {"epochs": 40.0}),
+        ("lr", {"default": "0.1"}),
+        ("lr", {"default": 0.0}),
+        ("lr", {"default": math.inf}),
+        ("lr", {"default": math.nan}),
     ],
 )
-def test_recommended_refuses(kind: Any, changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_recommended_refuses(kind: Any, changes: dict[str, Any]) -> None:
+    with raises(SettingsError):
         recommended(kind, **{"epochs": 40, "default": 0.1, "force": True, **changes})
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    "changes",
     [
-        ({"epochs": 3}, "ema_race: epochs must be a whole number of 4 or more, got 3"),
-        ({"default": -1}, "ema_race: default must be a positive number, got -1"),
-        ({"name": ""}, "ema_race: name must be a non-empty string, got ''"),
+        {"epochs": 3},
+        {"default": -1},
+        {"name": ""},
     ],
 )
-def test_the_race_refuses(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_the_race_refuses(changes: dict[str, Any]) -> None:
+    with raises(SettingsError):
         ema_race(**{"name": "lr", "epochs": 40, "default": 0.1, **changes})
 
 
 def test_a_learning_rate_has_a_typical_default() -> None:
     given = recommended("lr", epochs=40, default=0.03)
-    assert given.pop("initial") == {"lr": 0.03}  # else what is in force would come first
-    assert recommended("lr", epochs=40) == given
+    assert given.initial == {"lr": 0.03}  # else what is in force would come first
+    assert recommended("lr", epochs=40) == replace(given, initial=None)
     assert ema_race("lr", epochs=40) == ema_race("lr", epochs=40, default=0.03)

@@ -26,6 +26,7 @@ from dynhp.report import rate_chart
 from dynhp.tails import wsd
 from dynhp.testing import NoisyQuadratic, Quadratic
 from dynhp.triggers import At
+from tests.support.messages import raises, warns
 from tests.support.reference import Toy, bits
 
 STARTS = [1 / 30, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0]
@@ -77,8 +78,8 @@ def test_from_30_times_too_low_to_30_times_too_high_it_is_the_same_rate(seed: in
 @pytest.mark.parametrize("times", STARTS)
 def test_a_whole_run_ends_the_same_from_any_start(times: float) -> None:
     trainer = Valley(3)
-    settings = recommended("learning_rate", name="lr", default=0.5 * times)
-    adapter = DynamicGridAdapter(trainer, check="off", **settings)
+    policy = recommended("learning_rate", name="lr", default=0.5 * times)
+    adapter = DynamicGridAdapter(trainer, policy=policy, check="off")
     history = adapter.run(400)
     search = rate_search(history)
     assert {values["lr"] for _, values in schedule_of(history).as_list()} == {search.rate}
@@ -97,7 +98,7 @@ def test_a_rate_that_diverges_everywhere_is_left_downwards() -> None:
 
 @pytest.mark.filterwarnings("ignore:lr was best at")
 def test_the_limit_of_rungs_is_said() -> None:
-    with pytest.warns(UserWarning, match="lr was best at .*the last of 8 steps from 1e-07; start"):
+    with warns(UserWarning):
         find_rate(Quadratic(), epochs=40, start=1e-7, loss="loss")
 
 
@@ -119,14 +120,14 @@ def test_workers_find_the_same() -> None:
 
 
 def test_what_is_no_search_is_refused() -> None:
-    with pytest.raises(SettingsError, match="got no round with tries"):
+    with raises(SettingsError):
         rate_search([])
     adapter = DynamicGridAdapter(
         Toy(), {"lr": [0.1], "momentum": [0.5]}, minimize="loss", adapt_every=2, try_for=1
     )
-    with pytest.raises(SettingsError, match=r"of one hyperparameter, got {'lr': 0\.1, 'momentum'"):
+    with raises(SettingsError):
         rate_search(adapter.run(2))
-    with pytest.raises(SettingsError, match="find_rate: epochs must be a whole number above 0"):
+    with raises(SettingsError):
         find_rate(Toy(), epochs=0)
 
 
@@ -136,12 +137,12 @@ def test_a_finder_that_is_left_early_has_no_result_and_no_trace(
     monkeypatch.setattr("dynhp.errors._given", set())  # a hint is given once
     model = Toy(2)
     before = bits(model.get_state())
-    finder = RateFinder(adapt(40, state=[model], **recommended("lr", loss="loss")))
+    finder = RateFinder(adapt(40, state=[model], policy=recommended("lr", loss="loss")))
     passes = iter(finder)
     model.train_k(1, next(passes).values)
     passes.close()  # type: ignore[attr-defined]
     assert bits(model.get_state()) == before
-    with pytest.raises(LoopError, match="the search is not over"):
+    with raises(LoopError):
         finder.result  # noqa: B018
 
 
@@ -149,18 +150,16 @@ def test_a_finder_refuses_a_loop_that_would_keep_the_state_of_a_try() -> None:
     loop = adapt(
         4, state=[Toy(2)], space={"lr": [0.1, 0.2]}, minimize="loss", adapt_every=1, try_for=1
     )
-    with pytest.raises(SettingsError, match="a loop whose run begins where its tries began, got"):
+    with raises(SettingsError):
         RateFinder(loop)
 
 
 def test_a_finder_refuses_a_loop_that_begins_with_its_run() -> None:
     model = Toy(2)
     before = bits(model.get_state())
-    later = recommended("lr", loss="loss") | {"when": At([5])}
-    with pytest.raises(
-        LoopError, match=r"begins with its run, got At\(moments=\(5,\)\); leave `when`"
-    ):
-        list(RateFinder(adapt(40, state=[model], **later)))
+    later = adapt(40, state=[model], policy=recommended("lr", loss="loss"), when=At([5]))
+    with raises(LoopError):
+        list(RateFinder(later))
     assert bits(model.get_state()) == before
 
 
@@ -214,8 +213,8 @@ def test_a_search_that_is_interrupted_ends_its_workers() -> None:
 
 def test_a_finder_finds_what_find_rate_finds() -> None:
     model = Toy(2)
-    arguments = recommended("lr", default=0.01, loss="loss")
-    finder = RateFinder(adapt(100, state=[model], **arguments))
+    policy = recommended("lr", default=0.01, loss="loss")
+    finder = RateFinder(adapt(100, state=[model], policy=policy))
     before = bits(model.get_state())
     for epoch in finder:
         model.train_k(1, epoch.values)
@@ -232,7 +231,7 @@ def test_nothing_that_works_is_an_error_and_no_trace() -> None:
 
     trainer = RaisesAlways(2)
     before = bits(trainer.get_state())
-    with pytest.raises(AllTriesFailed, match="all tries of round 0 failed"):  # to the last rung
+    with raises(AllTriesFailed):  # to the last rung
         find_rate(trainer, epochs=60, start=0.1, loss="loss")
     assert bits(trainer.get_state()) == before
 
@@ -283,31 +282,31 @@ def test_odd_searches_are_drawn_too(changes: dict[str, Any]) -> None:
 
 
 def test_the_picture_of_a_run_is_that_of_its_search() -> None:
-    adapter = DynamicGridAdapter(Toy(2), **recommended("lr", default=0.01, loss="loss"))
+    adapter = DynamicGridAdapter(Toy(2), policy=recommended("lr", default=0.01, loss="loss"))
     history = adapter.run(100)
     assert rate_chart(adapter) == rate_chart(history) == rate_chart(rate_search(history))
 
 
 def test_the_best_of_a_dry_run_is_what_scored_best() -> None:
-    arguments = recommended("lr", default=0.001, loss="loss")
-    search = rate_search(DynamicGridAdapter(Quadratic(), dry_run=True, **arguments).run(100))
-    taken = rate_search(DynamicGridAdapter(Quadratic(), **arguments).run(100))
+    policy = recommended("lr", default=0.001, loss="loss")
+    search = rate_search(DynamicGridAdapter(Quadratic(), policy=policy, dry_run=True).run(100))
+    taken = rate_search(DynamicGridAdapter(Quadratic(), policy=policy).run(100))
     assert search.best == taken.best == 1.0
     assert search.rate == 0.001, "it takes none"
     assert taken.rate == pytest.approx(1 / RUNG, rel=1e-5)
 
 
 def test_a_loop_and_a_trainer_each_have_their_own_search() -> None:
-    loop = adapt(100, state=[Quadratic()], **recommended("lr", loss="loss"))
-    with pytest.raises(SettingsError, match=r"needs a trainer, got Loop.*iterate over RateFinder"):
+    loop = adapt(100, state=[Quadratic()], policy=recommended("lr", loss="loss"))
+    with raises(SettingsError):
         find_rate(loop, epochs=100)  # type: ignore[arg-type]
-    with pytest.raises(SettingsError, match=r"For a trainer there is find_rate\(trainer, \.\.\.\)"):
+    with raises(SettingsError):
         RateFinder(Quadratic())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("start", [0, -1.0, math.nan, "0.1", True, 10**400])
 def test_a_bad_start_is_named_as_it_was_given(start: Any) -> None:
-    with pytest.raises(SettingsError, match="find_rate: start must be a positive number, got"):
+    with raises(SettingsError):
         find_rate(Quadratic(), epochs=100, start=start)
 
 
@@ -315,5 +314,5 @@ def test_a_bad_start_is_named_as_it_was_given(start: Any) -> None:
 @pytest.mark.parametrize(("epochs", "runs"), [(3, 7.0), (5, 4.6), (20, 1.9), (60, 1.3), (100, 1.3)])
 def test_what_short_runs_cost_is_what_the_guide_says(epochs: int, runs: float) -> None:
     """``docs/learning-rate.md``: a try has three epochs at least."""
-    adapter = DynamicGridAdapter(Quadratic(), **recommended("lr", loss="loss"))
+    adapter = DynamicGridAdapter(Quadratic(), policy=recommended("lr", loss="loss"))
     assert plan_for(adapter, epochs).least.runs == pytest.approx(runs)

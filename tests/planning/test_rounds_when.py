@@ -1,4 +1,4 @@
-"""How many rounds there may be where a trigger decides, and when states are taken on the way."""
+"""How many rounds there may be where a trigger decides."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from dynhp import DynamicGridAdapter, Int, plan_for, spent
-from dynhp.main_line.held import HeldStates
-from dynhp.main_line.snapshots import Snapshots
-from dynhp.planning.rounds import rounds_of
+from dynhp.planning.budget import rounds_of
 from dynhp.testing import NoisyQuadratic, Quadratic
 from dynhp.triggers import At, OnPlateau
 
@@ -25,22 +23,16 @@ def test_a_trigger_that_looks_may_never_fire_or_as_often_as_there_is_room(
     max_rounds: int | None, most: int
 ) -> None:
     looking = adapter(when=OnPlateau("loss", patience=2), max_rounds=max_rounds)
-    fewest, highest = rounds_of(looking, 20)
+    fewest, highest = rounds_of(looking.policy, looking.memory, 20)
     assert fewest.rounds == Counter()
     assert highest.rounds == Counter({2: most})
     assert highest.abandoned == 0
 
 
 def test_tries_up_to_the_last_epoch_are_the_end_of_the_plan() -> None:
-    planned, same = rounds_of(adapter(when=At([0, 4])), 6)
+    run = adapter(when=At([0, 4]))
+    planned, same = rounds_of(run.policy, run.memory, 6)
     assert planned.rounds == same.rounds == Counter({2: 2})
-
-
-def test_when_the_next_state_is_taken() -> None:
-    snapshots = Snapshots(k=2, every=3)
-    assert [HeldStates("before", snapshots).next_due(epoch) for epoch in (0, 4, 6)] == [3, 6, 9]
-    assert HeldStates("best", snapshots).next_due(4) == 5
-    assert HeldStates("here", snapshots).next_due(4) is None
 
 
 def test_the_step_of_whole_numbers_is_one_of_its_points() -> None:

@@ -17,6 +17,7 @@ from dynhp.errors import Hint
 from dynhp.proposers import Climb, Known
 from dynhp.records import Candidate, Try
 from dynhp.spaces import Around, Axis
+from tests.support.messages import warns
 
 FAILED = None
 Scores = Callable[[int], float | None]
@@ -137,18 +138,16 @@ def test_at_the_ends_of_an_axis(values: Sequence[float], start: float, steps: li
     assert climbed(float, axis=Ordered(*values), start=start) == steps
 
 
-@pytest.mark.parametrize(("best", "last"), [(9, 8.0), (-9, 0.125)])
-def test_the_last_step_of_a_side_gives_a_hint(
-    best: int, last: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("best", [9, -9])
+def test_the_last_step_of_a_side_gives_a_hint(best: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dynhp.errors._given", set())  # a hint is given once
-    with pytest.warns(Hint, match=f"lr was best at {last}, the last of 3 steps from 1.0; start"):
+    with warns(Hint):
         steps = climbed(peak_at(best), rungs=3)
     assert steps == ([0, 2, 3] if best > 0 else [0, 2, -1, -2, -3])
 
 
 def test_scores_that_are_all_the_same_get_a_hint() -> None:
-    with pytest.warns(Hint, match="lr: all 4 tries scored 0.25, so they do not say which value"):
+    with warns(Hint):
         assert climbed(lambda step: 0.25) == [0, 2, -1, 1]
 
 

@@ -17,6 +17,7 @@ from dynhp.errors import SettingsError
 from dynhp.proposers import Known, Waves
 from dynhp.proposers.interpolation import peak_of, scaled_axis, sides_of
 from dynhp.records import Candidate, Try
+from tests.support.messages import raises
 from tests.support.spaces import ProposedRound, generators, run_proposer, scaled_axes, values_of
 
 RNG = np.random.default_rng(0)
@@ -274,9 +275,9 @@ def test_a_step_too_small_for_whole_numbers_leads_to_the_next_ones() -> None:
 @pytest.mark.parametrize("axis", [Categorical(1, 2), Ordered("a", "b"), Ordered(1, 3, 2)])
 def test_what_has_no_scale_is_refused(axis: Any) -> None:
     space = Space({"x": axis})
-    with pytest.raises(SettingsError, match=r"Interpolation: x must be a range .*use Neighbors"):
+    with raises(SettingsError):
         Interpolation().waves(space, space.start())
-    with pytest.raises(SettingsError, match="Interpolation: x must be"):
+    with raises(SettingsError):
         scaled_axis(space, "x")
 
 

@@ -34,6 +34,7 @@ from dynhp.records import Candidate, Try
 from dynhp.selection import Selection
 from dynhp.testing import Quadratic
 from tests.support.kinds import PROPOSER_ROWS, PROPOSERS, row_of
+from tests.support.messages import raises
 from tests.support.spaces import (
     candidate_of,
     kinds,
@@ -295,7 +296,7 @@ def test_a_draw_is_one_candidate_anywhere_in_the_space() -> None:
 
 def test_the_full_grid_refuses_to_start_off_the_grid() -> None:
     space = Space({"x": Float(0, 1, points=3)})
-    with pytest.raises(SettingsError, match=r"\{'x': 0\.3\} is not on the grid.*Interpolation"):
+    with raises(SettingsError):
         FullGrid().waves(space, Candidate({"x": 0.3}))
 
 
@@ -356,6 +357,6 @@ def test_a_ladder_ends_at_the_bottom() -> None:
         trainer, {"lr": [0.01, 0.1, 1.0]}, minimize="loss", adapt_every=2, try_for=1,
         initial={"lr": 1.0}, proposer=Ladder(1),
     )  # fmt: skip
-    with pytest.raises(AllTriesFailed, match=r"0\.01") as failed:
+    with raises(AllTriesFailed) as failed:
         adapter.run(2)
     assert str(failed.value).count("diverged") == 3

@@ -14,6 +14,7 @@ import pytest
 from dynhp import DynamicGridAdapter, History, lowest
 from dynhp.records import Candidate, Metrics, Round, Try
 from dynhp.testing import Quadratic
+from tests.support.messages import raises
 
 
 class Diverging(Quadratic):
@@ -140,7 +141,7 @@ def test_metrics_of_a_record_cannot_be_written_to(where: str, way: str) -> None:
     given = {"loss": 0.5}
     record = a_round(metrics=given, tries=(a_try(series=(given,)),))
     metrics: Metrics = record.metrics if where == "metrics" else record.tries[0].series[0]
-    with pytest.raises(TypeError, match="a record never changes; dict"):
+    with raises(TypeError):
         WRITES[way](metrics)
     given["loss"] = 9.0  # what the record was made of is not what it holds
     assert metrics == {"loss": 0.5}

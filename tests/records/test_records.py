@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from dynhp import History
 from dynhp.records import Candidate, Progress, Round, RoundStarted, Try
-from dynhp.rounds.plain import (
+from dynhp.records.plain import (
     history_from_plain,
     history_to_plain,
     round_from_plain,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from dynhp.report.agreement import agreement_chance, clearly_ahead, one_stands_out
+from dynhp.report.evidence import agreement_chance, clearly_ahead, one_stands_out
 from tests.report.test_luck import a_history
 
 

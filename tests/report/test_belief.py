@@ -10,8 +10,8 @@ import pytest
 
 from dynhp.advice import LEAVE_ALONE, doubts
 from dynhp.records import Candidate, Round, Try
-from dynhp.report import report_page, signal_of, summary
-from dynhp.report.page.reported import ReportedRun
+from dynhp.report import signal_of, summary
+from dynhp.report.page import ReportedRun, report_page
 
 
 def rounds_of(

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from dynhp import DynamicGridAdapter, Float, History, fixed, lowest, random_search
-from dynhp.report import ReportedRun, html_report, report_page, signal_of, summary
+from dynhp.report import html_report, signal_of, summary
+from dynhp.report.page import ReportedRun, report_page
 from dynhp.report.text import nothing_chosen
 from dynhp.testing import NoisyQuadratic
 from tests.support.pages import run_on

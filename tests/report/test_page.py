@@ -23,12 +23,11 @@ from dynhp import (
 )
 from dynhp.campaign.results import Finished
 from dynhp.planning.budget import spent
-from dynhp.records.kept import kept_epochs
-from dynhp.report import ReportedCampaign, ReportedRun, html_report, report_page, signal_of
-from dynhp.report.page import data, sections
-from dynhp.report.page.campaigns import campaign_section
-from dynhp.report.page.data import run_data
-from dynhp.report.page.thinned import extremes, places_kept
+from dynhp.records.history import kept_epochs
+from dynhp.report import html_report, signal_of
+from dynhp.report.page import ReportedCampaign, ReportedRun, data, report_page, sections
+from dynhp.report.page.data import extremes, places_kept, run_data
+from dynhp.report.page.sections import campaign_section
 from dynhp.testing import NoisyQuadratic, Quadratic
 from tests.support.pages import data_of, run_on
 from tests.support.reference import Toy
@@ -113,7 +112,7 @@ def test_what_is_kept_of_a_series_has_its_extremes() -> None:
     places = extremes(values, 100)
     assert {0, 1234, 4321, 4999} <= set(places)
     assert len(places) <= 100
-    assert extremes([math.nan] * 9 + [None], 4) == [0, 9]  # nothing finite, the ends at least
+    assert extremes([math.nan] * 10, 4) == [0, 9]  # nothing finite, the ends at least
 
 
 def test_what_is_kept_of_a_round_has_the_choice_and_the_value_in_force() -> None:
@@ -260,7 +259,7 @@ def test_what_is_not_known_is_said_and_what_is_known_can_be_repeated() -> None:
         history=history,
         command="python train.py <now>",
         versions={"numpy": "2"},
-        missing=("the settings", "a plan of the cost"),
+        epochs=40,
     )
     page = report_page([run], title="r")
     assert '<pre class="command">python train.py &lt;now&gt;</pre>' in page
@@ -332,7 +331,7 @@ def test_a_campaign_is_a_table_of_means_with_intervals() -> None:
 
 def test_a_campaign_of_equal_results_draws_no_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [Finished(settings={"n": n}, result={"auc": 1.0}) for n in range(3)]
-    monkeypatch.setattr("dynhp.report.page.campaigns._MOST_ROWS", 2)
+    monkeypatch.setattr("dynhp.report.page.sections._MOST_ROWS", 2)
     text = campaign_section(ReportedCampaign(name="e", runs=runs))
     assert "<svg" not in text
     assert "1 of 3 rows are left out" in text

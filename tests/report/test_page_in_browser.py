@@ -25,7 +25,8 @@ from dynhp import (
     trainer_from,
 )
 from dynhp.campaign.results import Finished
-from dynhp.report import ReportedCampaign, ReportedRun, html_report, report_page, write_html
+from dynhp.report import html_report, write_html
+from dynhp.report.page import ReportedCampaign, ReportedRun, report_page
 from dynhp.tails import scale
 from dynhp.testing import NoisyQuadratic
 from tests.support.browser import Browser, browser

@@ -18,11 +18,11 @@ from dynhp import (
     lowest,
     plan_for,
 )
-from dynhp.main_line import Snapshots
 from dynhp.proposers import Climb
-from dynhp.report import run_of
-from dynhp.report.page.rebuilt import log_axes, plan_of, rebuilt
-from dynhp.rounds.saved import settings_of
+from dynhp.report.page import run_of
+from dynhp.report.page.rebuilt import log_scales, plan_of, rebuilt
+from dynhp.saved import policy_text
+from dynhp.snapshots import Snapshots
 from dynhp.spaces import Around
 from dynhp.tails import annealed, scale
 from dynhp.testing import NoisyQuadratic
@@ -65,8 +65,8 @@ def test_the_plan_is_the_one_that_was_made_before_the_run(name: str) -> None:
     history = adapter.run(40)
     run = run_of(name, history, about={"settings": adapter.described, "epochs": 40})
     assert run.plan == planned
-    assert run.log == {"lr"}
-    assert run.missing == ("the versions", "the command")
+    assert log_scales(run.settings) == {"lr": True}
+    assert run.missing == ["the versions", "the command"]
 
 
 def test_the_plan_of_a_search_for_a_learning_rate() -> None:
@@ -111,7 +111,7 @@ def test_an_adapter_says_its_settings_when_its_first_round_begins() -> None:
     adapter = made()
     assert adapter.described == {}
     adapter.run(8)
-    assert adapter.described == settings_of(adapter, adapter.history)
+    assert adapter.described == policy_text(adapter.policy)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_what_is_not_of_dynhp_is_not_made(text: str) -> None:
         rebuilt(text)
     settings = {**made_settings(), "selection": text}
     assert plan_of(settings, (), 40) is None
-    assert log_axes({"space": text}) == frozenset()
+    assert log_scales({"space": text}) == {}
 
 
 def test_a_space_that_is_none_has_no_plan() -> None:

@@ -11,11 +11,12 @@ import pytest
 from dynhp import Categorical, DynamicGridAdapter, History, Racing
 from dynhp.errors import CheckpointError, SettingsError
 from dynhp.records import Candidate, Round, Try
-from dynhp.report import Scalar, ScalarLog, Totals, scalars_of
+from dynhp.report.scalars import Scalar, ScalarLog, Totals, scalars_of
 from dynhp.storage import checkpoints
 from dynhp.testing import NoisyQuadratic
 from tests.support.bad_input import any_
 from tests.support.loggers import Series, adapter_with, check_series, killed_and_resumed, loop_with
+from tests.support.messages import raises, warns
 
 
 def series_of(scalars: list[Scalar]) -> Series:
@@ -153,11 +154,11 @@ def test_under_a_tolerance_it_need_not_come_out_the_same() -> None:
 def test_one_logger_for_two_runs_is_refused() -> None:
     log = ScalarLog(list, name="test")
     adapter_with(log).run(10)
-    with pytest.raises(CheckpointError, match="test holds 2 rounds of a run, and round 0 does not"):
+    with raises(CheckpointError):
         adapter_with(log).run(10)
     rewound = ScalarLog(list, name="test")
     rewound.rewind(log.position())
-    with pytest.raises(CheckpointError, match="give every run a logger of its own"):
+    with raises(CheckpointError):
         adapter_with(rewound).run(10)
 
 
@@ -190,7 +191,7 @@ def test_where_it_cannot_be_written_the_run_stops_and_can_go_on() -> None:
     adapter = adapter_with(ScalarLog(disk.write, name="disk"))
     adapter.run(5)
     disk.full = True
-    with pytest.raises(CheckpointError, match="disk cannot be written: OSError: no space left"):
+    with raises(CheckpointError):
         adapter.run(15)
     assert adapter.epoch == 5
     disk.full = False
@@ -202,9 +203,9 @@ def test_or_it_warns_and_writes_them_later(tmp_path: Path) -> None:
     disk = Disk()
     log = ScalarLog(disk.write, name="disk", on_error="warn")
     disk.full = True
-    with pytest.warns(RuntimeWarning, match="disk cannot be written: .*; kept for later"):
+    with warns(RuntimeWarning):
         adapter_with(log).run(5)
-    with pytest.warns(RuntimeWarning, match="kept for later"):
+    with warns(RuntimeWarning):
         position = log.position()
     assert disk.scalars == []
     assert len(position["waiting"]) > 10
@@ -220,7 +221,7 @@ def test_what_waits_survives_a_kill(tmp_path: Path) -> None:
     disk = Disk()
     disk.full = True
     with (
-        pytest.warns(RuntimeWarning, match="kept for later"),
+        warns(RuntimeWarning),
         checkpoints(
             tmp_path, adapter_with(ScalarLog(disk.write, name="disk", on_error="warn"))
         ) as adapter,
@@ -233,11 +234,11 @@ def test_what_waits_survives_a_kill(tmp_path: Path) -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(SettingsError, match="write must be a function, got 3"):
+    with raises(SettingsError):
         ScalarLog(any_(3), name="test")
-    with pytest.raises(SettingsError, match="on_error must be 'stop' or 'warn', got 'ignore'"):
+    with raises(SettingsError):
         ScalarLog(list, name="test", on_error=any_("ignore"))
-    with pytest.raises(CheckpointError, match="test: not a position of a logger, got 3"):
+    with raises(CheckpointError):
         ScalarLog(list, name="test").rewind(3)
 
 

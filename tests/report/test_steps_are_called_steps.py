@@ -17,13 +17,14 @@ from dynhp.errors import DamagedFile
 from dynhp.loops import Loop
 from dynhp.planning.rates import rate_search
 from dynhp.records import History, Round
+from dynhp.records.plain import history_from_plain, history_to_plain
 from dynhp.report import LiveDisplay, html_report, signal_of, summary
 from dynhp.report.page import ReportedRun, report_page
 from dynhp.report.page.sections import status_of
-from dynhp.rounds.plain import history_from_plain, history_to_plain
 from dynhp.storage.journal import Journal, read_journal
 from dynhp.testing import NoisyQuadratic
 from dynhp.trainer import trained_unit
+from tests.support.messages import raises
 
 
 def trained(path: Path | None = None, *, steps: int = 40, **more: Any) -> Loop:
@@ -161,7 +162,7 @@ def test_a_journal_of_before_is_of_epochs(tmp_path: Path) -> None:
     assert (old.about["unit"], old.history.unit) == ("epochs", "epochs")
     assert old.history == read_journal(tmp_path / "new.jsonl").history  # the word is not compared
     (tmp_path / "bad.jsonl").write_text(text.replace('"steps"', '"<b>"', 1))
-    with pytest.raises(DamagedFile, match="a unit is 'epochs' or 'steps', not '<b>'"):
+    with raises(DamagedFile):
         read_journal(tmp_path / "bad.jsonl")
 
 

@@ -17,6 +17,7 @@ import dynhp
 from dynhp.errors import SettingsError
 from examples import softmax
 from examples.softmax import SoftmaxRegression
+from tests.support.messages import raises
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -120,14 +121,14 @@ def test_softmax_regression_can_be_reseeded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("x", "y", "validation", "message"),
+    ("x", "y", "validation"),
     [
-        ([1.0, 2.0], [0, 1], 0.5, r"got shapes \(2,\) and \(2,\)"),
-        ([[1.0], [2.0]], [0], 0.5, r"got shapes \(2, 1\) and \(1,\)"),
-        ([[1.0], [2.0]], [0, 1], 0.0, "must leave rows on both sides, got 0.0 of 2 rows"),
-        ([[1.0], [2.0]], [0, 1], 1.0, "must leave rows on both sides, got 1.0 of 2 rows"),
+        ([1.0, 2.0], [0, 1], 0.5),
+        ([[1.0], [2.0]], [0], 0.5),
+        ([[1.0], [2.0]], [0, 1], 0.0),
+        ([[1.0], [2.0]], [0, 1], 1.0),
     ],
 )
-def test_softmax_regression_bad_data(x: object, y: object, validation: float, message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_softmax_regression_bad_data(x: object, y: object, validation: float) -> None:
+    with raises(SettingsError):
         SoftmaxRegression(x, y, validation=validation)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="needs make
 
 def planned(folder: Path, *arguments: str) -> str:
     """What make would do with an environment in this folder."""
-    command = ["make", "--dry-run", f"VENV={folder}", *arguments]
+    command = ["make", "--dry-run", "--no-print-directory", f"VENV={folder}", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
@@ -57,6 +57,19 @@ def test_only_the_whole_arena_installs_what_it_compares_with(tmp_path: Path) -> 
     assert "pip install" not in small
     assert "--group arena" in whole
     assert whole.index("--plan") < whole.index("nohup"), "it says what it costs before it starts"
+
+
+def test_the_papers_reproduction_is_one_command_and_needs_little(tmp_path: Path) -> None:
+    plan = planned(tmp_path, "reproduce", "PART=headline", "PROTOCOL=paper", "OPTIONS=--seeds 2")
+    assert plan.index('--editable ".[pyg]"') < plan.index(
+        '--editable ".[pyg,igraph]" --group paper'
+    )
+    assert "--group test" not in plan
+    assert plan.endswith(" -m benchmarks.paper --part headline --protocol paper --seeds 2\n")
+    (tmp_path / ".ready").touch()
+    plan = planned(tmp_path, "reproduce")
+    assert "pip install" not in plan
+    assert plan.endswith("/bin/python -m benchmarks.paper\n")
 
 
 def test_every_version_that_is_installed_is_pinned() -> None:

@@ -87,7 +87,3 @@ def test_a_proposer_draws_from_the_adapters_own_generator() -> None:
     space, rng = Space({"lr": Float(0.01, 0.1)}), np.random.default_rng(5)
     assert tried(5) == [space.draw(rng) for _ in range(3)]
     assert tried(5) != tried(6)
-
-
-def test_a_guarded_round_keeps_its_description() -> None:
-    assert str(DynamicGridAdapter.round_steps.__doc__).startswith("One round as steps for a driver")

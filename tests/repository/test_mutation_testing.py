@@ -14,6 +14,7 @@ if sys.version_info < (3, 11):
 sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
 
 import mutants
+import tomllib
 
 SOURCE = """
 import functools
@@ -91,7 +92,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "dynhp/__init__.py": "",
         "dynhp/errors.py": "class Hint(UserWarning): ...",
         "dynhp/thing.py": SOURCE,
-        "tests/conftest.py": (ours / "conftest.py").read_text("utf-8"),
+        "tests/conftest.py": "import tests.support.examples",
         "tests/support/examples.py": (ours / "support" / "examples.py").read_text("utf-8"),
         "tests/test_thing.py": TESTS,
         "pyproject.toml": '[tool.pytest.ini_options]\naddopts = "--import-mode=importlib"\n',
@@ -219,3 +220,12 @@ def test_a_statement_with_a_body_is_its_head() -> None:
     spans = mutants.statements(source)
     assert spans == sorted(spans, key=lambda span: span[1] - span[0])
     assert set(spans) == {(3, 5), (6, 8), (9, 9), (10, 10), (11, 13), (14, 14)}
+
+
+def test_what_is_mutated_and_the_tests_that_are_asked_are_there() -> None:
+    files = [*mutants.MUTATED, *mutants.TESTS]
+    assert [name for name in files if not (mutants.ROOT / name).exists()] == []
+    path = mutants.ROOT / "scripts" / "equivalent_mutants.toml"
+    modules = tuple(map(mutants.prefix, mutants.MUTATED))
+    listed = tomllib.loads(path.read_text("utf-8"))["equivalent"]
+    assert [each["function"] for each in listed if not each["function"].startswith(modules)] == []

@@ -9,12 +9,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(ROOT.glob("integrations/*"))
-# The script that made the fixtures of old formats imports the modules of that time.
 PROGRAMS = sorted(
     path.relative_to(ROOT).as_posix()
     for folder in ("benchmarks", "scripts", "examples")
     for path in (ROOT / folder).glob("*.py")
-    if path.name != "make_format_fixtures.py"
 )
 
 

@@ -51,9 +51,11 @@ def test_each_public_name_of_each_folder_is_in_the_list_of_the_api() -> None:
         for module, names in public_names("dynhp").items()
         for name in names
     }
+    # The adapter is made of these two: what they hand to each other may change.
+    inside = {ROOT / "dynhp" / "engine", ROOT / "dynhp" / "drivers"}
     missing = set()
     for path in (ROOT / "dynhp").rglob("__init__.py"):
-        if "__all__" in path.read_text("utf-8"):
+        if "__all__" in path.read_text("utf-8") and path.parent not in inside:
             folder = importlib.import_module(".".join(path.parent.relative_to(ROOT).parts))
             names = (name for name in folder.__all__ if id(getattr(folder, name)) not in listed)
             missing |= {f"{folder.__name__}.{name}" for name in names}

@@ -8,10 +8,10 @@ import gzip
 import io
 import pickle
 import random
-import sys
 import weakref
 import zipfile
 from collections import UserDict, deque
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dynhp.frameworks import Integration
 from dynhp.selfcheck.contents import UNKNOWN, shown, unpacked
+from dynhp.selfcheck.difference import difference_beyond
 from dynhp.testing import Quadratic, difference
-from dynhp.testing.difference import difference_beyond
 from tests.support.zoo.states import Annotated, Optimizer, Parameter
 
 
@@ -144,9 +145,9 @@ EQUAL = [
 ]
 
 DIFFERENT = [
-    (optimizer(1.0, 2.0), optimizer(1.0, 3.0), "state.state[key 1]['v']: 2.0 and 3.0"),
-    (optimizer(1.0), optimizer(1.0, 2.0), "state.groups[0]['params']: length 1 and 2"),
-    ({Parameter(1): 0}, {Parameter(2): 0}, "state key 0.value: 1 and 2"),
+    (optimizer(1.0, 2.0), optimizer(1.0, 3.0), "state.state.values()[1]['v']: 2.0 and 3.0"),
+    (optimizer(1.0), optimizer(1.0, 2.0), "state.groups[0]['params'][1]: not there in"),
+    ({Parameter(1): 0}, {Parameter(2): 0}, "state.keys()[0].value: 1 and 2"),
     ({Parameter(1): 0}, {}, "state[<tests.support.zoo.states.Parameter object at "),
     ({"a" * 99: 0}, {}, f"state['{'a' * 56}...]: not there in the second"),
     ({Parameter(1)}, {Parameter(2)}, "state: {<tests.support.zoo.states.Parameter"),
@@ -166,26 +167,26 @@ DIFFERENT = [
     (npy(np.ones(2)), npy(np.zeros(2)), "unpacked(state)[0]: 1.0 and 0.0 (2 of 2 elements)"),
     (b"plain", pickle.dumps(1), "state: b'plain' and b'"),
     (memoryview(b"ab"), memoryview(b"ac"), "state: b'ab' and b'ac'"),
-    (adder(1.0), adder(2.0), "closure(state)[2][0]: 1.0 and 2.0"),
-    (default(1.0), default(2.0), "closure(state)[0][0]: 1.0 and 2.0"),
+    (adder(1.0), adder(2.0), "closure(state)['number']: 1.0 and 2.0"),
+    (default(1.0), default(2.0), "closure(state)['defaults'][0]: 1.0 and 2.0"),
     (adder(1.0), owner(1), "state: <code object"),
     (noted("a").items.__self__.get, noted("b").get, "state.__self__.__dict__['note']: 'a' and"),
     (Parameter.__init__.__get__(Parameter(1)), Parameter.__init__.__get__(Parameter(2)), "state."),
     (referring(1)[1], referring(2)[1], None),
     (noted("a"), noted("b"), "state.__dict__['note']: 'a' and 'b'"),
-    (np.random.RandomState(1), np.random.RandomState(2), "generator(state)['state']['key'][0]:"),
-    (np.random.PCG64(1), np.random.PCG64(2), "generator(state)['state']['state']: "),
+    (np.random.RandomState(1), np.random.RandomState(2), "state.state['state']['key'][0]:"),
+    (np.random.PCG64(1), np.random.PCG64(2), "state.state['state']['state']: "),
     (table(1.0, 2.0), table(1.0, 3.0), "state['ys'][0, 0]: 2.0 and 3.0 (2 of 2 elements)"),
     (masked([1, 2], [0, 1]), masked([1, 2], [1, 0]), "state.mask[0]: False and True (2 of"),
     (masked([1, 2], [0, 1]), masked([2, 2], [0, 1]), "state[0]: 1 and 2 (1 of 2 elements)"),
     (
         SimpleNamespace(_hooks={7: 1}),
         SimpleNamespace(_hooks={8: 2}),
-        "state._hooks[key 0]: 1 and 2",
+        "state._hooks.values()[0]: 1 and 2",
     ),
     (SimpleNamespace(_hooks={7: "f"}), SimpleNamespace(_hooks={}), "state._hooks[7]: not there"),
     (UserDict(a=1), UserDict(a=2), "state['a']: 1 and 2"),
-    (deque([1]), deque([1, 2]), "state: length 1 and 2"),
+    (deque([1]), deque([1, 2]), "state[1]: not there in the first"),
     (Path("a"), Path("b"), "state: PosixPath('a') and PosixPath('b')"),
     ([7**9000], [7**9001], "state[0]: <int> and <int>"),
     (io, copy, "state: <module 'io'"),
@@ -239,20 +240,21 @@ def test_generators_keep_their_seeds_out_of_it() -> None:
     assert difference(random.Random(1), random.Random(1)) is None
 
 
-def test_generators_of_torch_are_asked_where_torch_is_there(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_generators_of_any_library_are_known_by_their_methods() -> None:
     class Generator:
         def __init__(self, seed: int) -> None:
-            self.seed = seed
+            self.seed(seed)
+
+        def seed(self, seed: int) -> None:
+            self.numbers = seed
 
         def get_state(self) -> Any:
-            return np.array([self.seed])
+            return np.array([self.numbers])
 
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Generator=Generator))
-    assert (
-        difference(Generator(1), Generator(2)) == "generator(state)[0]: 1 and 2 (1 of 1 elements)"
-    )
+        def set_state(self, state: Any) -> None:
+            raise AssertionError("nothing is to be set")
+
+    assert difference(Generator(1), Generator(2)) == "state.state[0]: 1 and 2 (1 of 1 elements)"
     assert difference(Parameter(1), Parameter(2)) == "state.value: 1 and 2"
 
 
@@ -288,12 +290,13 @@ def test_leaves_can_be_spared() -> None:
     assert beyond(np.array([0.1, 0.3]), np.array([0.2, 0.4])) is not None
 
 
-def test_what_is_nested_too_deep_is_not_compared() -> None:
+def test_what_is_nested_deeper_than_the_stack_is_compared() -> None:
     first: list[Any] = []
     second: list[Any] = [1]
-    for _ in range(100_000):
+    for _ in range(5_000):
         first, second = [first], [second]
-    assert difference(first, second) is None
+    assert difference(first, first) is None
+    assert difference(first, second) == f"state{'[0]' * 5_001}: not there in the first"
 
 
 def test_a_value_is_shown_on_one_short_line() -> None:
@@ -312,3 +315,19 @@ def test_bytes_within_bytes_are_unpacked_to_a_depth() -> None:
 
 def test_bytes_that_hold_nothing_stay_bytes() -> None:
     assert unpacked(b"\x80\x05nonsense") is unpacked(b"") is UNKNOWN
+
+
+def test_files_of_a_framework_are_read_by_its_integration(
+    registry: Callable[[Integration], None],
+) -> None:
+    def unpack(packed: bytes) -> Any:
+        if packed[:5] != b"ACME ":
+            raise ValueError("no file of acme")
+        return {"w": int(packed[5:])}
+
+    assert difference(b"ACME 1", b"ACME 2") == "state: b'ACME 1' and b'ACME 2'"
+    registry(Integration(package="dynhp_other"))
+    registry(Integration(package="dynhp_acme", unpack=unpack))
+    assert difference(b"ACME 1", b"ACME 2") == "unpacked(state)['w']: 1 and 2"
+    assert difference(b"ACME 1", b"ACME 01") is None
+    assert unpacked(b"nothing of acme") is UNKNOWN

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import enum
+import math
 import pickle
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from hypothesis import strategies as st
 
 from dynhp.records import Candidate
 from dynhp.selfcheck.fingerprint import fingerprint
+from dynhp.storage.codecs import decode, encode
+from dynhp.storage.log import RunLog  # noqa: F401 - which registers fingerprints
 
 Point = namedtuple("Point", "x y")
 NAN = float("nan")
@@ -154,7 +157,7 @@ def test_what_is_made_the_same_way_is_the_same(make: Any, tolerance: float) -> N
         (np.zeros(3), -np.zeros(3), "state (float64[3])"),
         (Weights(), Weights(epoch=1), "state.epoch (0 and 1)"),
         (WithSlot(1), WithSlot(2), "state.reduced[2][1]['a'] (1 and 2)"),
-        (Paint.RED, Paint.BLUE, "state (<Paint.RED: 1> and <Paint.BLUE: 2>)"),
+        (Paint.RED, Paint.BLUE, "state (Paint.RED and Paint.BLUE)"),
         (len, max, "state (len and max)"),
         (ForeignTensor([1.0]), ForeignTensor([2.0]), "state (float64[1])"),
         ({object(): 1}, {object(): 2}, "state.values()[0] (1 and 2)"),
@@ -188,7 +191,7 @@ def test_a_folder_is_what_its_files_hold(tmp_path: Path, monkeypatch: pytest.Mon
     one, two, three = map(fingerprint, states)
     assert one.difference(two) is None
     assert one.difference(three) is not None
-    monkeypatch.setattr("dynhp.selfcheck.walk._MOST_FILES", 1)
+    monkeypatch.setattr("dynhp.selfcheck.fingerprint._MOST_FILES", 1)
     assert fingerprint(states[0]).difference(fingerprint(states[1])) is not None  # by its name
 
 
@@ -262,3 +265,18 @@ def test_the_values_themselves_may_differ(here: Any, there: Any, only: bool) -> 
 )
 def test_a_copy_is_the_same(state: Any) -> None:
     assert fingerprint(state).difference(fingerprint(copy.deepcopy(state))) is None
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 1e-3])
+def test_what_is_stored_and_read_back_is_the_same(tolerance: float) -> None:
+    state = {
+        "arrays": [np.ones(9), np.array([math.nan]), np.float32(0.1), np.array(math.nan)],
+        "numbers": [0.1, -0.0, math.nan, math.inf, 2**70, 10**5000, 3, True, None, 1 + 2j],
+        "texts": ["ü\n", b"\0", bytearray(b"x"), Paint.RED],
+    }
+    before = fingerprint(state, tolerance=tolerance)
+    after = decode(encode(before))
+    assert before.difference(after) is None
+    assert after.difference(before) is None
+    changed = fingerprint({**state, "texts": ["u\n", b"\0", bytearray(b"x"), Paint.RED]})
+    assert after.difference(changed) is not None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dynhp.selfcheck.names import loop_names
+from dynhp.frameworks import Integration
+from dynhp.selfcheck.reach import loop_names
 
 OF_THE_MODULE = np.random.default_rng(0)
 _private = 3
@@ -60,9 +61,12 @@ def test_a_wrapper_of_a_library_is_looked_through_without_its_names() -> None:
 
 @pytest.mark.parametrize(
     ("module", "file"),
-    [("keras", "/usr/lib/site-packages/keras.py"), ("dynhp_torch.loop", "loop.py")],
+    [("acme.fit", "/usr/lib/site-packages/acme/fit.py"), ("dynhp_acme.loop", "loop.py")],
 )
-def test_frameworks_and_code_of_ours_are_passed_over(module: str, file: str) -> None:
+def test_frameworks_and_code_of_integrations_are_passed_over(
+    registry: Callable[[Integration], None], module: str, file: str
+) -> None:
+    registry(Integration(package="dynhp_acme", loop_owners=("acme",)))
     mine = 4  # noqa: F841
     text = "def fit():\n    hidden = 1\n    return loop_names()"
     library: dict[str, Any] = {"__name__": module, "loop_names": loop_names}
@@ -70,6 +74,13 @@ def test_frameworks_and_code_of_ours_are_passed_over(module: str, file: str) -> 
     names = library["fit"]()
     assert names["mine"] == 4
     assert "hidden" not in names
+
+
+def test_a_module_that_only_has_such_a_name_is_its_users() -> None:
+    text = "def fit():\n    mine = 1\n    return loop_names()"
+    library: dict[str, Any] = {"__name__": "dynhp_of_mine", "loop_names": loop_names}
+    exec(compile(text, "dynhp_of_mine.py", "exec"), library)
+    assert library["fit"]()["mine"] == 1
 
 
 INSTALLED = """

@@ -9,6 +9,7 @@ import sys
 import types
 import weakref
 from collections import deque
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,9 +17,10 @@ import numpy as np
 import pytest
 
 from dynhp import Counter, trainer_from
+from dynhp.frameworks import Integration
 from dynhp.selfcheck import reach
-from dynhp.selfcheck.names import trainer_names
-from dynhp.selfcheck.reach import attributes, in_reach
+from dynhp.selfcheck.contents import attributes
+from dynhp.selfcheck.reach import in_reach, is_array, trainer_names
 from dynhp.selfcheck.watch import trainer_watch
 from dynhp.testing import Quadratic
 
@@ -271,6 +273,30 @@ def test_what_dynhp_hands_out_is_not_the_users_but_a_counter_is() -> None:
     assert reached["steps"] is steps
     assert reached["model"] is model
     assert "trainer" not in reached
+
+
+def test_what_an_integration_hands_out_is_not_the_users_unless_it_is_made_for_them(
+    registry: Callable[[Integration], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = {}
+    for module in ("dynhp_acme.trainer", "dynhp_acme.averaging"):
+        kind = type("Made", (), {"__module__": module})
+        monkeypatch.setitem(sys.modules, module, SimpleNamespace(Made=kind))
+        made[module.rpartition(".")[2]] = kind()
+    assert list(in_reach(made)) == ["trainer", "averaging"], "it has not registered yet"
+    registry(Integration(package="dynhp_acme", for_users=("averaging",)))
+    assert list(in_reach(made)) == ["averaging"]
+
+
+def test_arrays_of_any_library_are_known_by_what_they_have() -> None:
+    class ArrayOfALibrary:
+        __array__ = device = dtype = nbytes = shape = None
+
+    class TableOfALibrary:
+        __array__ = dtype = nbytes = shape = None
+
+    kinds = (np.zeros(1), ArrayOfALibrary(), TableOfALibrary(), np.float64(1), [0.0])
+    assert [is_array(each) for each in kinds] == [True, True, False, False, False]
 
 
 def test_a_trainer_leads_to_what_its_functions_use() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from dynhp import Counter
 from dynhp.loops import Part
-from dynhp.selfcheck import moment
+from dynhp.selfcheck import watch as watching
 from dynhp.selfcheck.watch import Watch
 from tests.support.watching import OneTensor, Stateful, check
 
@@ -237,7 +237,7 @@ def test_lists_that_grow_are_a_hint_and_other_containers_only_suspects() -> None
 
 def test_arrays_that_were_not_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     changed, anew, same, large = np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(9)
-    monkeypatch.setattr(moment, "_LARGEST_ARRAY", 64)
+    monkeypatch.setattr(watching, "_LARGEST_ARRAY", 64)
     names: dict[str, Any] = {"changed": changed, "anew": anew, "same": same, "large": large}
 
     def body() -> None:

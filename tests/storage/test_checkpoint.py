@@ -20,6 +20,7 @@ from dynhp.storage.journal import Journal, history_from_journal
 from dynhp.testing import NoisyQuadratic
 from tests.support.disks import held_by_another_process
 from tests.support.killing import Killed
+from tests.support.messages import raises
 from tests.support.resuming import adapter_of, fresh, fresh_history, mortal, saved_in
 
 
@@ -31,7 +32,11 @@ from tests.support.resuming import adapter_of, fresh, fresh_history, mortal, sav
 def test_the_newest_are_kept(every: int, keep: int, expected: list[int], tmp_path: Path) -> None:
     run_with_checkpoints(fresh(), 20, checkpoint=tmp_path, every=every, keep=keep)
     assert saved_in(tmp_path) == [f"checkpoint-{number:08}.zip" for number in expected]
-    assert {path.name for path in tmp_path.iterdir()} == {*saved_in(tmp_path), "lock"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *saved_in(tmp_path),
+        "history-00000001.jsonl",
+        "lock",
+    }
 
 
 @pytest.mark.usefixtures("_fast_disk")
@@ -42,7 +47,7 @@ def test_what_a_checkpoint_holds(tmp_path: Path) -> None:
     assert set(content) == {"adapter", "history", "trainer", "outputs"}
     assert encode(content["trainer"]) == encode(adapter.trainer.get_state())
     assert content["adapter"]["settings"] == adapter.state_dict()["settings"]
-    assert len(content["history"].splitlines()) == 2
+    assert content["history"]["file"] == "history-00000001.jsonl"
     assert content["outputs"][0]["bytes"] == (tmp_path / "journal").stat().st_size
 
 
@@ -64,12 +69,19 @@ def test_a_checkpoint_is_on_disk_before_it_has_its_name(
         pytest.skip("names of open files are not known here")
     monkeypatch.setattr(os, "fsync", noted_sync)
     monkeypatch.setattr(os, "replace", noted_replace)
-    CheckpointFolder(tmp_path).save(3, {"a": 1})
+    folder = CheckpointFolder(tmp_path)
+    history = fresh_history(12)
+    folder.save(history, {"a": 1})
+    rounds = "history-00000001.jsonl"
     name = "checkpoint-00000003.zip"
-    assert steps == [f"{name}.part", f"{name}.part -> {name}", tmp_path.name]
+    written = [f"{name}.part", f"{name}.part -> {name}", tmp_path.name]
+    assert steps == [rounds, tmp_path.name, *written]
+    steps.clear()
+    folder.save(history, {"a": 2})
+    assert steps == [rounds, *written]  # the name of the file of rounds is safe already
 
 
-@pytest.mark.usefixtures("_fast_disk", "_rounds")
+@pytest.mark.usefixtures("_fast_disk")
 @pytest.mark.parametrize("damage", ["torn", "flipped", "emptied", "a state of something else"])
 def test_a_damaged_checkpoint_is_put_aside_and_the_one_before_it_used(
     damage: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -100,14 +112,14 @@ def test_where_all_are_damaged_nothing_is_started_anew(tmp_path: Path) -> None:
     run_with_checkpoints(fresh(), 8, checkpoint=tmp_path)
     for name in saved_in(tmp_path):
         (tmp_path / name).write_bytes(b"gone")
-    with pytest.raises(CheckpointError, match=r"no checkpoint in .* can be used: checkpoint-0.*2"):
+    with raises(CheckpointError):
         run_with_checkpoints(fresh(), 8, checkpoint=tmp_path)
 
 
 @pytest.mark.usefixtures("_fast_disk")
 def test_a_checkpoint_that_cannot_be_read_is_not_called_damaged(tmp_path: Path) -> None:
     (tmp_path / "checkpoint-00000001.zip").mkdir()
-    with pytest.raises(CheckpointError, match="cannot be read") as caught:
+    with raises(CheckpointError) as caught:
         run_with_checkpoints(fresh(), 8, checkpoint=tmp_path)
     assert not isinstance(caught.value, DamagedFile)
 
@@ -115,21 +127,21 @@ def test_a_checkpoint_that_cannot_be_read_is_not_called_damaged(tmp_path: Path) 
 @pytest.mark.usefixtures("_fast_disk")
 def test_other_settings_are_refused_and_the_difference_shown(tmp_path: Path) -> None:
     run_with_checkpoints(fresh(), 4, checkpoint=tmp_path)
-    with pytest.raises(SettingsError, match="keep: saved 'winner', here 'value'"):
+    with raises(SettingsError):
         run_with_checkpoints(fresh(keep="value"), 8, checkpoint=tmp_path)
 
 
 @pytest.mark.usefixtures("_fast_disk")
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    "settings",
     [
-        ({"seed": 1}, "seed: saved 0, here 1$"),
-        ({"initial": {"lr": 0.3}}, "initial: saved {'lr': 0.03}, here {'lr': 0.3}$"),
+        {"seed": 1},
+        {"initial": {"lr": 0.3}},
     ],
 )
-def test_another_seed_or_start_is_another_run(settings: Any, message: str, tmp_path: Path) -> None:
+def test_another_seed_or_start_is_another_run(settings: Any, tmp_path: Path) -> None:
     run_with_checkpoints(fresh(), 4, checkpoint=tmp_path)
-    with pytest.raises(SettingsError, match=message):
+    with raises(SettingsError):
         run_with_checkpoints(fresh(**settings), 8, checkpoint=tmp_path)
     same = fresh(seed=0, initial={"lr": 0.03})
     assert run_with_checkpoints(same, 8, checkpoint=tmp_path) == fresh_history(4, 8)
@@ -164,7 +176,7 @@ def test_parts_of_ones_own_are_compared_by_their_text_or_their_attributes(
     kind: Any, tmp_path: Path
 ) -> None:
     run_with_checkpoints(fresh(proposer=kind(2)), 4, checkpoint=tmp_path)
-    with pytest.raises(SettingsError, match=r"proposer: .*count.*2.*, here .*count.*3"):
+    with raises(SettingsError):
         run_with_checkpoints(fresh(proposer=kind(3)), 8, checkpoint=tmp_path)
     assert run_with_checkpoints(fresh(proposer=kind(2)), 8, checkpoint=tmp_path).epochs == 8
 
@@ -176,7 +188,7 @@ def test_fewer_epochs_than_are_done_are_refused_and_a_shorter_plan_is_said(
     with checkpoints(tmp_path, fresh()) as begun:
         next(begun.rounds(40))
     before = (tmp_path / "checkpoint-00000001.zip").read_bytes()
-    with pytest.raises(SettingsError, match=r"epochs must be at least 4, .* got 2; ask for more"):
+    with raises(SettingsError):
         run_with_checkpoints(fresh(), 2, checkpoint=tmp_path)
     assert (tmp_path / "checkpoint-00000001.zip").read_bytes() == before
     with caplog.at_level(logging.WARNING, "dynhp"):
@@ -194,38 +206,38 @@ def test_a_trainer_that_was_put_back_already_tells_where_the_run_goes_on() -> No
     again.load_state_dict(first.state_dict())
     assert again.history == first.history
     other = DynamicGridAdapter(NoisyQuadratic(), space, initial=first.current, **settings)
-    with pytest.raises(SettingsError, match="initial: saved"):
+    with raises(SettingsError):
         other.load_state_dict(first.state_dict())
 
 
 @pytest.mark.usefixtures("_fast_disk")
 def test_whether_to_resume(tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
-    with pytest.raises(CheckpointError, match="holds no checkpoint to go on from"):
+    with raises(CheckpointError):
         resume(nowhere, fresh())
     assert not nowhere.exists()
     nowhere.mkdir()
-    with pytest.raises(CheckpointError, match="holds no checkpoint to go on from"):
+    with raises(CheckpointError):
         resume(nowhere, fresh())
     run_with_checkpoints(fresh(), 4, checkpoint=nowhere, resume="never")
-    with pytest.raises(CheckpointError, match="holds a run of 1 rounds already"):
+    with raises(CheckpointError):
         run_with_checkpoints(fresh(), 4, checkpoint=nowhere, resume="never")
     assert run_with_checkpoints(fresh(), 8, checkpoint=nowhere, resume="must").epochs == 8
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    "settings",
     [
-        ({"every": 0}, "every must be a whole number above 0, got 0"),
-        ({"keep": 0}, "keep must be a whole number above 0, got 0"),
-        ({"resume": True}, "resume must be 'allow' or 'must' or 'never', got True"),
-        ({"on_checkpoint_error": "ignore"}, "on_error must be 'stop' or 'warn', got 'ignore'"),
+        {"every": 0},
+        {"keep": 0},
+        {"resume": True},
+        {"on_checkpoint_error": "ignore"},
     ],
 )
-def test_settings_that_cannot_work(settings: Any, message: str, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_settings_that_cannot_work(settings: Any, tmp_path: Path) -> None:
+    with raises(SettingsError):
         run_with_checkpoints(fresh(), 4, checkpoint=tmp_path / "new", **settings)
-    with pytest.raises(SettingsError, match="epochs"):
+    with raises(SettingsError):
         run_with_checkpoints(fresh(), 0, checkpoint=tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
@@ -243,7 +255,7 @@ def test_a_state_that_cannot_be_stored_is_said_before_anything_is_trained(
     adapter = DynamicGridAdapter(
         trainer, {"lr": [0.1, 0.2]}, criterion=lowest("loss"), adapt_every=2, try_for=1
     )
-    with pytest.raises(CodecError, match=r"\['optimizer'\]\['hook'\].*register_codec"):
+    with raises(CodecError):
         run_with_checkpoints(adapter, 4, checkpoint=tmp_path, on_checkpoint_error=on_error)
     assert trainer.steps == 0
     assert saved_in(tmp_path) == []
@@ -254,7 +266,7 @@ def test_a_state_that_cannot_be_stored_is_said_before_anything_is_trained(
 def test_two_processes_cannot_save_into_one_folder(on_error: Any, tmp_path: Path) -> None:
     with (
         held_by_another_process(tmp_path),
-        pytest.raises(CheckpointError, match="another process is using"),
+        raises(CheckpointError),
     ):
         run_with_checkpoints(fresh(), 4, checkpoint=tmp_path, on_checkpoint_error=on_error)
     assert run_with_checkpoints(fresh(), 4, checkpoint=tmp_path).epochs == 4
@@ -267,7 +279,7 @@ def test_a_journal_that_is_new_or_no_longer_wanted(tmp_path: Path) -> None:
     run_with_checkpoints(fresh(), 12, checkpoint=tmp_path / "a", journal=tmp_path / "late")
     assert [round_.start for round_ in history_from_journal(tmp_path / "late")] == [8]
     journal = Journal(tmp_path / "journal")
-    with pytest.raises(CheckpointError, match="is not the journal of this run"):
+    with raises(CheckpointError):
         run_with_checkpoints(adapter_of(mortal({}), {}, (journal,)), 16, checkpoint=tmp_path / "a")
 
 
@@ -276,7 +288,7 @@ def test_two_runs_of_one_process_cannot_save_into_one_folder(tmp_path: Path) -> 
     (tmp_path / "link").symlink_to(tmp_path / "saved")
     (tmp_path / "saved").mkdir()
     with checkpoints(tmp_path / "saved", fresh()) as adapter:
-        with pytest.raises(CheckpointError, match="another run of this process is using"):
+        with raises(CheckpointError):
             run_with_checkpoints(fresh(), 4, checkpoint=tmp_path / "link")
         adapter.run(4)
     assert run_with_checkpoints(fresh(), 8, checkpoint=tmp_path / "link").epochs == 8

@@ -1,4 +1,4 @@
-"""The rounds of long runs, in a file beside the checkpoints: written once, and never lost."""
+"""The rounds of a run, in a file beside the checkpoints: written once, and never lost."""
 
 from __future__ import annotations
 
@@ -11,21 +11,16 @@ import pytest
 
 from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import CheckpointError, DamagedFile
-from dynhp.records import History
-from dynhp.rounds.plain import round_to_plain
-from dynhp.storage.appended import AppendedFile
+from dynhp.records.plain import round_to_plain
 from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
 from dynhp.storage.codecs import decode
-from dynhp.storage.history_file import HistoryFile
+from dynhp.storage.folder import CheckpointFolder
+from dynhp.storage.lines import AppendedFile
 from tests.support.killing import Killed
+from tests.support.messages import raises
 from tests.support.resuming import adapter_of, fresh, fresh_history, mortal, saved_in
 
 pytestmark = pytest.mark.usefixtures("_fast_disk")
-
-
-@pytest.fixture
-def _in_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dynhp.storage.history_file.MOST_INSIDE", 0)
 
 
 def files_in(folder: Path) -> list[str]:
@@ -73,8 +68,8 @@ def test_what_is_written_for_a_round_does_not_grow(
     adapter.run(1000)  # 500 rounds
     with checkpoints(tmp_path, adapter):
         monkeypatch.setattr(AppendedFile, "write", write)
-        monkeypatch.setattr("dynhp.storage.history_file.round_to_plain", plain)
-        monkeypatch.setattr("dynhp.rounds.plain.round_to_plain", plain)
+        monkeypatch.setattr("dynhp.storage.folder.round_to_plain", plain)
+        monkeypatch.setattr("dynhp.records.plain.round_to_plain", plain)
         for index, _ in enumerate(adapter.rounds(1600)):
             written.append(0)
             encoded.append(0)
@@ -88,18 +83,15 @@ def test_what_is_written_for_a_round_does_not_grow(
     assert files_in(tmp_path) == ["history-00000001.jsonl"]
 
 
-@pytest.mark.usefixtures("_in_the_file")
 def test_what_a_checkpoint_says_of_its_rounds(tmp_path: Path) -> None:
     run_with_checkpoints(fresh(), 8, checkpoint=tmp_path)
     file = tmp_path / "history-00000001.jsonl"
     content = decode((tmp_path / "checkpoint-00000002.zip").read_bytes())
-    assert content["history"].keys() == {"file", "bytes", "sha256", "then"}
+    assert content["history"].keys() == {"file", "bytes", "sha256"}
     assert content["history"]["bytes"] == file.stat().st_size
-    assert content["history"]["then"] == b""
     assert len(file.read_bytes().splitlines()) == 2
 
 
-@pytest.mark.usefixtures("_in_the_file")
 @pytest.mark.parametrize("damage", ["cut", "changed"])
 def test_a_checkpoint_whose_first_rounds_are_damaged_is_not_used(
     damage: str, tmp_path: Path
@@ -107,7 +99,7 @@ def test_a_checkpoint_whose_first_rounds_are_damaged_is_not_used(
     run_with_checkpoints(fresh(), 12, checkpoint=tmp_path)
     file = tmp_path / "history-00000001.jsonl"
     first, second, third = file.read_bytes().splitlines(keepends=True)
-    changed = third.replace(b'"chosen": ', b'"chosen":  ')
+    changed = third.replace(b'"chosen":', b'"chosen": ')
     file.write_bytes(first + second + (changed if damage == "changed" else third[:9]))
     assert run_with_checkpoints(fresh(), 16, checkpoint=tmp_path) == fresh_history(12, 16)
     assert (tmp_path / "checkpoint-00000003.damaged").exists()
@@ -115,25 +107,22 @@ def test_a_checkpoint_whose_first_rounds_are_damaged_is_not_used(
     assert resume(tmp_path, fresh()) == fresh_history(12, 16)
 
 
-@pytest.mark.usefixtures("_in_the_file")
 def test_where_the_first_rounds_are_all_damaged_nothing_is_started_anew(tmp_path: Path) -> None:
     run_with_checkpoints(fresh(), 12, checkpoint=tmp_path)
     (tmp_path / "history-00000001.jsonl").write_bytes(b"gone")
-    with pytest.raises(CheckpointError, match=r"history-00000001.jsonl, are not as they were"):
+    with raises(CheckpointError):
         run_with_checkpoints(fresh(), 16, checkpoint=tmp_path)
 
 
-@pytest.mark.usefixtures("_in_the_file")
 def test_a_file_that_is_not_there_can_be_put_back(tmp_path: Path) -> None:
     run_with_checkpoints(fresh(), 12, checkpoint=tmp_path / "saved")
     shutil.move(tmp_path / "saved" / "history-00000001.jsonl", tmp_path / "aside")
-    with pytest.raises(CheckpointError, match=r"cannot be read: .*Put the file back beside"):
+    with raises(CheckpointError):
         run_with_checkpoints(fresh(), 16, checkpoint=tmp_path / "saved")
     shutil.move(tmp_path / "aside", tmp_path / "saved" / "history-00000001.jsonl")
     assert run_with_checkpoints(fresh(), 16, checkpoint=tmp_path / "saved") == fresh_history(12, 16)
 
 
-@pytest.mark.usefixtures("_in_the_file")
 @pytest.mark.parametrize("what", ["removed", "cut", "written into"])
 def test_a_file_that_is_spoilt_in_mid_run_is_written_anew(what: str, tmp_path: Path) -> None:
     def spoil(event: Any) -> None:
@@ -150,7 +139,6 @@ def test_a_file_that_is_spoilt_in_mid_run_is_written_anew(what: str, tmp_path: P
     assert files_in(tmp_path) == [f"history-{last:08}.jsonl"]
 
 
-@pytest.mark.usefixtures("_in_the_file")
 def test_another_history_gets_another_file(tmp_path: Path) -> None:
     other = fresh()
     other.run(4)
@@ -167,17 +155,6 @@ def test_another_history_gets_another_file(tmp_path: Path) -> None:
     assert files_in(tmp_path) == ["history-00000002.jsonl"]
 
 
-def test_a_run_of_the_format_before_goes_on_in_the_new_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run_with_checkpoints(fresh(), 12, checkpoint=tmp_path)
-    assert files_in(tmp_path) == []
-    monkeypatch.setattr("dynhp.storage.history_file.MOST_INSIDE", 0)
-    assert run_with_checkpoints(fresh(), 16, checkpoint=tmp_path) == fresh_history(12, 16)
-    assert files_in(tmp_path) == ["history-00000001.jsonl"]
-    assert resume(tmp_path, fresh()) == fresh_history(12, 16)
-
-
 @pytest.mark.parametrize(
     "saved",
     [
@@ -185,24 +162,23 @@ def test_a_run_of_the_format_before_goes_on_in_the_new_one(
         None,
         {},
         {"file": "history-00000001.jsonl"},
-        {"file": "../../secret", "bytes": 1, "sha256": "", "then": b""},
-        {"file": "lock", "bytes": 1, "sha256": "", "then": b""},
-        {"file": "history-00000001.jsonl", "bytes": "1", "sha256": "", "then": b""},
-        {"file": "history-00000001.jsonl", "bytes": -1, "sha256": "", "then": b""},
-        {"file": "history-00000001.jsonl", "bytes": 1, "sha256": "", "then": b""},
+        {"file": "../../secret", "bytes": 1, "sha256": ""},
+        {"file": "lock", "bytes": 1, "sha256": ""},
+        {"file": "history-00000001.jsonl", "bytes": "1", "sha256": ""},
+        {"file": "history-00000001.jsonl", "bytes": -1, "sha256": ""},
+        {"file": "history-00000001.jsonl", "bytes": 1, "sha256": ""},
     ],
 )
 def test_references_that_nobody_wrote(saved: Any, tmp_path: Path) -> None:
     (tmp_path / "history-00000001.jsonl").write_bytes(b"{}\n")
     with pytest.raises(DamagedFile):
-        HistoryFile(tmp_path).read(saved)
+        CheckpointFolder(tmp_path).read_rounds(saved)
 
 
 @pytest.mark.parametrize("after", ["writing", "syncing"])
 def test_ctrl_c_while_rounds_are_written(
     after: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dynhp.storage.history_file.MOST_INSIDE", 0)
     name = {"writing": "write", "syncing": "sync"}[after]
     real, calls = getattr(AppendedFile, name), 0
 
@@ -238,11 +214,11 @@ def test_half_of_a_write_is_not_taken_for_rounds(tmp_path: Path) -> None:
     assert again.lines == 3
 
 
-@pytest.mark.usefixtures("_in_the_file")
-def test_an_empty_history_is_saved_too(tmp_path: Path) -> None:
-    saving = HistoryFile(tmp_path)
-    assert saving.save(History(())) == b""
-    assert saving.read(b"") == []
+def test_a_run_without_rounds_is_saved_too(tmp_path: Path) -> None:
     with pytest.raises(Killed), checkpoints(tmp_path, fresh()):
         raise Killed
     assert saved_in(tmp_path) == []
+    with checkpoints(tmp_path, fresh()):
+        pass
+    assert (tmp_path / "history-00000001.jsonl").read_bytes() == b""
+    assert run_with_checkpoints(fresh(), 4, checkpoint=tmp_path) == fresh_history(4)

@@ -14,6 +14,7 @@ from dynhp import History
 from dynhp.errors import AllTriesFailed, DamagedFile
 from dynhp.records import Candidate, Round, RoundStarted, Try
 from dynhp.storage.journal import Journal, history_from_journal, read_journal
+from tests.support.messages import raises
 from tests.support.resuming import (
     CASES,
     EPOCHS,
@@ -222,47 +223,47 @@ START = line(event="round_started", round=0, start=0, epochs=2)
 
 
 @pytest.mark.parametrize(
-    ("data", "number"),
+    "data",
     [
-        (b"hello\n", 1),
-        (START, 1),
-        (line(event="journal", version=2), 1),
-        (b"[]\n", 1),
-        (HEADER + b"{}\n", 2),
-        (HEADER + b"\n", 2),
-        (HEADER + b"3\n", 2),
-        (HEADER + HEADER, 2),
-        (HEADER + line(event="party"), 2),
-        (HEADER + line(event=[1]), 2),
-        (HEADER + line(event="try", candidate=3), 2),
-        (HEADER + START + line(event="round", round=0, start=0), 3),
-        (HEADER + START + b'{"event":"try","score":NaN}\n', 3),
+        b"hello\n",
+        START,
+        line(event="journal", version=2),
+        b"[]\n",
+        HEADER + b"{}\n",
+        HEADER + b"\n",
+        HEADER + b"3\n",
+        HEADER + HEADER,
+        HEADER + line(event="party"),
+        HEADER + line(event=[1]),
+        HEADER + line(event="try", candidate=3),
+        HEADER + START + line(event="round", round=0, start=0),
+        HEADER + START + b'{"event":"try","score":NaN}\n',
     ],
 )
-def test_lines_that_no_journal_has(data: bytes, number: int, tmp_path: Path) -> None:
+def test_lines_that_no_journal_has(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "journal").write_bytes(data)
-    with pytest.raises(DamagedFile, match=rf"line {number} of '.*journal' is not a line of a"):
+    with raises(DamagedFile):
         read_journal(tmp_path / "journal")
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    "change",
     [
-        ({"tries": [0, 0, 1, 2]}, "4 tries were written"),
-        ({"tries": [0]}, "4 tries were written"),
-        ({"chosen": 4}, "no such try"),
-        ({"chosen": -1}, "no such try"),
-        ({"epochs": -1}, "epochs that go back"),
-        ({"round": 5}, r"should be \(1, 4\)"),
-        ({"start": 3}, r"should be \(1, 4\)"),
+        {"tries": [0, 0, 1, 2]},
+        {"tries": [0]},
+        {"chosen": 4},
+        {"chosen": -1},
+        {"epochs": -1},
+        {"round": 5},
+        {"start": 3},
     ],
 )
-def test_rounds_that_do_not_follow(change: dict[str, Any], why: str, tmp_path: Path) -> None:
+def test_rounds_that_do_not_follow(change: dict[str, Any], tmp_path: Path) -> None:
     journaled(tmp_path / "journal", {}, 8)
     lines = lines_of(tmp_path / "journal")
     lines[-1].update(change)
     (tmp_path / "journal").write_bytes(b"".join(line(**each) for each in lines))
-    with pytest.raises(DamagedFile, match=rf"line {len(lines)} .*{why}"):
+    with raises(DamagedFile):
         read_journal(tmp_path / "journal")
 
 

@@ -17,6 +17,7 @@ from dynhp.errors import CheckpointError
 from dynhp.records import Event, Round, RoundStarted, Try
 from dynhp.storage.journal import Journal, history_from_journal, read_journal
 from tests.support.disks import ROOT
+from tests.support.messages import raises
 from tests.support.resuming import adapter_of, mortal, without_times
 
 
@@ -138,7 +139,7 @@ def test_lines_of_others_are_not_taken_for_ones_own(
         adapter.run(8)
     with builtins.open(tmp_path / "journal", "a") as file:
         file.write("hello")
-    with pytest.raises(CheckpointError, match="something else has written into"):
+    with raises(CheckpointError):
         adapter.run(8)
 
 

@@ -10,9 +10,10 @@ import pytest
 from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import CheckpointError
 from dynhp.storage.checkpoint import Agrees, checkpoints, resume, run_with_checkpoints
-from dynhp.storage.ranks import newest_of_all
+from dynhp.storage.log import newest_of_all
 from dynhp.testing import NoisyQuadratic
 from tests.support.killing import Killed
+from tests.support.messages import raises
 
 
 class Ranked(NoisyQuadratic):
@@ -61,11 +62,10 @@ def test_the_newest_that_all_have(ranks: Any, newest: int | None) -> None:
 
 @pytest.mark.parametrize("ranks", [[[4], [3]], [[4, 3], []], [[1, 0], [5]]])
 def test_ranks_that_have_nothing_in_common_are_told(ranks: Any) -> None:
-    with pytest.raises(CheckpointError, match=r"rank 0: \[.*rank 1: \[.*'mine'.*keep=2 or more"):
+    with raises(CheckpointError):
         newest_of_all(ranks, "mine")
 
 
-@pytest.mark.usefixtures("_rounds")
 def test_a_checkpoint_that_another_rank_has_not_is_not_used(tmp_path: Path) -> None:
     assert isinstance(Ranked(), Agrees)
     with checkpoints(tmp_path, adapter_of(Ranked())) as begun:
@@ -80,7 +80,6 @@ def test_a_checkpoint_that_another_rank_has_not_is_not_used(tmp_path: Path) -> N
     assert history == adapter_of(NoisyQuadratic(seed=1)).run(16)
 
 
-@pytest.mark.usefixtures("_rounds")
 def test_what_one_rank_alone_had_saved_is_given_up(tmp_path: Path) -> None:
     with checkpoints(tmp_path, adapter_of(Ranked())) as begun:
         begun.run(12)
@@ -98,7 +97,7 @@ def test_where_another_rank_has_not_begun_all_begin(tmp_path: Path) -> None:
     with pytest.raises(Killed):
         run_with_checkpoints(adapter_of(Ranked(calls=0)), 8, checkpoint=tmp_path)
     assert [path.name for path in tmp_path.glob("*.zip")] == ["checkpoint-00000000.zip"]
-    with pytest.raises(CheckpointError, match="holds no checkpoint to go on from"):
+    with raises(CheckpointError):
         resume(tmp_path, adapter_of(Ranked(without_the_newest)))
     trainer = Ranked(without_the_newest)
     assert run_with_checkpoints(adapter_of(trainer), 8, checkpoint=tmp_path).epochs == 8

@@ -32,9 +32,10 @@ def test_a_checked_run_that_is_killed_anywhere_ends_the_same(
         assert history == wanted
 
 
-def test_a_process_that_has_only_replayed_checks_in_the_round_after(tmp_path: Path) -> None:
+def test_a_process_that_has_only_replayed_tries_checks_them_all_the_same(tmp_path: Path) -> None:
     case = {**CASES["grid"], "check": "first"}
     with pytest.raises(Killed):
         run_on(tmp_path, case, 8 + 4)  # all tries, and the repeats, but not the stretch
-    _, history = run_on(tmp_path, case)
-    assert [round_.checked for round_ in history] == [0, 4, 0, 0]
+    trainer, history = run_on(tmp_path, case)
+    assert [k for k, _ in trainer.asked[:5]] == [1] * 4 + [2]  # the repeats again, and the stretch
+    assert [round_.checked for round_ in history] == [4, 0, 0, 0]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from dynhp.executors import Serial
-from dynhp.main_line.inner import InnerState, KeptAndInner
+from dynhp.executors.contract import InnerState
+from dynhp.records import Round
 from dynhp.storage.checkpoint import run_with_checkpoints
-from dynhp.storage.codecs import decode, encode
-from dynhp.storage.recording import FinishedTry, RecordingExecutor, TryPlace
+from dynhp.storage.folder import CheckpointFolder, TryPlace
 from tests.support.killing import Killed
 from tests.support.losses import starts, starts_inside, table_adapter, trainer_of
 from tests.support.reference import without_times
@@ -22,28 +22,6 @@ pytestmark = pytest.mark.usefixtures("_fast_disk")
 
 def test_the_case_of_the_tests_that_kill_is_one() -> None:
     assert starts_inside(adapter_of(mortal({}), CASES["inside"]).run(13)) > 0
-
-
-class TriesOnDisk(dict[TryPlace, FinishedTry]):
-    """Tries in memory."""
-
-    def find(self, place: TryPlace) -> FinishedTry | None:
-        return self.get(place)
-
-    def note(self, place: TryPlace, done: FinishedTry) -> None:
-        self[place] = decode(encode(done))
-
-
-def test_a_try_is_stored_with_the_best_state_inside_of_it() -> None:
-    store = TriesOnDisk()
-    adapter = table_adapter(max_rounds=1, executor=RecordingExecutor(Serial(), store))
-    adapter.run(8)
-    kept = KeptAndInner((1, 1, 2, 2, 2), InnerState(epoch=3, score=-1.0, state=(1, 1, 2)))
-    assert [each.state for each in store.values()] == [(1, 1, 1, 1, 1), kept]
-    again = table_adapter(executor=RecordingExecutor(Serial(), store))
-    again.run(8)
-    assert starts(again.history) == [(2, 0), (3, 3)]
-    assert trainer_of(again).trained == 2 + 1 + 6 + 2  # the tries of the first round are not
 
 
 class Dies:
@@ -58,6 +36,28 @@ class Dies:
                 raise Killed
             self.left -= 1
             yield outcome
+
+
+def test_a_try_is_stored_with_the_best_state_inside_of_it(tmp_path: Path) -> None:
+    adapter = table_adapter(callbacks=[killed_after_tries])
+    with pytest.raises(Killed):
+        run_with_checkpoints(adapter, 8, checkpoint=tmp_path)
+    folder = CheckpointFolder(tmp_path)
+    round_ = len(adapter.history)
+    done = [folder.get_try(TryPlace(round_, 0, place))["done"] for place in (0, 1)]
+    assert [each.state for each in done] == [(1, 1, 1, 1, 1), (1, 1, 2, 2, 2)]
+    assert done[0].inner is None
+    assert done[1].inner == InnerState(epoch=3, score=-1.0, state=(1, 1, 2))
+    again = table_adapter()
+    run_with_checkpoints(again, 8, checkpoint=tmp_path)
+    assert starts(again.history) == [(2, 0), (3, 3)]
+    assert trainer_of(again).trained == 1 + 6 + 2  # the tries of the first round are not
+
+
+def killed_after_tries(event: Any) -> None:
+    """A callback that kills the run when the round with its first tries is over."""
+    if isinstance(event, Round) and event.tries:
+        raise Killed
 
 
 @pytest.mark.parametrize("outcomes", range(4))

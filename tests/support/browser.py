@@ -7,11 +7,12 @@ import fcntl
 import json
 import os
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.support.waiting import wait_until
 
 ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe")
 ARGUMENTS += ("--no-first-run", "--disable-extensions", "--hide-scrollbars")
@@ -102,13 +103,9 @@ class Browser:
             raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
-    def until(self, expression: str, *, seconds: float = 30) -> None:
+    def until(self, expression: str) -> None:
         """Wait until an expression is true on the page."""
-        end = time.monotonic() + seconds
-        while not self.js(expression):
-            if time.monotonic() > end:
-                raise TimeoutError(f"never true: {expression}")
-            time.sleep(0.05)
+        wait_until(lambda: bool(self.js(expression)))
 
     def mouse(self, kind: str, x: float, y: float, **more: Any) -> None:
         """Move or press the mouse."""

@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,11 @@ import numpy as np
 
 from dynhp import DynamicGridAdapter, spent
 from dynhp.executors import Processes, Serial
-from dynhp.rounds.jobs import Job, Outcome
+from dynhp.executors.contract import Job, Outcome
 from dynhp.testing import NoisyQuadratic
 from dynhp.triggers import At, OnPlateau, OnSpike
 from tests.support.processes import pids_of
+from tests.support.waiting import hang, wait_until
 
 
 def serial(make_trainer: Callable[[], Any]) -> Serial:
@@ -86,9 +86,8 @@ def spoiling(*, values: list[int]) -> dict[str, Any]:
 def waiting(*, seed: int) -> dict[str, Any]:
     """Seed 0 waits until a file is there, the others do not."""
     patient = Path(os.environ["CAMPAIGN_GO"])
-    end = time.monotonic() + 120
-    while seed == 0 and not patient.exists() and time.monotonic() < end:
-        time.sleep(0.005)
+    if seed == 0:
+        wait_until(patient.exists)
     return {"released": patient.exists()}
 
 
@@ -99,10 +98,10 @@ def bulky(*, seed: int, size: int = 3000) -> dict[str, Any]:
 
 
 def slow(*, seed: int) -> dict[str, Any]:
-    """A run that takes minutes from seed 2 on, unless the environment says to hurry."""
+    """A run that hangs from seed 2 on, unless the environment says to hurry."""
     note(seed, os.getpid())
     if seed >= 2 and "CAMPAIGN_HURRY" not in os.environ:
-        time.sleep(600)
+        hang()
     return {"half": seed / 2}
 
 
@@ -156,7 +155,7 @@ _RAISED: dict[str, Callable[[], object]] = {
     "leaves": lambda: sys.exit(3),
     "exits": lambda: os._exit(4),
     "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
-    "hangs": lambda: time.sleep(600),
+    "hangs": hang,
     "interrupts": lambda: _raise(KeyboardInterrupt()),
 }
 _RETURNED: dict[str, Any] = {

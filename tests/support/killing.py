@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dynhp.engine.commands import Command
+from dynhp.middleware import looking
+
 
 class Killed(BaseException):
     """Stands for the end of a process: nothing catches it."""
@@ -40,3 +43,22 @@ class MortalTrainer:
             self.left -= 1
         self.asked.append((k, dict(hyperparameters)))
         self.inner.train_k(k, hyperparameters)
+
+
+class KilledAtCommand:
+    """Middleware that counts commands, and is killed before the n-th of them, or after it."""
+
+    def __init__(self, fatal: int | None = None, *, after: bool = False) -> None:
+        self.commands = 0
+        self._fatal = fatal
+        self._after = after
+        self.middleware = looking(self._before, self._answered)
+
+    def _before(self, command: Command) -> None:
+        self.commands += 1
+        if self.commands == self._fatal and not self._after:
+            raise Killed
+
+    def _answered(self, command: Command, reply: Any) -> None:
+        if self.commands == self._fatal:
+            raise Killed

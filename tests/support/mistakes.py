@@ -10,6 +10,7 @@ import pytest
 from dynhp import DynamicGridAdapter, adapt
 from dynhp.errors import DynhpError, SettingsError
 from dynhp.testing import Quadratic
+from tests.support.messages import raises
 
 LRS = [0.01, 0.1, 0.5]
 
@@ -83,15 +84,17 @@ def usual(epoch: Any, model: CountedModel) -> None:
     epoch.report(loss=trained(epoch, model))
 
 
-def rows_of(*rows: tuple[str, Act, Any, str | None]) -> list[Any]:
-    return [pytest.param(*row[1:], id=row[0]) for row in rows]
+def rows_of(subject: str, *rows: tuple[Any, ...]) -> list[Any]:
+    """The rows of a table about a subject; each begins with its name there."""
+    names = [f"{subject}: {name}" for name, *_ in rows]
+    return [pytest.param(*row[1:], id=name) for name, row in zip(names, rows, strict=True)]
 
 
-def explain(act: Act, error: type[Exception], message: str) -> None:
+def explain(act: Act, error: type[Exception]) -> None:
     """The mistake gets this error of ours, a short one, and the model is as it was."""
     model = CountedModel()
     before = model.get_state()
-    with pytest.raises(error, match=f"(?s){message}") as caught:
+    with raises(error) as caught:
         act(model)
     assert type(caught.value) is error
     assert isinstance(caught.value, DynhpError)

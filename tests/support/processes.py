@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from dynhp.executors import Processes
-from dynhp.executors.pool.handle import WorkerHandle
-from dynhp.executors.pool.process_transport import ProcessChannel
+from dynhp.executors.pool.processes import ProcessChannel
+from dynhp.executors.pool.workers import WorkerHandle
+from tests.support.waiting import wait_until
 
 
 def workers_of(executor: Processes) -> list[WorkerHandle]:
@@ -49,11 +50,14 @@ def children_of(pid: int) -> set[int]:
     return children
 
 
-def gone(pids: set[int], seconds: float = 60.0) -> bool:
-    """Whether the processes have ended, or end soon."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if not any(Path(f"/proc/{pid}").exists() for pid in pids):
-            return True
-        time.sleep(0.02)
-    return False
+def wait_until_gone(pids: Iterable[int]) -> None:
+    """Wait until processes have ended, on Linux."""
+    wait_until(lambda: not any(map(is_alive, pids)))
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there, and not only its exit code, on Linux."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

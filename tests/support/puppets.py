@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from dynhp.executors.contract import Job, Outcome
 from dynhp.executors.pool.dispatcher import Dispatcher
-from dynhp.executors.pool.handle import WorkerHandle
-from dynhp.executors.pool.messages import Began, Pack, Packed, Train, TryReport
-from dynhp.executors.pool.packing import fill, pieces_of
-from dynhp.executors.pool.process_transport import ProcessChannel, ProcessTransport
-from dynhp.executors.pool.segments import Segments
-from dynhp.executors.pool.workers import WorkerPool
+from dynhp.executors.pool.processes import ProcessChannel, ProcessTransport
+from dynhp.executors.pool.shared_memory import Segments, pack
+from dynhp.executors.pool.transport import Began, Pack, Packed, Train, TryReport
+from dynhp.executors.pool.workers import WorkerHandle, WorkerPool
 from dynhp.records import Candidate
-from dynhp.rounds.jobs import Job, Outcome
 
 Answers = Callable[[Any], list[Any]]
 
@@ -119,7 +117,7 @@ def puppet_of(worker: WorkerHandle) -> Puppet:
 
 
 REPORT = TryReport(({"loss": 1.0},), 1, None, 0.0)
-STATE = Packed(fill(pieces_of("state"), None, Segments().buffer))
+STATE = Packed(pack("state", Segments()))
 
 
 def prompt(request: Any) -> list[Any]:

@@ -15,9 +15,9 @@ from dynhp.criteria import lowest
 from dynhp.criteria.contract import metrics_of
 from dynhp.errors import AllTriesFailed
 from dynhp.proposers import FullGrid, Known
+from dynhp.read_back import read_metrics
 from dynhp.records import Candidate, Metrics, Progress, Round, Try
-from dynhp.rounds.plain import round_to_plain
-from dynhp.rounds.read_back import read_metrics
+from dynhp.records.plain import round_to_plain
 from dynhp.selection import Best
 from dynhp.spaces import Space
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from dynhp import DynamicGridAdapter, Space, lowest, smoothed
 from dynhp.criteria.contract import metrics_of
 from dynhp.errors import AllTriesFailed, RescuesSpent
-from dynhp.main_line import Snapshots
+from dynhp.read_back import read_metrics
 from dynhp.records import Candidate, Metrics, Progress, Round
-from dynhp.rounds.read_back import read_metrics
+from dynhp.snapshots import Snapshots
 from dynhp.triggers import At, Due, Every, LineSoFar, OnPlateau, any_of
 from dynhp.triggers.contract import ask
 from tests.support.kinds import PROPOSERS, SELECTIONS, TRIGGERS, randomness_of, worse

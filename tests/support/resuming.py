@@ -23,15 +23,16 @@ from dynhp import (
     Racing,
     lowest,
 )
-from dynhp.main_line import Snapshots
 from dynhp.proposers import Climb, Ladder
-from dynhp.rounds.plain import history_to_plain
+from dynhp.records.plain import history_to_plain
+from dynhp.snapshots import Snapshots
 from dynhp.spaces import Around
 from dynhp.storage.checkpoint import run_with_checkpoints
 from dynhp.storage.codecs import encode
 from dynhp.storage.journal import Journal
 from dynhp.tails import annealed, scale
-from dynhp.testing import Fragile, NoisyQuadratic
+from dynhp.testing import NoisyQuadratic
+from dynhp.testing.toys.fragile import Fragile
 from dynhp.triggers import At, Every, OnPlateau, OnSpike, any_of
 from tests.support.killing import MortalTrainer
 from tests.support.kinds import worse

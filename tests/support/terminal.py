@@ -7,12 +7,10 @@ import io
 import os
 import pty
 import re
-import select
 import struct
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Mapping
 
 _CODES = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])|([\r\n])|([^\x1b\r\n]+)")
@@ -40,7 +38,7 @@ def screen_of(text: str, width: int = 80) -> list[str]:
         elif code == "A":
             row = max(0, row - int(number or 1))
         elif code == "K":
-            del rows[row][column:]
+            del rows[row][0 if number == "2" else column :]
         elif code == "J":
             del rows[row][column:], rows[row + 1 :]
         for each in plain or "":
@@ -81,8 +79,8 @@ def in_terminal(
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
     os.close(theirs)
-    written, end = b"", time.monotonic() + 120
-    while time.monotonic() < end and select.select([ours], [], [], 60)[0]:
+    written = b""
+    while True:
         try:
             piece = os.read(ours, 65536)
         except OSError:  # the other end is closed
@@ -94,4 +92,4 @@ def in_terminal(
             os.write(ours, keys[1])
             keys = None
     os.close(ours)
-    return process.wait(timeout=60), written.decode().replace("\r\n", "\n")
+    return process.wait(), written.decode().replace("\r\n", "\n")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dynhp.selfcheck.reach import in_reach
-from dynhp.selfcheck.reading import read_state
+from dynhp.selfcheck.things import read_state
 from dynhp.selfcheck.watch import Watch
 
 

@@ -15,6 +15,8 @@ from dynhp.spaces import Around, Space
 from dynhp.tails import annealed, scale, wsd
 from dynhp.tails.contract import corrected
 from dynhp.triggers import At, Every, OnPlateau, any_of
+from tests.support.bad_input import Call, refuse
+from tests.support.messages import raises
 from tests.support.reference import Toy
 
 
@@ -53,89 +55,67 @@ class BrokenTail:
 TWO: dict[str, Any] = {"lr": Around(0.1), "wd": [0.0, 0.1]}
 SEVERAL = any_of(Every(12), any_of(Every(3), OnPlateau("loss", patience=2)))
 
-ADAPTER: list[tuple[dict[str, Any], str]] = [
-    ({"tail": 3}, r"tail must be a tail such as annealed\('lr', epochs=0.05\), got 3"),
-    ({"tail": annealed}, "tail must be a tail such as annealed"),
-    ({"tail": OddTail(None)}, r"OddTail\(\) must give a value for each of lr, got None"),
-    (
-        {"tail": OddTail({"rate": 1.0})},
-        r"OddTail\(\) must give a value for each of lr, got {'rate': 1.0}",
-    ),
-    ({"tail": annealed("rl")}, "no hyperparameter 'rl'; Known: 'lr'"),
-    ({"space": {"lr": [1, 2]}, "tail": annealed("lr")}, "lr must be a float to be annealed, got 1"),
-    ({"try_for": 0}, "try_for must be a whole number above 0, or .* got 0; only a tail"),
-    ({"try_for": False}, "try_for must be a whole number above 0, or .* got False"),
-    ({"try_for": 1.5}, "try_for must be a whole number above 0, or .* got 1.5"),
+ADAPTER: list[dict[str, Any]] = [
+    {"tail": 3},
+    {"tail": annealed},
+    {"tail": OddTail(None)},
+    {"tail": OddTail({"rate": 1.0})},
+    {"tail": annealed("rl")},
+    {"space": {"lr": [1, 2]}, "tail": annealed("lr")},
+    {"try_for": 0},
+    {"try_for": False},
+    {"try_for": 1.5},
     # Shares are looked at as whole numbers are, where the run's length is known.
-    ({"try_for": 0.5, "epochs": 20}, "at most adapt_every, .* 20 epochs, which is 10, and .*=4"),
-    (
-        {"try_for": 0.2, "epochs": 20, "selection": Racing(), "tail": annealed("lr", epochs=2)},
-        "with a tail all tries are judged once, after it",
-    ),
-    (
-        {"try_for": 0.5, "epochs": 20, "adapt_every": None, "when": SEVERAL},
-        r"from one round to the next, got try_for=0.5 .* which is 10, and Every\(n=3\) in any_of",
-    ),
-    ({"then": 0.3}, r"then must be a correction such as scale\(0.3\), .* got 0.3"),
-    ({"then": dict}, "then must be a correction"),
-    ({"then": lambda: 0}, "then must be a correction"),
-    ({"then": scale(0.1)}, r"then=scale\(0.1\) must lead to values of .*Around\(0.01\), holds"),
-    ({"then": lambda candidate: 3}, "must lead to values of .* got 3 for {'lr': 0.01}"),
-    ({"space": {"lr": ["a", "b"]}, "then": scale(2.0)}, "multiplies numbers, got lr='a'"),
-    ({"space": TWO, "then": scale(0.3)}, r"scale\(0.3\) must say which of lr, wd .*0.3, 'lr'\)"),
-    ({"then": scale(0.3, "rl")}, r"scale\(0.3, 'rl'\): no hyperparameter 'rl'; Known: 'lr'"),
-    (
-        {"then": lambda candidate: dict(candidate)["x"]},
-        "then=.* raised KeyError: 'x'; it gets a candidate with lr$",
-    ),
-    (
-        {"tail": BrokenTail("at")},
-        r"at of BrokenTail\(\) raised KeyError: 'at'; it gets a candidate with lr and a progress",
-    ),
-    ({"space": {"lr": ["a", "b"]}, "proposer": Climb()}, "goes up and down, so lr needs numbers"),
+    {"try_for": 0.5, "epochs": 20},
+    {"try_for": 0.2, "epochs": 20, "selection": Racing(), "tail": annealed("lr", epochs=2)},
+    {"try_for": 0.5, "epochs": 20, "adapt_every": None, "when": SEVERAL},
+    {"then": 0.3},
+    {"then": dict},
+    {"then": lambda: 0},
+    {"then": scale(0.1)},
+    {"then": lambda candidate: 3},
+    {"space": {"lr": ["a", "b"]}, "then": scale(2.0)},
+    {"space": TWO, "then": scale(0.3)},
+    {"then": scale(0.3, "rl")},
+    {"then": lambda candidate: dict(candidate)["x"]},
+    {"tail": BrokenTail("at")},
+    {"space": {"lr": ["a", "b"]}, "proposer": Climb()},
 ]
 
 
-@pytest.mark.parametrize(("changes", "message"), ADAPTER)
-def test_an_adapter_refuses(changes: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize("changes", ADAPTER)
+def test_an_adapter_refuses(changes: dict[str, Any]) -> None:
     given = {"space": {"lr": [0.01, 0.1]}, "minimize": "loss", "adapt_every": 4, "try_for": 1}
     trainer = Toy()
-    with pytest.raises((SettingsError, ContractError), match=message):
+    with raises((SettingsError, ContractError)):
         DynamicGridAdapter(trainer, **{**given, **changes})
     assert trainer.trained == 0
 
 
-MAKERS: list[tuple[Any, str]] = [
-    (lambda: annealed(""), "annealed: name must be a non-empty string"),
-    (lambda: annealed("lr", epochs=0), "annealed: epochs must be a whole number above 0, or a sha"),
-    (lambda: annealed("lr", epochs=2.5), "annealed: epochs must be a whole number above 0, or"),
-    (lambda: annealed("lr", warm_up=1.0), "warm_up must be a share from 0 up to below 1, got 1.0"),
-    (lambda: scale(0), "scale: factor must be a positive number, got 0"),
-    (lambda: scale(0.1, ""), "scale: name must be a non-empty string, got ''"),
-    (lambda: scale(math.inf), "scale: factor must be a positive number, got inf"),
-    (lambda: wsd(math.nan), "wsd: progress must be a number, got nan"),
-    (lambda: wsd("half"), "wsd: progress must be a number, got 'half'"),
-    (lambda: wsd(0.5, warm_up=-0.1), "wsd: warm_up must be a share from 0 to 1, got -0.1"),
-    (lambda: wsd(0.5, decay_from=1.1), "wsd: decay_from must be a share from 0 to 1, got 1.1"),
-    (lambda: wsd(0.5, warm_up=0.8), "wsd: warm_up must end before the decay, got warm_up=0.8"),
-    (lambda: Around(0), "Around: value must be a positive number, got 0"),
-    (lambda: Around(0.1, 1.0), "Around: factor must be a number of 1.001 or more, got 1.0"),
-    (lambda: Climb(0), "Climb: rungs must be a whole number above 0, got 0"),
-    (
-        lambda: plan(epochs=10, adapt_every=5, try_for=0, candidates=3),
-        "try_for must be a whole number above 0, got 0",
-    ),
-    (
-        lambda: plan(epochs=10, adapt_every=5, try_for=0, candidates=3, tail=-1),
-        "tail must be a whole number of 0 or more, got -1",
-    ),
+MAKERS: list[tuple[Call, type[Exception]]] = [
+    (lambda: annealed(""), SettingsError),
+    (lambda: annealed("lr", epochs=0), SettingsError),
+    (lambda: annealed("lr", epochs=2.5), SettingsError),
+    (lambda: annealed("lr", warm_up=1.0), SettingsError),
+    (lambda: scale(0), SettingsError),
+    (lambda: scale(0.1, ""), SettingsError),
+    (lambda: scale(math.inf), SettingsError),
+    (lambda: wsd(math.nan), SettingsError),
+    (lambda: wsd("half"), SettingsError),
+    (lambda: wsd(0.5, warm_up=-0.1), SettingsError),
+    (lambda: wsd(0.5, decay_from=1.1), SettingsError),
+    (lambda: wsd(0.5, warm_up=0.8), SettingsError),
+    (lambda: Around(0), SettingsError),
+    (lambda: Around(0.1, 1.0), SettingsError),
+    (lambda: Climb(0), SettingsError),
+    (lambda: plan(epochs=10, adapt_every=5, try_for=0, candidates=3), SettingsError),
+    (lambda: plan(epochs=10, adapt_every=5, try_for=0, candidates=3, tail=-1), SettingsError),
 ]
 
 
-@pytest.mark.parametrize(("make", "message"), MAKERS)
-def test_makers_refuse(make: Any, message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
-        make()
+@pytest.mark.parametrize(("call", "error"), MAKERS)
+def test_makers_refuse(call: Call, error: type[Exception]) -> None:
+    refuse(call, error)
 
 
 @pytest.mark.parametrize("when", [At([0]), any_of(At([0]), Every(10))])
@@ -143,7 +123,7 @@ def test_a_share_that_fits_is_taken_and_one_that_does_not_is_refused_by_the_plan
     adapter = DynamicGridAdapter(Toy(), {"lr": [0.1]}, minimize="loss", when=when, try_for=0.5)
     assert plan_for(adapter, 20).most.main_line == 20
     late = DynamicGridAdapter(Toy(), {"lr": [0.1]}, minimize="loss", when=SEVERAL, try_for=0.5)
-    with pytest.raises(SettingsError, match=r"which is 10, and Every\(n=3\)"):
+    with raises(SettingsError):
         plan_for(late, 20)
 
 
@@ -156,9 +136,7 @@ def test_a_tail_of_no_length_is_refused_where_it_begins() -> None:
         try_for=1,
         tail=OddTail({"lr": 0.1}, 0),
     )
-    with pytest.raises(
-        SettingsError, match=r"the length of OddTail\(\) must be a whole number above 0"
-    ):
+    with raises(SettingsError):
         adapter.run(4)
 
 
@@ -166,10 +144,7 @@ def test_a_tail_whose_length_raises_is_named() -> None:
     adapter = DynamicGridAdapter(
         Toy(), {"lr": [0.1]}, minimize="loss", adapt_every=4, try_for=1, tail=BrokenTail("length")
     )
-    with pytest.raises(
-        ContractError,
-        match=r"length of BrokenTail\(\) raised KeyError: 'length'; it gets the planned",
-    ) as caught:
+    with raises(ContractError) as caught:
         adapter.run(4)
     assert isinstance(caught.value.__cause__, KeyError)
 

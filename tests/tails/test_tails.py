@@ -31,6 +31,7 @@ from dynhp.storage.journal import Journal, history_from_journal
 from dynhp.tails import annealed, scale
 from dynhp.testing import NoisyQuadratic
 from dynhp.triggers import At
+from tests.support.messages import raises
 from tests.support.reference import Diary, Toy, bits, without_times
 
 TAIL = annealed("lr", epochs=3)
@@ -124,7 +125,7 @@ def test_a_value_that_is_overwritten_in_the_tail_ends_the_run() -> None:
         def hyperparameters(self) -> Any:
             return {"lr": max(0.02, self.values.get("lr", 0.05))}
 
-    with pytest.raises(ValueNotInForce, match=r"lr should be 0\.0"):
+    with raises(ValueNotInForce):
         adapter_of(RateFloor(1), space={"lr": [0.05, 0.2]}).run(5)
 
 
@@ -227,11 +228,11 @@ def test_an_adapter_of_other_tails_does_not_take_a_saved_state() -> None:
     adapter = adapter_of(Toy(6))
     adapter.run(5)
     other = adapter_of(Toy(6), tail=annealed("lr", epochs=4))
-    with pytest.raises(SettingsError, match="tail: saved annealed"):
+    with raises(SettingsError):
         other.load_state_dict(adapter.state_dict())
     without = adapter_of(Toy(6), tail=None)
     assert "tail" not in without.state_dict()["settings"]
-    with pytest.raises(SettingsError, match=r"tail: saved annealed.*here None"):
+    with raises(SettingsError):
         without.load_state_dict(adapter.state_dict())
 
 
@@ -243,7 +244,7 @@ def test_a_corrected_value_is_saved_and_refused_where_it_is_damaged() -> None:
     assert other.current == adapter.current
     damaged = adapter.state_dict()
     damaged["history"][0]["corrected"] = {"lr": -1.0}
-    with pytest.raises(SettingsError, match="round 0 has a candidate that is not in"):
+    with raises(SettingsError):
         other.load_state_dict(damaged)
 
 
@@ -283,11 +284,11 @@ def test_the_plan_of_a_tail_that_is_a_share_of_the_run() -> None:
 
 
 def test_a_race_has_no_tail() -> None:
-    with pytest.raises(SettingsError, match="judges them in 2 stages; use Best"):
+    with raises(SettingsError):
         adapter_of(Toy(), selection=Racing())
     assert adapter_of(Toy(), selection=Racing(), try_for=0).run(5).epochs == 5  # one stage
     later = adapter_of(Toy(), selection=Racing(), try_for=0.3)
-    with pytest.raises(SettingsError, match="judges them in 3 stages; use Best"):
+    with raises(SettingsError):
         later.run(10)
 
 
@@ -296,9 +297,9 @@ def test_shares_of_the_run() -> None:
     tried = [(round_.start, [try_.own.epochs for try_ in round_.tries]) for round_ in history]
     assert [each for each in tried if each[1]] == [(10, [3, 3, 3])]
     adapter = adapter_of(Toy(), try_for=0.4)
-    with pytest.raises(SettingsError, match="which is 8, and adapt_every=5"):
+    with raises(SettingsError):
         adapter.run(20)
-    with pytest.raises(SettingsError, match="a share of the run needs its planned epochs"):
+    with raises(SettingsError):
         adapter_of(Toy(), try_for=0.1).step()
     assert "tries of 2 and a tail of 3" in str(adapt(20, state=[Toy()], **SETTINGS))
     share = adapt(20, state=[Toy()], **{**SETTINGS, "try_for": 0.15, "tail": None})

@@ -16,6 +16,7 @@ from dynhp.triggers import At, Due, Every, LineSoFar, OnPlateau, OnSpike, any_of
 from dynhp.triggers.contract import ask, looks_at, next_look
 from dynhp.triggers.spike import NotFinite
 from tests.support.kinds import TRIGGERS
+from tests.support.messages import raises
 
 losses = st.lists(st.sampled_from([0.1, 0.2, 0.4, 0.5, 1.0, 4.0, math.nan, math.inf]), max_size=20)
 
@@ -43,7 +44,7 @@ def test_a_plateau_is_where_the_reference_sees_it(
     trigger = OnPlateau("loss", patience=patience, min_delta=delta, cooldown=cooldown)
     line = line_of([], since=since)
     for number, value in enumerate(values):  # asked after every epoch, as a run does
-        line.measured.append((number, {"loss": value}))
+        line.measured = line.measured.and_then([(number, {"loss": value})])
         line.epoch = number + 1
         expected = plateau(values[: number + 1], patience, delta, since + cooldown)
         assert (trigger(line) is not None) == expected
@@ -112,9 +113,9 @@ def test_values_that_hardly_vary_do_not_make_a_spike_of_every_rise(
 
 def test_a_spike_of_what_should_be_high_goes_down() -> None:
     trigger = OnSpike("auc", factor=2.0, better="higher")
-    line = LineSoFar([(0, {"auc": 0.8}), (1, {"auc": 0.41})], epoch=2)
-    assert trigger(line) is None
-    line.measured[-1] = (1, {"auc": 0.39})
+    first = (0, {"auc": 0.8})
+    assert trigger(LineSoFar([first, (1, {"auc": 0.41})], epoch=2)) is None
+    line = LineSoFar([first, (1, {"auc": 0.39})], epoch=2)
     assert trigger(line) == Due(because="auc is 0.39 after 0.8", healthy=1, alarm=True)
 
 
@@ -164,7 +165,7 @@ def test_shares_of_the_run() -> None:
     at = At([0.0, 0.3, 0.55])
     looks = [at.next_look(LineSoFar(epoch=e, planned=10, fired=[e])) for e in range(6)]
     assert looks == [3, 3, 3, 5, 5, None]
-    with pytest.raises(SettingsError, match="needs its planned epochs"):
+    with raises(SettingsError):
         at(LineSoFar(epoch=3))
 
 
@@ -177,7 +178,7 @@ def test_numbers_of_numpy() -> None:
 def test_triggers_are_pure(trigger: Any, values: list[float]) -> None:
     grown = line_of([])
     for number, value in enumerate(values):
-        grown.measured.append((number, {"loss": value, "norm": -value}))
+        grown.measured = grown.measured.and_then([(number, {"loss": value, "norm": -value})])
         grown.epoch = number + 1
         anew = line_of(values[: number + 1])
         assert ask(trigger, grown) == ask(trigger, anew) == ask(trigger, grown)
@@ -212,11 +213,11 @@ def test_answers_of_ones_own() -> None:
     assert ask(lambda line: np.bool_(True), line) == Due()
     assert ask(lambda line: None, line) is ask(lambda line: False, line) is None
     assert next_look(lambda line: None, line) == 4
-    with pytest.raises(ContractError, match=r"must answer True, False, None or a Due, got 'yes'"):
+    with raises(ContractError):
         ask(lambda line: "yes", line)  # type: ignore[arg-type, return-value]
-    with pytest.raises(ContractError, match=r"raised ZeroDivisionError: .*line\.now"):
+    with raises(ContractError):
         ask(lambda line: bool(1 / 0), line)
-    with pytest.raises(MetricError, match="there is no metric 'los'"):
+    with raises(MetricError):
         ask(OnPlateau("los", patience=1), line_of([1.0]))
 
 
@@ -229,7 +230,7 @@ def test_a_look_that_is_no_later_epoch(look: Any) -> None:
         def next_look(self, line: LineSoFar) -> Any:
             return look
 
-    with pytest.raises(ContractError, match="must give an epoch after 3, or None for never"):
+    with raises(ContractError):
         next_look(OddTrigger(), LineSoFar(epoch=3))
 
 
@@ -242,6 +243,5 @@ def test_a_look_that_raises(error: Exception) -> None:
         def next_look(self, line: LineSoFar) -> Any:
             raise error
 
-    words = "next_look of .* raised ZeroDivisionError: nothing; it gets a LineSoFar|^no metric$"
-    with pytest.raises((ContractError, MetricError), match=words):
+    with raises((ContractError, MetricError)):
         next_look(Broken(), LineSoFar(epoch=3))

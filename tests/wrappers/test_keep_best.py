@@ -15,6 +15,7 @@ from dynhp.errors import MetricError, SettingsError
 from dynhp.records import Metrics, Progress
 from dynhp.testing.toys.quadratic import NoisyQuadratic, Quadratic
 from dynhp.trainer import ReadsBack, Reseeds
+from tests.support.messages import raises
 from tests.support.reference import Toy
 
 
@@ -252,17 +253,17 @@ def test_reseeding_reaches_the_trainer() -> None:
 
 def test_a_missing_metric_stops_training() -> None:
     trainer = KeepBest(Quadratic(), highest("los"))
-    with pytest.raises(MetricError, match="there is no metric 'los'; did you mean 'loss'"):
+    with raises(MetricError):
         trainer.train_k(1, {"lr": 0.1})
 
 
 @pytest.mark.parametrize(
-    ("trainer", "criterion", "message"),
+    ("trainer", "criterion"),
     [
-        (object(), lowest("loss"), "a trainer needs get_state"),
-        (Quadratic(), "loss", "a criterion must be a callable"),
+        (object(), lowest("loss")),
+        (Quadratic(), "loss"),
     ],
 )
-def test_what_cannot_work_is_refused(trainer: Any, criterion: Any, message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_what_cannot_work_is_refused(trainer: Any, criterion: Any) -> None:
+    with raises(SettingsError):
         KeepBest(trainer, criterion)

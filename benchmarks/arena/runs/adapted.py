@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from benchmarks.arena.runs.factors import wsd_factors
 from benchmarks.arena.runs.setting import RunSetting, outcome
 from benchmarks.arena.tracked import Tracked
-from dynhp import DynamicGridAdapter, Float, Placebo, paper
+from dynhp import DynamicGridAdapter, Float, Placebo, Policy, paper
 from dynhp.errors import DynhpError, Hint
 from dynhp.planning.baselines import random_search
 from dynhp.planning.presets import ema_race
@@ -49,25 +50,22 @@ def ladder(setting: RunSetting) -> dict[str, Any]:
 
 def adagrid(setting: RunSetting) -> dict[str, Any]:
     """The paper's settings: every ten epochs, all five values are tried for one."""
-    return _carried_out(setting, lambda trainer: _paper(setting, trainer))
+    return _carried_out(setting, lambda trainer: _run(setting, trainer, _paper(setting)))
 
 
 def race(setting: RunSetting) -> dict[str, Any]:
     """The preset of before: five values race four times in a run, judged by averaged weights."""
 
     def train(trainer: Tracked) -> None:
-        arguments = ema_race("lr", epochs=setting.epochs, default=setting.rate)
-        adapter = DynamicGridAdapter(
-            trainer, initial={"lr": setting.rate}, seed=setting.seed, check="off", **arguments
-        )
-        adapter.run(setting.epochs)
+        _run(setting, trainer, ema_race("lr", epochs=setting.epochs, default=setting.rate))
 
     return _carried_out(setting, train, averaged=True)
 
 
 def placebo(setting: RunSetting) -> dict[str, Any]:
     """The same tries, all of them with the start's value and random numbers of their own."""
-    return _carried_out(setting, lambda trainer: _paper(setting, trainer, proposer=Placebo(5)))
+    policy = replace(_paper(setting), proposer=Placebo(5), randomness=None)
+    return _carried_out(setting, lambda trainer: _run(setting, trainer, policy))
 
 
 def random_rates(setting: RunSetting) -> dict[str, Any]:
@@ -79,13 +77,13 @@ def random_rates(setting: RunSetting) -> dict[str, Any]:
     )
 
 
-def _paper(setting: RunSetting, trainer: Tracked, **other: Any) -> None:
-    arguments: dict[str, Any] = {**paper(ALPHA, BETA, validation="val"), **other}
-    grid = {"lr": paper_grid(setting.rate)}
-    adapter = DynamicGridAdapter(
-        trainer, grid, initial={"lr": setting.rate}, seed=setting.seed, check="off", **arguments
-    )
-    adapter.run(setting.epochs)
+def _paper(setting: RunSetting) -> Policy:
+    return paper({"lr": paper_grid(setting.rate)}, ALPHA, BETA, validation="val")
+
+
+def _run(setting: RunSetting, trainer: Tracked, policy: Policy) -> None:
+    own = replace(policy, initial={"lr": setting.rate}, seed=setting.seed, check="off")
+    DynamicGridAdapter(trainer, policy=own).run(setting.epochs)
 
 
 def _carried_out(

@@ -11,8 +11,8 @@ from benchmarks.arena.methods import METHODS, OURS, MethodResult, entries, gathe
 from benchmarks.arena.picture import all_tasks_figure, start_figures
 from benchmarks.arena.plan import STARTS, half_power, read_arena, runs_of, start_rate
 from benchmarks.arena.tables import ArenaResults, difference_table, flatness_table, summary_table
-from dynhp.campaign import Finished
-from dynhp_pyg.runs.intervals import p_value
+from benchmarks.paper.significance import p_value
+from dynhp.campaign.results import Finished
 
 HERE = Path(__file__).parent
 ARMS = ["dynhp", "constant", "wsd", "tpe"]
@@ -28,7 +28,6 @@ def report(folder: Path, *arguments: str) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)  # it starts processes five times, each of which imports torch
 def test_one_worker_or_two_or_a_second_call_give_the_same_bytes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

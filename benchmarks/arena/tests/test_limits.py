@@ -14,7 +14,7 @@ from benchmarks.arena.methods import gather
 from benchmarks.arena.plan import STARTS, half_power, read_arena, start_rate
 from benchmarks.arena.runs.arms import arena_run
 from benchmarks.arena.tables import ArenaResults, difference_table, flatness_table
-from dynhp.campaign import Finished
+from dynhp.campaign.results import Finished
 
 HERE = Path(__file__).parent
 GOOD = -4

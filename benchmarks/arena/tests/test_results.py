@@ -16,8 +16,8 @@ from benchmarks.arena.methods import OURS
 from benchmarks.arena.page import readme_row, with_tables
 from benchmarks.arena.picture import NAMES
 from benchmarks.arena.plan import STARTS
-from dynhp.campaign import CampaignResults
 from dynhp.campaign.ledger import ledger_in
+from dynhp.campaign.results import CampaignResults
 
 DOCS = Path(__file__).parents[3] / "docs"
 RESULTS = DOCS / "results/arena"

@@ -1,8 +1,10 @@
 """Tries side by side on workers: one pool for all kinds of workers, and the seam of transports."""
 
-from dynhp.executors.pool.base import PooledExecutor, pickled_factory
-from dynhp.executors.pool.messages import (
+from dynhp.executors.pool.executor import PooledExecutor, pickled_factory
+from dynhp.executors.pool.packing import register_reducer
+from dynhp.executors.pool.transport import (
     Answer,
+    Channel,
     Forget,
     Lost,
     Pack,
@@ -10,8 +12,8 @@ from dynhp.executors.pool.messages import (
     Ready,
     Request,
     Train,
+    Transport,
 )
-from dynhp.executors.pool.transport import Channel, Transport
 from dynhp.executors.pool.worker import WorkerLoop, build_trainer
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "WorkerLoop",
     "build_trainer",
     "pickled_factory",
+    "register_reducer",
     # what is sent to a worker, and what comes back
     "Request",
     "Train",

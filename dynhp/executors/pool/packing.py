@@ -1,58 +1,68 @@
-"""States on their way between processes: one pickle, its large buffers in shared memory."""
+"""States taken apart for another process: one pickle, and the large buffers that it leaves out."""
 
 from __future__ import annotations
 
+import copyreg
 import io
-import itertools
 import pickle
-import weakref
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-
-from dynhp.errors import ContractError
-from dynhp.executors.pool.reducers import reducers
-from dynhp.executors.pool.segments import Segments
+from dynhp.errors import ContractError, SettingsError
 from dynhp.trainer import State
 
-__all__ = ["PackedState", "Pieces", "fill", "is_small", "lend", "load", "pack", "pieces_of"]
+T = TypeVar("T")
 
 SMALL = 1 << 15
-"""Up to that many bytes travel in the message itself: a segment would cost more than it saves."""
-
-Buffers: TypeAlias = Callable[[str], memoryview]
-"""Gives the memory of a segment by its name."""
+"""Buffers of up to this many bytes stay in the pickle: to move one alone would cost more."""
 
 Pieces: TypeAlias = list[memoryview]
 """A pickle, then the buffers that it leaves out, in order."""
 
+Reduce: TypeAlias = Callable[[T], tuple[Any, ...]]
+"""Gives what ``__reduce__`` would: a function that can be imported, and its arguments."""
 
-class PackedState(NamedTuple):
-    """A state on its way: its pieces in a segment of that name, or right here."""
+_reducers: dict[type, Reduce[Any]] = {}
 
-    sizes: tuple[int, ...]
-    segment: str | None
-    here: tuple[bytes, ...] = ()
+
+def register_reducer(kind: type[T], reduce: Reduce[T]) -> None:
+    """Say how objects of exactly this type are taken apart when a state is sent to a worker.
+
+    Wrap large memory in ``pickle.PickleBuffer``: it is put into shared memory and not copied into
+    the pickle. The function that puts the object together is given a buffer of its own, or one
+    that is read-only.
+
+    >>> class Weights:
+    ...     def __init__(self, raw):
+    ...         self.raw = raw
+    >>> register_reducer(Weights, lambda it: (Weights, (pickle.PickleBuffer(it.raw),)))
+    """
+    if not isinstance(kind, type) or not callable(reduce):
+        raise SettingsError(
+            f"register_reducer needs a type and a function, got {kind!r} and {reduce!r}"
+        )
+    _reducers[kind] = reduce
 
 
 def pieces_of(state: State, pickler: Callable[..., Any] = pickle.Pickler) -> Pieces:
-    """Take a state apart without copying its large buffers, with a pickler of this kind.
+    """Take a state apart with this kind of pickler, without copying its large buffers.
 
+    >>> import numpy as np
     >>> [piece.nbytes for piece in pieces_of(np.zeros(10_000))][1:]
     [80000]
     """
     buffers: Pieces = []
 
-    def leave_out(buffer: pickle.PickleBuffer) -> bool:
+    def stays_in_pickle(buffer: pickle.PickleBuffer) -> bool:
         raw = buffer.raw()
-        if raw.nbytes > SMALL:
-            buffers.append(raw)
-        return raw.nbytes <= SMALL  # true: it stays in the pickle
+        if raw.nbytes <= SMALL:
+            return True
+        buffers.append(raw)
+        return False
 
     stream = io.BytesIO()
-    taker = pickler(stream, protocol=5, buffer_callback=leave_out)
-    taker.dispatch_table = reducers(getattr(taker, "dispatch_table", None))
+    taker = pickler(stream, protocol=5, buffer_callback=stays_in_pickle)
+    taker.dispatch_table = {**getattr(taker, "dispatch_table", copyreg.dispatch_table), **_reducers}
     try:
         taker.dump(state)
     except Exception as error:
@@ -62,73 +72,3 @@ def pieces_of(state: State, pickler: Callable[..., Any] = pickle.Pickler) -> Pie
             "like out of get_state(), or use Serial()"
         ) from error
     return [stream.getbuffer(), *buffers]
-
-
-def is_small(pieces: Pieces) -> bool:
-    """Whether a message can carry it all."""
-    return len(pieces) == 1 and pieces[0].nbytes <= SMALL
-
-
-def fill(pieces: Pieces, segment: str | None, buffer: Buffers) -> PackedState:
-    """Put the pieces into a segment that is there already, or right into the packed state."""
-    sizes = tuple(piece.nbytes for piece in pieces)
-    if segment is None:
-        return PackedState(sizes, None, tuple(map(bytes, pieces)))
-    space = buffer(segment)
-    for piece, (begin, end) in zip(pieces, _bounds(sizes), strict=True):
-        space[begin:end] = piece
-    return PackedState(sizes, segment)
-
-
-def load(packed: PackedState, buffer: Buffers) -> State:
-    """Put the state together again, from copies: it is the receiver's own, and may be written to.
-
-    >>> load(pack({"weights": [1.0, 2.0]}, Segments()), Segments().buffer)
-    {'weights': [1.0, 2.0]}
-    """
-    if packed.segment is None:
-        own = [_own(memoryview(piece)) for piece in packed.here]
-    else:
-        space = buffer(packed.segment)
-        own = [_own(space[begin:end]) for begin, end in _bounds(packed.sizes)]
-    return pickle.loads(own[0], buffers=own[1:])
-
-
-def lend(packed: PackedState, buffer: Buffers, use: Callable[[State], object]) -> bool:
-    """Let a state be used right where it lies; whether nothing refers to its memory afterwards.
-
-    >>> segments, weights = Segments(), []
-    >>> packed = pack(np.ones(10_000), segments)
-    >>> lend(packed, segments.buffer, lambda state: weights.append(state.sum()))
-    True
-    >>> lend(packed, segments.buffer, weights.append)
-    False
-    >>> weights.clear(); segments.clear()
-    """
-    if packed.segment is None:
-        use(load(packed, buffer))
-        return True
-    space = buffer(packed.segment)
-    bounds = _bounds(packed.sizes)
-    lent: Any = [np.frombuffer(space[begin:end], np.uint8) for begin, end in bounds]
-    alive = list(map(weakref.ref, lent))  # whatever lies in one of these refers to it
-    use(pickle.loads(lent[0], buffers=lent[1:]))
-    del lent
-    return all(piece() is None for piece in alive)
-
-
-def pack(state: State, segments: Segments) -> PackedState:
-    """Take a state apart and put it into a new segment, or into the result where it is small."""
-    pieces = pieces_of(state)
-    name = None if is_small(pieces) else segments.make([piece.nbytes for piece in pieces])
-    return fill(pieces, name, segments.buffer)
-
-
-def _bounds(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    return itertools.pairwise(itertools.accumulate(sizes, initial=0))
-
-
-def _own(piece: memoryview) -> Any:
-    copy: Any = np.empty(piece.nbytes, np.uint8)  # allocated as any array is
-    copy.data[:] = piece
-    return copy

@@ -17,8 +17,6 @@ from multiprocessing.connection import Connection, wait
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from typing import Any, TypeAlias
 
-__all__ = ["NearEnd", "PipeEnd", "near_end", "wait_for"]
-
 SIZE, LARGE = struct.Struct("!i"), struct.Struct("!Q")
 HUGE = 1 << 31
 """How a ``Connection``, which the worker has, writes the size of a message; a huge one as -1 and
@@ -74,7 +72,7 @@ class NearEnd:
             raise
 
     def recv(self) -> Any | None:
-        """The next message, or None where its end has not come yet."""
+        """The next message, or None if its end has not come yet."""
         while True:
             try:
                 got = os.readv(self.fileno(), [self._part[self._got :]])
@@ -109,7 +107,7 @@ def near_end(connection: Connection[Any, Any]) -> PipeEnd:
 
 
 def wait_for(ends: Sequence[Any], seconds: float) -> list[Any]:
-    """Wait up to so many seconds; the ends with something to receive. Sends what there is room for.
+    """Wait up to ``seconds``; the ends with something to receive. Sends what there is room for.
 
     >>> from multiprocessing import Pipe
     >>> near, far = Pipe()

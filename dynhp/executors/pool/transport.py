@@ -2,32 +2,169 @@
 
 The pool (``dynhp.executors.pool.workers.WorkerPool``) decides everything: which worker gets which
 job, how far it runs ahead, what is repeated, what takes too long. A *transport* only starts workers
-and carries messages and states; ``dynhp.executors.pool.process_transport`` is one for processes of
-this machine, ``dynhp_ray`` has one for the actors of a Ray cluster. One of your own is used as
-``PooledExecutor(make_transport, workers=4)``: ``make_transport`` is called when workers are needed
-for the first time, and again after a ``close()``.
+and carries messages and states; ``dynhp.executors.pool.processes.ProcessTransport`` is one for
+processes of this machine, an integration may have one for the machines of a cluster. One of your
+own is used as ``PooledExecutor(make_transport, workers=4)``: ``make_transport`` is called when
+workers are needed for the first time, and again after a ``close()``.
 
 On the other side each worker builds its trainer once (``build_trainer``), sends ``Ready()``, or
-``Raised.of(error)`` where that failed, and then sends for each request what the ``answers`` of its
-``WorkerLoop`` yield, in order and each at once. Requests are never sent to a worker before it has
+``Raised.of(error)`` if that failed, and then sends for each request what the ``answers`` of its
+``WorkerLoop`` yield, in order and each at once. A worker is sent a request only when it has
 answered the last one, except ``Forget``, which is not answered.
 """
 
 from __future__ import annotations
 
+import pickle
+import traceback
 from collections.abc import Collection, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from dynhp.executors.pool.messages import Answer, Lost, Request
+from dynhp.errors import ContractError, DynhpError
+from dynhp.executors.contract import Job, Outcome
+from dynhp.records import Metrics
 from dynhp.trainer import State
 
-__all__ = ["Channel", "Transport"]
+
+class Train(NamedTuple):
+    """Carry out this job, from this origin or, if that is None, from the last one sent.
+
+    ``wanted`` are the jobs whose end states may still be asked for: the others are dropped.
+
+    >>> from dynhp.records import Candidate
+    >>> job = Job(origin=None, candidate=Candidate({"lr": 0.1}), epochs=2)
+    >>> Train(number=3, job=job, origin=b"packed").wanted
+    ()
+    """
+
+    number: int
+    job: Job  # without its origin
+    origin: Any | None  # packed by the transport
+    wanted: tuple[int, ...] = ()
+
+
+class Pack(NamedTuple):
+    """Hand out the state at the end of this job; those not ``wanted`` are dropped before.
+
+    >>> Pack(number=3, wanted=(3,))
+    Pack(number=3, wanted=(3,))
+    """
+
+    number: int
+    wanted: tuple[int, ...]
+
+
+class Forget(NamedTuple):
+    """Drop all states that were set aside; this is not answered.
+
+    >>> from dynhp.executors.pool.worker import WorkerLoop
+    >>> from dynhp.testing import Quadratic
+    >>> list(WorkerLoop(Quadratic(), pack=pickle.dumps, load=pickle.loads).answers(Forget()))
+    []
+    """
+
+
+class Ready(NamedTuple):
+    """The trainer is built: the first answer of a worker.
+
+    >>> Ready()
+    Ready()
+    """
+
+
+class Began(NamedTuple):
+    """This many epochs have begun; 0 says that the job has arrived."""
+
+    epochs: int
+
+
+class TryReport(NamedTuple):
+    """An outcome without its state."""
+
+    series: tuple[Metrics, ...]
+    epochs: int
+    error: str | None
+    seconds: float
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> TryReport:
+        """The part of an outcome that is sent at once."""
+        return cls(outcome.series, outcome.epochs, outcome.error, outcome.seconds)
+
+
+class Packed(NamedTuple):
+    """The state at the end of a job, packed as the transport does it."""
+
+    state: Any
+
+
+class WorkerTraceback(Exception):
+    """The traceback in another process, as the cause of what is raised in this one."""
+
+
+class Raised(NamedTuple):
+    """An exception that would have ended the run in one process too.
+
+    >>> raised = Raised.of(KeyError("lr"))
+    >>> repr(raised.again()), repr(raised.error.__cause__)[:15]
+    ("KeyError('lr')", 'WorkerTraceback')
+    """
+
+    error: BaseException
+    trace: str
+
+    @classmethod
+    def of(cls, error: BaseException) -> Raised:
+        """The exception itself if it can be pickled, else the nearest of dynhp's with its text.
+
+        >>> Raised.of(ValueError("too large")).error
+        ValueError('too large')
+        """
+        trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            # Those of dynhp.errors are all made from a text, and known everywhere.
+            ours = (
+                kind
+                for kind in type(error).__mro__[1:]
+                if issubclass(kind, DynhpError) and kind.__module__ == DynhpError.__module__
+            )
+            nearest = next(ours, ContractError)
+            error = nearest(f"{type(error).__name__}: {error}")
+        return cls(error, trace)
+
+    def again(self) -> BaseException:
+        """The exception, to be raised in this process."""
+        self.error.__cause__ = WorkerTraceback(f"in a worker:\n{self.trace}")
+        return self.error
+
+
+class Lost(NamedTuple):
+    """The worker is gone; no worker sends this, the main process makes it.
+
+    >>> Lost("it was killed by SIGKILL", epochs=1).by_itself
+    False
+    """
+
+    why: str
+    epochs: int | None = None  # begun of its job; None: that never arrived
+    by_itself: bool = False  # it ended, and was not killed from outside
+
+
+Request: TypeAlias = Train | Pack | Forget
+"""What a worker can be asked for."""
+
+Answer: TypeAlias = Ready | Began | TryReport | Packed | Raised
+"""What a worker can answer."""
+
+News: TypeAlias = TryReport | Raised | Packed | Lost
+"""What a dispatcher wants to know of a job."""
 
 
 class Channel(Protocol):
     """The way to one worker.
 
-    >>> import pickle
     >>> from collections import deque
     >>> from dynhp.executors.pool import Ready, WorkerLoop, build_trainer
     >>> from dynhp.testing import Quadratic
@@ -46,23 +183,23 @@ class Channel(Protocol):
     """
 
     def send(self, request: Request) -> None:
-        """Send a request without waiting; may raise ``OSError`` where the worker is gone.
+        """Send a request without waiting; may raise ``OSError`` if the worker is gone.
 
-        Where the transport is not ``remote``, the worker may still be building its trainer.
+        Unless the transport is ``remote``, the worker may still be building its trainer.
         """
         ...
 
     def receive(self) -> Answer | None:
         """The next answer, waiting for it if need be; None for a message of the transport's own.
 
-        Better None than to wait where only a part has come: its worker may have stopped.
+        If only a part has come, give None rather than wait: the worker may have stopped.
 
-        Raises ``EOFError`` or ``OSError`` where the worker is gone and no answer is left.
+        Raises ``EOFError`` or ``OSError`` if the worker is gone and no answer is left.
         """
         ...
 
     def is_alive(self) -> bool:
-        """Whether the worker may still answer; must not wait. True where that is not known."""
+        """Whether the worker may still answer; must not wait. True if that is not known."""
         ...
 
     def close(self) -> None:
@@ -70,7 +207,7 @@ class Channel(Protocol):
         ...
 
     def end(self, patience: float) -> Lost:
-        """End the worker, by force if it has not ended after so many seconds, and say why.
+        """End the worker, by force if it has not ended after ``patience`` seconds, and say why.
 
         Called again, or for a worker that is gone already, it changes nothing.
         """
@@ -83,10 +220,9 @@ C = TypeVar("C", bound=Channel)
 class Transport(Protocol[C]):
     """Starts workers, waits for their answers, and moves states to them and back.
 
-    >>> import pickle
     >>> from dynhp import DynamicGridAdapter, lowest
     >>> from dynhp.executors.pool import PooledExecutor
-    >>> from dynhp.executors.pool.process_transport import ProcessTransport
+    >>> from dynhp.executors.pool.processes import ProcessTransport
     >>> from dynhp.testing import Quadratic
     >>> class Counted:  # the processes of this machine, and how many were started
     ...     name, start_hint, remote, started = "Counted", "see above", False, 0
@@ -110,7 +246,7 @@ class Transport(Protocol[C]):
 
     @property
     def start_hint(self) -> str:
-        """What to do where workers cannot start: the end of an error message."""
+        """What to do if workers cannot start: the end of an error message."""
         ...
 
     @property
@@ -128,7 +264,7 @@ class Transport(Protocol[C]):
         ...
 
     def wait(self, channels: Sequence[C], seconds: float) -> Collection[C]:
-        """Wait up to so many seconds; give the channels with something to receive, or gone."""
+        """Wait up to ``seconds``; give the channels with something to receive, or gone."""
         ...
 
     def pack(self, state: State) -> Any:
@@ -140,7 +276,7 @@ class Transport(Protocol[C]):
         ...
 
     def release(self, packed: Any) -> None:
-        """Free what holds a packed state, of this side or of a worker's: it is not needed now."""
+        """Free what holds a packed state, from this side or from a worker: it is not needed now."""
         ...
 
     def release_all(self) -> None:
@@ -148,7 +284,7 @@ class Transport(Protocol[C]):
         ...
 
     def report_slow_start(self, seconds: float) -> None:
-        """Warn that a worker has been starting for so many seconds; called once."""
+        """Warn that a worker has been starting for this many seconds; called once."""
         ...
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A worker's side: one trainer, asked to train and, where a try leads, to hand out its state."""
+"""A worker's side: one trainer, asked to train and, if a try leads, to hand out its state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from dynhp.errors import SettingsError
-from dynhp.executors.pool.messages import (
+from dynhp.executors.attempt import TryLog, advance, go_to
+from dynhp.executors.contract import UNKNOWN_STATE, Job
+from dynhp.executors.pool.transport import (
     Answer,
     Began,
     Pack,
@@ -18,28 +20,24 @@ from dynhp.executors.pool.messages import (
     Train,
     TryReport,
 )
-from dynhp.rounds.attempt import TryLog, advance, go_to
-from dynhp.rounds.jobs import UNKNOWN_STATE, Job
 from dynhp.trainer import State, Trainer, require_trainer
-
-__all__ = ["WorkerLoop", "build_trainer"]
 
 
 class WorkerLoop:
     """Answers requests: it has the trainer, the last origin, and end states not decided on yet.
 
-    A state leaves the worker only when it is asked for. To run ahead, the trainer's is set aside:
-    that is the copy which ``get_state`` makes and which handing it out would have made anyway, so
-    that a winner is copied no more often because of it, and a loser is never packed.
+    A state leaves the worker only when it is asked for. To run ahead, the worker sets the trainer's
+    state aside: that is the copy which ``get_state`` makes and which handing it out would have made
+    anyway. So a winner is copied no more often, and a loser is never packed.
 
-    ``pack`` and ``load`` are those of the transport, on this side: ``pack`` makes of a state what
-    the main process loads, ``load`` takes what the main process has packed. With ``lend``, which a
+    ``pack`` and ``load`` belong to the transport, on this side: ``pack`` makes of a state what the
+    main process loads, ``load`` takes what the main process has packed. With ``lend``, which a
     transport may have, an origin is not copied but used where it lies, each time that a job starts
-    there; where the trainer goes on to refer to it, as one may that never writes into its arrays,
-    it gets a copy as without ``lend``.
+    there. A trainer that never writes into its arrays may keep referring to such an origin; it is
+    given a copy instead, as without ``lend``.
 
     >>> from dynhp.records import Candidate
-    >>> from dynhp.rounds.jobs import Job
+    >>> from dynhp.executors.contract import Job
     >>> from dynhp.testing import Quadratic
     >>> loop = WorkerLoop(Quadratic(), pack=pickle.dumps, load=pickle.loads)
     >>> job = Job(origin=None, candidate=Candidate({"lr": 0.5}), epochs=2)
@@ -61,7 +59,7 @@ class WorkerLoop:
         self._load = load
         self._lend = lend
         self._packed: Any = None  # the last origin, as it was sent
-        self._origin: State = UNKNOWN_STATE  # and loaded, where it is not lent
+        self._origin: State = UNKNOWN_STATE  # and loaded, if it is not lent
         self._at: int | None = None  # the job in whose end state the trainer is
         self._held: dict[int, State | Raised] = {}
 
@@ -72,7 +70,9 @@ class WorkerLoop:
                 yield from self._train(request)
             elif isinstance(request, Pack):
                 self._drop_all_but(request.wanted)
-                yield self._handed_out(request.number)
+                number = request.number
+                state = self._trainer.get_state() if number == self._at else self._held.pop(number)
+                yield state if isinstance(state, Raised) else Packed(self._pack(state))
             else:
                 self._held.clear()  # as Forget asks for
         except (SystemExit, GeneratorExit):
@@ -80,13 +80,9 @@ class WorkerLoop:
         except BaseException as error:
             yield Raised.of(error)
 
-    def _handed_out(self, number: int) -> Answer:
-        state = self._trainer.get_state() if number == self._at else self._held.pop(number)
-        return state if isinstance(state, Raised) else Packed(self._pack(state))
-
     def _train(self, request: Train) -> Iterator[Answer]:
         self._set_aside(request.wanted)
-        yield Began(0)  # it has arrived; what went wrong before that is no fault of the job's
+        yield Began(0)  # it has arrived; what went wrong before that is not the job's fault
         if request.origin is not None:
             self._packed, self._origin = request.origin, UNKNOWN_STATE
         self._go_to_start(request.job)
@@ -96,26 +92,12 @@ class WorkerLoop:
         outcome = log.outcome()
         if outcome.in_place:
             self._at = request.number
-        else:  # what may be kept is from before a tail
+        else:  # the state that may be kept is from before a tail
             self._held[request.number] = outcome.keep()
         yield TryReport.of(outcome)
 
-    def _go_to_start(self, job: Job) -> None:
-        def start(origin: State) -> None:
-            go_to(self._trainer, replace(job, origin=origin), at=UNKNOWN_STATE)
-
-        if self._lend is not None and self._origin is UNKNOWN_STATE:
-            if self._lend(self._packed, start):
-                return
-            self._lend = None  # this trainer refers to what it was given: it needs its own
-        if self._origin is UNKNOWN_STATE:
-            self._origin = self._load(self._packed)
-        start(self._origin)
-
-    def _drop_all_but(self, wanted: Collection[int]) -> None:
-        self._held = {number: held for number, held in self._held.items() if number in wanted}
-
     def _set_aside(self, wanted: Collection[int]) -> None:
+        """Copy the trainer's state if it is still wanted, and drop the held ones that are not."""
         at, self._at = self._at, None
         self._drop_all_but(wanted)
         if at is not None and at in wanted:
@@ -123,6 +105,21 @@ class WorkerLoop:
                 self._held[at] = self._trainer.get_state()
             except Exception as error:  # raised when the state is asked for, if ever
                 self._held[at] = Raised.of(error)
+
+    def _drop_all_but(self, wanted: Collection[int]) -> None:
+        self._held = {number: held for number, held in self._held.items() if number in wanted}
+
+    def _go_to_start(self, job: Job) -> None:
+        def start(origin: State) -> None:
+            go_to(self._trainer, replace(job, origin=origin), at=UNKNOWN_STATE)
+
+        if self._origin is UNKNOWN_STATE and self._lend is not None:
+            if self._lend(self._packed, start):
+                return
+            self._lend = None  # this trainer refers to what it was given: it needs its own
+        if self._origin is UNKNOWN_STATE:
+            self._origin = self._load(self._packed)
+        start(self._origin)
 
 
 def build_trainer(factory: bytes) -> Trainer:

@@ -2,37 +2,117 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import os
+import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dynhp.executors.pool.handle import PATIENCE, WorkerHandle, call_at_exit, interrupts_held
-from dynhp.executors.pool.messages import (
+from dynhp.errors import SettingsError
+from dynhp.executors.contract import UNKNOWN_STATE, Job
+from dynhp.executors.pool.transport import (
     Answer,
     Began,
+    Channel,
+    Forget,
     Lost,
     News,
     Pack,
     Packed,
     Raised,
     Ready,
+    Request,
     Train,
+    Transport,
     TryReport,
 )
-from dynhp.executors.pool.starts import StartWatch
-from dynhp.executors.pool.transport import Transport
-from dynhp.rounds.jobs import UNKNOWN_STATE, Job
 from dynhp.trainer import State
-
-__all__ = ["WorkerPool"]
 
 LOOK_UP = 1.0  # seconds between two looks whether silent workers are alive
 SET_ASIDE = 1  # states outside of its trainer that a worker holds to run ahead
-GRACE = 0.25  # seconds to finish what is not waited for, where a new worker may have to wait
+GRACE = 0.25  # seconds to finish what is not needed, if it may take long to get a new worker
+PATIENCE = 5.0  # seconds that a worker with nothing to do has to end by itself
+
+SLOW = 30.0  # seconds of starting after which a warning is due
+START_TIMES = 10  # times the limit of a try in which a worker must start,
+START_LEAST = 60.0  # and the seconds that it has at least
+LOSSES = 3  # workers without a job in a row that may be lost while they start
+
+
+@dataclass(slots=True, eq=False)
+class WorkerHandle:
+    """A worker, the request that it has not answered yet, and the states that are with it."""
+
+    channel: Channel
+    ready: bool = False
+    request: Request | None = None  # not answered yet
+    number: int | None = None  # the job that it carries out, or whose end state was asked for
+    epochs: int | None = None  # begun of the job sent last; None: that has not arrived yet
+    states: set[int] = field(default_factory=set)  # the jobs whose end states are with it
+    sets_aside: bool = False  # some of them outside of its trainer, known here or not any longer
+    origin: State = UNKNOWN_STATE  # what it was sent last
+    lent: Any | None = None  # an origin that was packed for the job under way alone
+    since: float = field(default_factory=time.monotonic)
+
+    def ask(self, request: Train | Pack) -> None:
+        """Send a request; that the worker is gone shows when its answer is received."""
+        self.request = request
+        self.number = request.number
+        self.since = time.monotonic()
+        if isinstance(request, Train):
+            self.epochs, self.sets_aside = None, bool(request.wanted)
+        self._send(request)
+
+    def forget(self) -> None:
+        """None of its states is wanted any longer; no answer is waited for."""
+        self.number = None
+        self.states.clear()
+        if self.sets_aside:
+            self.sets_aside = False
+            self._send(Forget())
+
+    def _send(self, request: Request) -> None:
+        with suppress(OSError):
+            self.channel.send(request)
+
+    def receive(self) -> Answer | Lost | None:
+        """The next answer; None for a message that is the transport's own."""
+        try:
+            answer = self.channel.receive()
+        except (EOFError, OSError):
+            return self.end(PATIENCE)
+        if isinstance(answer, Ready):
+            self.ready = True
+            self.since = time.monotonic()  # starting is no part of a try
+        elif isinstance(answer, Began):
+            self.epochs = answer.epochs
+        return answer
+
+    def overdue(self, limit: float | None) -> Lost | None:
+        """Whether it takes too long, or has died without a sign (a child may hold its pipe)."""
+        if not self.channel.is_alive():
+            return self.end(0)
+        left = self.seconds_left(limit)
+        if left is None or left > 0:
+            return None
+        self.end(0)
+        return Lost(f"it took longer than time_limit={limit} s", self.epochs)
+
+    def seconds_left(self, limit: float | None) -> float | None:
+        """The seconds it still has for what it was asked; None without a limit."""
+        if limit is None or not self.ready:
+            return None
+        return self.since + limit - time.monotonic()
+
+    def end(self, patience: float) -> Lost:
+        """End it, by force if it does not end by itself, and say how it ended."""
+        return self.channel.end(patience)._replace(epochs=self.epochs)
 
 
 class WorkerPool:
@@ -50,7 +130,8 @@ class WorkerPool:
         self.workers: list[WorkerHandle] = []
         self._time_limit = time_limit
         self._process = os.getpid()
-        self._starts = StartWatch(transport, time_limit)
+        self._slow_reported = False
+        self._lost_starting = 0  # workers in a row, before they were ready
         self._jobs_from: Counter[int] = Counter()  # how many start from an origin, by its id
         self._packed: dict[int, tuple[State, Any]] = {}  # shared origins, by their id
         self._packing = 0.0  # seconds it takes to pack a state
@@ -66,7 +147,7 @@ class WorkerPool:
         self._jobs_from = Counter(id(job.origin) for job in jobs)
         for worker in self.workers:
             if id(worker.origin) not in self._jobs_from:
-                worker.origin = UNKNOWN_STATE  # that of a round that is over
+                worker.origin = UNKNOWN_STATE  # its round is over
         if not self._packed.keys() & self._jobs_from.keys():
             self._packed.clear()
             self.transport.release_all()
@@ -74,8 +155,11 @@ class WorkerPool:
     def start_workers(self, count: int) -> None:
         """Have that many workers, or as many as allowed."""
         if not self.workers:
-            # After multiprocessing was imported, so before it waits at exit for its processes.
-            call_at_exit(self.close)
+            # After multiprocessing was imported, so before it waits at exit for its processes;
+            # twice, because Ctrl-C may break off the first call before it can be ignored.
+            atexit.unregister(self._close_at_exit)
+            for _ in range(2):
+                atexit.register(self._close_at_exit)
         while len(self.workers) < min(count, self.size):
             with interrupts_held():
                 self.workers.append(WorkerHandle(self.transport.start()))
@@ -102,7 +186,7 @@ class WorkerPool:
             return idle[0]
         for worker in idle if ahead else ():
             if len(worker.states) > SET_ASIDE and any(each.request for each in self.workers):
-                break  # somebody else will get free; one that is starting perhaps never
+                break  # a busy one will get free; one that is starting perhaps never
             left = self._packing - (time.monotonic() - worker.since)
             if left <= 0:
                 return worker
@@ -118,7 +202,7 @@ class WorkerPool:
         return [each for each in self.workers if each.request is None and (each.ready or early)]
 
     def _origin_for(self, worker: WorkerHandle, origin: State) -> Any | None:
-        """What to send to a worker that starts from there; None where it has that origin."""
+        """What to send to a worker that starts from there; None if it has that origin."""
         if worker.origin is origin:
             return None
         if self._jobs_from[id(origin)] == 1 < len(self._jobs_from):
@@ -154,10 +238,21 @@ class WorkerPool:
 
     def receive(self) -> Iterator[tuple[int, News]]:
         """What there is to report of jobs that are still needed; after a while perhaps nothing."""
-        for worker, answer in self._answers():
-            number = worker.number
-            if isinstance(answer, Ready | Began):
+        expected = [each for each in self.workers if each.request is not None or not each.ready]
+        left = [worker.seconds_left(self._time_limit) for worker in expected]
+        may_wait, self._may_wait = self._may_wait, math.inf
+        seconds = min([may_wait, LOOK_UP, *(each for each in left if each is not None)])
+        channels = [worker.channel for worker in expected]
+        answered = self.transport.wait(channels, max(0.0, seconds))
+        for worker in expected:
+            # What has been answered counts, however late it is received: limits come second.
+            in_time, starting = worker.channel in answered, not worker.ready
+            answer = worker.receive() if in_time else worker.overdue(self._time_limit)
+            if starting:
+                self._check_start(worker, answer)
+            if answer is None or isinstance(answer, Ready | Began):
                 continue
+            number = worker.number
             if isinstance(answer, Lost):
                 self._replace(worker)
             else:
@@ -167,26 +262,46 @@ class WorkerPool:
             elif isinstance(answer, Packed):  # released before it came: keep() was interrupted
                 self.transport.release(answer.state)
 
-    def _answers(self) -> list[tuple[WorkerHandle, Answer | Lost]]:
-        """The next answer of each worker that has one, and workers that are lost."""
-        expected = [each for each in self.workers if each.request is not None or not each.ready]
-        channels = [worker.channel for worker in expected]
-        answered = self.transport.wait(channels, self._seconds_to_wait(expected))
-        answers = []
-        for worker in expected:
-            # What has been answered counts, however late it is received: limits come second.
-            in_time, starting = worker.channel in answered, not worker.ready
-            answer = worker.receive() if in_time else worker.overdue(self._time_limit)
-            if starting:
-                self._starts.check(worker, answer, self.workers)
-            if answer is not None:
-                answers.append((worker, answer))
-        return answers
+    def _check_start(self, worker: WorkerHandle, answer: Answer | Lost | None) -> None:
+        """Stop a run whose workers cannot start: no repetition of a try would help."""
+        name = self.transport.name
+        if worker.ready:
+            self._lost_starting = 0
+        elif answer is None:
+            self._check_wait(time.monotonic() - worker.since)
+        elif isinstance(answer, Raised):
+            raise SettingsError(
+                f"{name}: make_trainer must build a trainer in a worker, got "
+                f"{type(answer.error).__name__}: {answer.error}"
+            ) from answer.again()
+        elif isinstance(answer, Lost):
+            why = answer.why
+            if not answer.by_itself:
+                self._lost_starting += 1
+                if worker.number is not None or self._lost_starting < LOSSES:
+                    return  # bad luck: a new one is started, and its job is repeated
+                why = f"{LOSSES} in a row were lost ({why})"
+            raise SettingsError(
+                f"{name}: a worker must be able to start, but {why}; {self.transport.start_hint}"
+            )
 
-    def _seconds_to_wait(self, expected: list[WorkerHandle]) -> float:
-        left = [worker.seconds_left(self._time_limit) for worker in expected]
-        may_wait, self._may_wait = self._may_wait, math.inf
-        return max(0.0, min([may_wait, LOOK_UP, *(each for each in left if each is not None)]))
+    def _check_wait(self, seconds: float) -> None:
+        """Warn that a worker takes long to start, or stop if it takes too long."""
+        limit = None if self.transport.remote else self._time_limit
+        if limit is not None:
+            allowed = max(START_TIMES * limit, START_LEAST)
+            if seconds > allowed:
+                raise SettingsError(
+                    f"{self.transport.name}: make_trainer must build a trainer in a worker in "
+                    f"{allowed:g} s ({START_TIMES} times time_limit={limit}, {START_LEAST:g} s at "
+                    "least), and still does; raise time_limit, or let it do less"
+                )
+            return
+        # If workers may have to wait for room, one that works is enough.
+        enough = self.transport.remote and any(each.ready for each in self.workers)
+        if seconds > SLOW and not enough and not self._slow_reported:
+            self._slow_reported = True
+            self.transport.report_slow_start(SLOW)
 
     def _settle(self, worker: WorkerHandle, answer: Answer) -> None:
         """What was asked is answered, and what was lent for that is released."""
@@ -219,7 +334,7 @@ class WorkerPool:
             worker.forget()
 
     def _finishes(self, worker: WorkerHandle, until: float) -> bool:
-        """Whether a worker ends by then what it is doing; not waited for on this machine."""
+        """Whether a worker finishes in time what it is doing; never waited for on this machine."""
         while self.transport.remote and worker.request is not None and worker.channel.is_alive():
             seconds = max(0.0, until - time.monotonic())
             if not self.transport.wait([worker.channel], seconds):
@@ -240,7 +355,11 @@ class WorkerPool:
             worker.channel.close()  # all at once, then wait for each
         self._end(self.workers, PATIENCE)
         self.transport.close()
-        call_at_exit(self.close, wanted=False)
+        atexit.unregister(self._close_at_exit)
+
+    def _close_at_exit(self) -> None:
+        with interrupts_ignored():
+            self.close()
 
     def _end(self, workers: Sequence[WorkerHandle], patience: float) -> None:
         until = time.monotonic() + patience
@@ -248,3 +367,29 @@ class WorkerPool:
             self._release_lent(worker)
             worker.end(max(0.0, until - time.monotonic()))
             self.workers.remove(worker)
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back: a worker just started must be known before anything is interrupted."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def interrupts_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C, in all threads: a mask would be this one's, and another might take it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Ctrl-C goes to the main thread, and only that may ignore it
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before or signal.SIG_DFL)  # None: not set by Python

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from dynhp.records.text import duration
-from dynhp.report.live.marks import Line, Marks
-from dynhp.report.live.picture import headline
+from dynhp.report.live.picture import Line, Marks, headline
 from dynhp.report.live.surfaces import Surface, surface_on
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def campaign_view(stream: TextIO | None = None) -> Iterator[Callable[[CampaignPr
         stream: where to write; standard error by default, or the notebook's cell.
 
     >>> import sys
-    >>> from dynhp.campaign import CampaignProgress
+    >>> from dynhp.campaign.progress import CampaignProgress
     >>> with campaign_view(sys.stdout) as show:
     ...     show(CampaignProgress(done=1, failed=0, total=2, share=0.5, left=None))
     ...     show(CampaignProgress(done=2, failed=0, total=2, share=1.0, left=0.0))
@@ -66,7 +65,7 @@ def campaign_view(stream: TextIO | None = None) -> Iterator[Callable[[CampaignPr
         nonlocal surface, picture
         picture = CampaignPicture(progress)
         surface = surface or surface_on(stream)
-        if surface.is_due(beat=False):
+        if surface.pause is None or surface.pause.is_over():
             surface.show(picture)
 
     try:

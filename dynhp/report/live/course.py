@@ -5,24 +5,23 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 from dynhp.criteria.contract import metrics_of
 from dynhp.criteria.metric import direction_of
-from dynhp.display import StretchBegins, TriesBegin, TryScored
-from dynhp.display.contract import Moment
-from dynhp.planning.budget import Plan, plan_for, spent
-from dynhp.records import Candidate, Measured, Metrics, Round, RoundStarted, Try, Unit
-from dynhp.records.kept import measured_on
-from dynhp.records.units import EPOCHS
+from dynhp.engine.memory import Memory
+from dynhp.middleware.display import Moment, RunBegins, StretchBegins, TriesBegin, TryScored
+from dynhp.planning.budget import Plan, plan_from, spent
+from dynhp.records import Candidate, Metrics, Round, RoundStarted, Try
+from dynhp.records.history import measured_on
 from dynhp.report.live.pause import Pause
 
 __all__ = ["BestSoFar", "Course", "ShownTry"]
 
 ROUNDS = 30
-"""So many rounds of the past are shown."""
+"""How many rounds of the past are shown."""
 
 
 @dataclass(slots=True)
@@ -38,8 +37,7 @@ class ShownTry:
     out: bool = False  # whether others went on without it
 
 
-@dataclass(frozen=True, slots=True)
-class BestSoFar:
+class BestSoFar(NamedTuple):
     """The best of the main line so far, and after how many epochs."""
 
     value: float
@@ -49,37 +47,47 @@ class BestSoFar:
 class Course:
     """How a run goes, from the moment its display is opened.
 
-    >>> from dynhp import DynamicGridAdapter, lowest
-    >>> from dynhp.testing import Quadratic
-    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
-    ...                              adapt_every=5, try_for=1, epochs=10)
-    >>> course = Course(adapter)
+    >>> from dynhp import paper
+    >>> from dynhp.records import Candidate, History
+    >>> policy = paper({"ratio": [0.2, 0.8]}, alpha=5, beta=1)
+    >>> course = Course(RunBegins(policy=policy, history=History(()), planned=10, unit="epochs",
+    ...                           values=Candidate({"ratio": 0.2})))
     >>> course.plan.most.total, course.trained, course.seconds_left()
     (14, 0, None)
     """
 
-    def __init__(self, adapter: Any, *, unit: Unit = EPOCHS) -> None:
-        self._adapter, self.unit = adapter, unit
-        self._began, self._before = time.monotonic(), spent(adapter.history)
-        self.planned: int = adapter.epochs
-        self.metric = next(iter(metrics_of(adapter.criterion)), None)
-        self.direction = direction_of(adapter.criterion)
-        self.plan: Plan = plan_for(adapter)
-        self.first_plan = self.plan
-        self._stale, self._pause = False, Pause(least=0.0)  # whether the plan may be another now
-        self.epoch: int = adapter.epoch
-        self.values: Candidate = adapter.current
-        self.past = deque((each.candidate for each in adapter.history), maxlen=ROUNDS)
-        self.metrics: Metrics = adapter.history[-1].metrics if adapter.history else {}
-        self.best: BestSoFar | None = None
-        self._judge(adapter.history.measured)
-        self.round, self.tries = len(adapter.history), dict[int, ShownTry]()
-        self.rescues = sum(each.rescue for each in adapter.history)
-        self.abandoned = self._before.abandoned
-        self.doing: Literal["starts", "tries", "checks", "trains", "over"] = "starts"
-        self.round_epochs = 0
-        self.stretch: StretchBegins | None = None
+    def __init__(self, run: RunBegins) -> None:
+        history = run.history
+        criterion = run.policy.criterion
+        self._run = run
+        self._rounds = list(history)
+        self._began = time.monotonic()
+        self._before = spent(history)
         self._total = self._before.total  # of the rounds that are over
+        self.unit = run.unit
+        self.planned: int = run.planned or 0
+        self.metric = next(iter(metrics_of(criterion)), None)
+        self.direction = direction_of(criterion)
+
+        self.values: Candidate = run.values
+        self.epoch: int = history.epochs
+        self.past = deque((each.candidate for each in history), maxlen=ROUNDS)
+        self.metrics: Metrics = history[-1].metrics if history else {}
+        self.best: BestSoFar | None = None
+        self._judge(history.measured)
+        self.rescues = sum(each.rescue for each in history)
+        self.abandoned = self._before.abandoned
+
+        self.plan: Plan = self._plan()
+        self.first_plan = self.plan
+        self._stale = False  # whether the plan may be another one now
+        self._pause = Pause(least=0.0)
+
+        self.round = len(history)
+        self.round_epochs = 0
+        self.doing: Literal["starts", "tries", "checks", "trains", "over"] = "starts"
+        self.tries: dict[int, ShownTry] = {}
+        self.stretch: StretchBegins | None = None
         self._checked = self._stretched = 0  # epochs of the round under way, beside those of tries
 
     @property
@@ -89,25 +97,35 @@ class Course:
         return self._total + under_way + self._checked + self._stretched
 
     def take(self, moment: Moment) -> None:
-        """Take in what happened; that a try has ended is told by its score."""
-        handler = _HANDLERS.get(type(moment))
-        if handler is not None:
-            handler(self, moment)
-
-    def _try_scored(self, moment: TryScored) -> None:
-        shown = self.tries[moment.place]
-        shown.record, shown.done = moment.try_, moment.try_.epochs
-        shown.begun = shown.waits = False
-
-    def _stretch_begins(self, moment: StretchBegins) -> None:
-        self.doing, self.stretch = "trains", moment
-        self.values, self.epoch = moment.candidate, moment.start
+        """Take in what happened; the score of a try says that it has ended."""
+        match moment:
+            case RoundStarted():
+                self._round_started(moment)
+            case TriesBegin():
+                self._tries_begin(moment)
+            case TryScored(place=place, try_=record):
+                shown = self.tries[place]
+                shown.record = record
+                shown.done = record.epochs
+                shown.begun = shown.waits = False
+            case StretchBegins(kept=place):
+                kept = None if place is None else self.tries[place].record
+                if kept is not None:
+                    start = moment.start - kept.own.epochs
+                    self._judge([(start + epoch, metrics) for epoch, metrics in kept.own.measured])
+                self.doing = "trains"
+                self.stretch = moment
+                self.values = moment.candidate
+                self.epoch = moment.start
+            case Round():
+                self._round_over(moment)
 
     def beat(self, place: int | None, epochs: int, metrics: Metrics | None) -> None:
-        """Take in that so many epochs of what is under way are done."""
+        """Take in how many epochs of a try, or of the stretch, are done."""
         if place is not None:
             shown = self.tries[place]
-            shown.done, shown.begun = (shown.record.epochs if shown.record else 0) + epochs, True
+            shown.done = (shown.record.epochs if shown.record else 0) + epochs
+            shown.begun = True
         elif self.stretch is not None and self.doing == "trains":
             self.epoch = self.stretch.start + epochs
             self._stretched = epochs
@@ -116,7 +134,7 @@ class Course:
                 self._judge(((self.epoch - 1, metrics),))
 
     def is_long(self, epochs: int) -> bool:
-        """Whether a round of so many epochs is a large part of the run."""
+        """Whether a round is a large part of the run."""
         return epochs > self.planned / 5
 
     def seconds(self) -> float:
@@ -124,7 +142,7 @@ class Course:
         return time.monotonic() - self._began
 
     def seconds_for(self, epochs: int) -> float:
-        """About how long so many epochs take; infinite before the first one has ended."""
+        """About how long they take; infinite before the first epoch has ended."""
         worked = self.trained - self._before.total
         return epochs * self.seconds() / worked if worked > 0 else math.inf
 
@@ -140,9 +158,20 @@ class Course:
         """The cost of the whole run as it is known now."""
         if self._stale and not self.plan.exact and self._pause.is_over():
             began = time.thread_time()  # it looks at all rounds so far
-            self.plan, self._stale = plan_for(self._adapter), False
+            self.plan = self._plan()
+            self._stale = False
             self._pause.begin(time.thread_time() - began)
         return self.plan
+
+    def _plan(self) -> Plan:
+        rounds, before = self._rounds, len(self._run.history)
+        memory = Memory.of(
+            rounds,
+            current=rounds[-1].candidate if rounds else self._run.values,
+            generator={},
+            checked=self._run.checked or any(each.checked for each in rounds[before:]),
+        )
+        return plan_from(self._run.policy, memory, self.planned, unit=self.unit)
 
     def totals(self) -> tuple[int, int]:
         """All epochs of the whole run, at least and at most, with those of the round under way."""
@@ -153,7 +182,7 @@ class Course:
         return least, max(least, most)
 
     def leader(self) -> int | None:
-        """The place of the try that is kept, or before that of the one with the best score."""
+        """The place of the try that is kept, or so far of the one with the best score."""
         if self.stretch is not None:
             if self.stretch.kept is not None:
                 return self.stretch.kept
@@ -164,46 +193,56 @@ class Course:
         return max(ranked, key=lambda place: ranked[place], default=None)
 
     def shown_score(self, score: float) -> float:
-        """A score as the metric it is made of, where it is made of one."""
+        """A score as the metric that it is made of, if it is a single one."""
         return score * self.direction if self.direction else score
 
     def _tries_begin(self, moment: TriesBegin) -> None:
-        if None in moment.places:
+        pairs = zip(moment.places, moment.candidates, strict=True)
+        begun = {place: candidate for place, candidate in pairs if place is not None}
+        if not begun:  # a try is repeated, to compare
             self.doing = "checks"
             self._checked += moment.epochs
             return
         self.doing = "tries"
-        pairs = zip(moment.places, moment.candidates, strict=True)
-        places = {place: candidate for place, candidate in pairs if place is not None}
-        for place, shown in self.tries.items():
-            shown.out |= bool(self.tries.keys() & places) and place not in places
-        for place, candidate in places.items():
+        if self.tries.keys() & begun:  # the next stage of a race
+            for place, shown in self.tries.items():
+                shown.out |= place not in begun
+        for place, candidate in begun.items():
             shown = self.tries.setdefault(place, ShownTry(candidate))
-            shown.epochs, shown.waits = shown.done + moment.epochs, True
+            shown.epochs = shown.done + moment.epochs
+            shown.waits = True
 
     def _round_started(self, moment: RoundStarted) -> None:
-        self.round, self.epoch, self.round_epochs = moment.index, moment.start, moment.epochs
-        self.tries, self.stretch, self.doing = {}, None, "starts"
+        self.round = moment.index
+        self.round_epochs = moment.epochs
+        self.epoch = moment.start
+        self.doing = "starts"
+        self.tries = {}
+        self.stretch = None
         self._checked = self._stretched = 0
-        self._stale = True  # the round before is in the history now
+        del self._rounds[moment.index :]  # a round that was told and undone
+        self._stale = True  # there is a round more than at the last look
         if moment.abandoned:
             self.abandoned += moment.abandoned
             self.best = None  # what was left behind is not on the main line
-            self._judge(measured_on(self._adapter.history.rounds, until=moment.start))
+            self._judge(measured_on(tuple(self._rounds), until=moment.start))
 
     def _round_over(self, round_: Round) -> None:
+        self._rounds.append(round_)
         self._total += round_.epochs + round_.overhead + (round_.failure is not None)
         self.abandoned += round_.failure is not None
-        self._checked, self._stretched, self.doing = 0, 0, "over"
+        self.doing = "over"
+        self._checked = self._stretched = 0
         for shown in self.tries.values():
             shown.done = 0  # they are in the total now
-        self.epoch, self.metrics = round_.start + round_.epochs, round_.metrics or self.metrics
+        self.epoch = round_.start + round_.epochs
+        self.metrics = round_.metrics or self.metrics
         self.values = round_.candidate
         self.rescues += round_.rescue
         self.past.append(round_.candidate)
         self._judge(round_.measured)
 
-    def _judge(self, measured: Measured) -> None:
+    def _judge(self, measured: Iterable[tuple[int, Metrics]]) -> None:
         if not self.direction or self.metric is None:
             return
         for number, metrics in measured:
@@ -211,12 +250,3 @@ class Course:
             better = self.best is None or self.direction * (value - self.best.value) > 0
             if math.isfinite(value) and better:
                 self.best = BestSoFar(value, number + 1)
-
-
-_HANDLERS: dict[type, Callable[[Course, Any], None]] = {
-    RoundStarted: Course._round_started,
-    TriesBegin: Course._tries_begin,
-    TryScored: Course._try_scored,
-    StretchBegins: Course._stretch_begins,
-    Round: Course._round_over,
-}

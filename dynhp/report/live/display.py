@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
-from dynhp.display import StretchBegins, TriesBegin
-from dynhp.display.contract import Moment
-from dynhp.records import Metrics, Round, RoundStarted, Try, Unit
+from dynhp.middleware.display import Moment, RunBegins, StretchBegins, TriesBegin
+from dynhp.records import Metrics, Round, RoundStarted, Try
 from dynhp.report.live.course import Course
 from dynhp.report.live.picture import RunPicture
 from dynhp.report.live.surfaces import Surface, surface_on
@@ -17,6 +16,14 @@ __all__ = ["LiveDisplay"]
 
 SILENCE = 0.25
 """Seconds: before a longer silence the picture is brought up to date."""
+
+
+class _Shown(NamedTuple):
+    """A run that is shown: what is known of it, its picture, and where that is."""
+
+    course: Course
+    picture: RunPicture
+    surface: Surface
 
 
 class _Beat(NamedTuple):
@@ -52,88 +59,86 @@ class LiveDisplay:
     """
 
     def __init__(self, title: str = "training", *, stream: TextIO | None = None) -> None:
-        self._title, self._stream = title, stream
-        self._shown: tuple[Course, RunPicture, Surface] | None = None
+        self._title = title
+        self._stream = stream
+        self._shown: _Shown | None = None
         # What happened since the last picture. Between two epochs of a model all of this code has
         # left the processor's caches, so it is looked at in one go, when a picture is drawn.
         self._waiting: list[Moment | _Beat] = []
         self._pace = math.inf  # seconds of an epoch, as they were at the last picture
         self._long_round = False  # one that is worth lines of its own
-        self._soon_over = False  # of a round that is, the picture shows all tries with their scores
+        self._soon_over = False  # such a round is drawn once all of its tries have scores
 
-    def open(self, adapter: Any, *, unit: Unit) -> None:
+    def open(self, run: RunBegins) -> None:
         """Begin to show a run."""
         if "WORLD_SIZE" in os.environ and os.environ.get("RANK", "0") != "0":
             return
-        course = Course(adapter, unit=unit)
-        self._shown = course, RunPicture(self._title, course), surface_on(self._stream)
+        course = Course(run)
+        self._shown = _Shown(course, RunPicture(self._title, course), surface_on(self._stream))
 
     @property
     def quiet_until(self) -> float:
-        """When there will be another picture, or never a line but for whole rounds."""
-        if self._shown is None:
+        """When the next picture comes; never, if there are lines for whole rounds only."""
+        if self._shown is not None and self._long_round:
+            return 0.0
+        if self._shown is None or self._shown.surface.pause is None:
             return math.inf
-        return 0.0 if self._long_round else self._shown[2].quiet_until
+        return self._shown.surface.pause.until
 
     def __call__(self, moment: Moment) -> None:
-        """Take in what happened, and show it where it is time."""
-        kind = type(moment)
-        if self._shown is None or kind is Try:  # whose score comes next
+        """Take in what happened, and show it if it is time."""
+        if self._shown is None or isinstance(moment, Try):  # whose score comes next
             return
         self._waiting.append(moment)
         eager = False
         if isinstance(moment, RoundStarted):
-            self._long_round = self._shown[0].is_long(moment.epochs)
+            self._long_round = self._shown.course.is_long(moment.epochs)
             self._soon_over = self._pace * moment.epochs < SILENCE
         elif isinstance(moment, TriesBegin | StretchBegins):
             eager = self._pace * moment.epochs > SILENCE
-        if self._soon_over and kind not in (StretchBegins, Round):
-            return
-        worth_a_line = self._long_round or kind is Round
-        if self._shown[2].is_due(beat=not worth_a_line, eager=eager):
-            self._show()
+        if not self._soon_over or isinstance(moment, StretchBegins | Round):
+            self._show_if_due(line=self._long_round or isinstance(moment, Round), eager=eager)
 
     def beat(self, place: int | None, epochs: int, metrics: Metrics | None) -> None:
-        """Take in how far it is, and show it where it is time."""
+        """Take in how far it is, and show it if it is time."""
         if self._shown is not None:
             last = self._waiting[-1] if self._waiting else None
             if isinstance(last, _Beat) and last.place == place:
                 self._waiting.pop()  # only the newest counts: a round may last for days
             self._waiting.append(_Beat(place, epochs, metrics))
-            if self._shown[2].is_due(beat=True):
-                self._show()
+            self._show_if_due(line=False)
 
     def close(self, failure: BaseException | None) -> None:
         """Show how it ended."""
-        if self._shown is not None:
-            _, picture, surface = self._shown
-            try:
-                self._catch_up()
-            finally:
-                self._shown = None
-                picture.ended = _ending(failure)
-                surface.close(picture)
+        if self._shown is None:
+            return
+        shown = self._shown
+        try:
+            self._catch_up(shown.course)
+        finally:
+            self._shown = None
+            if failure is None:
+                shown.picture.ended = "done in"
+            elif isinstance(failure, KeyboardInterrupt | GeneratorExit):
+                shown.picture.ended = "stopped after"
+            else:
+                shown.picture.ended = f"{type(failure).__name__} after"
+            shown.surface.close(shown.picture)
 
-    def _show(self) -> None:
+    def _show_if_due(self, *, line: bool, eager: bool = False) -> None:
+        """Show the run, if it is time for a picture, or if this is worth a line."""
         assert self._shown is not None
         course, picture, surface = self._shown
-        self._catch_up()
-        self._pace = course.seconds_for(1)
-        surface.show(picture)
+        if line if surface.pause is None else surface.pause.is_over(eager=eager):
+            self._catch_up(course)
+            self._pace = course.seconds_for(1)
+            surface.show(picture)
 
-    def _catch_up(self) -> None:
-        """Look at all that happened since."""
-        assert self._shown is not None
-        course, waiting, self._waiting = self._shown[0], self._waiting, []
+    def _catch_up(self, course: Course) -> None:
+        """Look at all that happened since the last picture."""
+        waiting, self._waiting = self._waiting, []
         for each in waiting:
             if isinstance(each, _Beat):
                 course.beat(*each)
             else:
                 course.take(each)
-
-
-def _ending(failure: BaseException | None) -> str:
-    if failure is None:
-        return "done in"
-    left = isinstance(failure, KeyboardInterrupt | GeneratorExit)
-    return "stopped after" if left else f"{type(failure).__name__} after"

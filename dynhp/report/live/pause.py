@@ -12,7 +12,7 @@ FREE = 0.002  # seconds that are not counted
 
 
 class Pause:
-    """Says when something may be done again: so seldom that it takes a 400th of the time.
+    """Says when something may be done again, if it is to take a 400th of the time.
 
     Args:
         least: the seconds that a pause lasts at least.
@@ -27,19 +27,22 @@ class Pause:
     """
 
     def __init__(self, *, least: float, most: float = math.inf) -> None:
-        self._least, self._most, self.until = least, most, 0.0
-        self._began, self._spent = time.monotonic(), 0.0
+        self.until = 0.0
+        self._least = least
+        self._most = most
+        self._began = time.monotonic()
+        self._spent = 0.0
 
     def is_over(self, *, eager: bool = False) -> bool:
-        """Whether it is time; ``eager``: before a long silence, where all of it is still little."""
+        """Whether it is time; ``eager``: also before, if little time was spent so far."""
         now = time.monotonic()
         return now >= self.until or (eager and self._spent < FREE + (now - self._began) / SHARE)
 
     def begin(self, cost: float) -> None:
-        """Begin the next one, after what took so many seconds of the processor.
+        """Begin the next one, after something that took ``cost`` seconds of the processor.
 
-        ``time.thread_time`` has them: a terminal that stands still, as after Ctrl-S, or a computer
-        that sleeps makes nothing slower later.
+        Measure them with ``time.thread_time``: a terminal that stands still, as after Ctrl-S, or a
+        computer that sleeps must not make the next pause longer.
         """
         self._spent += cost
         self.until = time.monotonic() + min(self._most, max(self._least, SHARE * cost))

@@ -1,29 +1,112 @@
-"""The picture of a run while it goes on: a few lines that stay where they are."""
+"""The picture of a run while it goes on: a few lines, made of bars and sparklines."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import islice
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
-from dynhp.records import Candidate
+from dynhp.records import Candidate, Value
 from dynhp.records.text import duration, harmless, label
 from dynhp.records.units import one_of
 from dynhp.report.live.course import Course, ShownTry
-from dynhp.report.live.marks import Line, Marks, Style, bar, sparkline
 
-__all__ = ["RunPicture", "headline"]
+__all__ = ["ASCII", "UNICODE", "Line", "Marks", "Picture", "RunPicture", "Style"]
+__all__ += ["bar", "headline", "marks_of", "sparkline"]
 
 NAMES = 3
-"""So many hyperparameters have a line of their own."""
+"""How many hyperparameters have a line of their own."""
 TRIES = 6
-"""So many tries are shown at a time; where there are more, the best of them."""
+"""How many tries are shown at a time; if there are more, the best of them."""
 _LABEL = 9  # columns
+
+
+Style: TypeAlias = Literal["", "title", "dim", "good", "bad"]
+"""How a piece of text looks; a surface decides what that is."""
+
+Line: TypeAlias = list[tuple[str, Style]]
+"""A line in pieces, each with its style."""
+
+
+class Marks(NamedTuple):
+    """The characters of a picture."""
+
+    done: str  # of the bar of the main line
+    left: str
+    bar: str  # of a try, and its last piece by eighths
+    pieces: str
+    spark: str  # from low to high
+    leads: str
+    kept: str
+    runs: str
+    wait: str
+    more: str
+
+
+UNICODE = Marks("━", "─", "█", "▏▎▍▌▋▊▉█", "▁▂▃▄▅▆▇█", "★", "✓", "▸", "·", "…")
+ASCII = Marks("=", "-", "#", "########", "_.-~=^*#", "*", "+", ">", ".", "~")
+
+
+class Picture(Protocol):
+    """What a surface shows: a few lines that move, or a line of text now and then."""
+
+    def lines(self, width: int, height: int, marks: Marks) -> list[Line]:
+        """All that there is to see, in at most ``width`` columns and ``height`` lines."""
+        ...
+
+    def text(self) -> str:
+        """The same in a line."""
+        ...
+
+    def step(self) -> int | None:
+        """A number that grows when there is another line of text to show; None: there is none."""
+        ...
+
+
+def marks_of(encoding: str | None) -> Marks:
+    """The marks that can be written in an encoding.
+
+    >>> marks_of("utf-8").leads, marks_of("latin-1").leads, marks_of(None).leads
+    ('★', '*', '*')
+    """
+    try:
+        "".join(UNICODE).encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return UNICODE
+
+
+def bar(share: float, width: int, marks: Marks) -> str:
+    """A bar as long as the share of the width, to an eighth of a column.
+
+    >>> bar(0.5, 5, UNICODE), bar(1.0, 5, ASCII), bar(0.0, 5, UNICODE)
+    ('██▌', '#####', '▏')
+    """
+    whole, piece = divmod(max(1, round(8 * share * width)), 8)
+    return marks.bar * whole + (marks.pieces[piece - 1] if piece else "")
+
+
+def sparkline(values: Sequence[Value], marks: Marks) -> str:
+    """The course of a value: by the rank of each among those seen, whatever their scale.
+
+    >>> sparkline([0.001, 0.01, 0.01, 1.0], UNICODE), sparkline(["relu", "tanh"], UNICODE)
+    ('▁▄▄█', '▁█')
+    """
+    seen = list(dict.fromkeys(values))
+    if all(isinstance(value, int | float) for value in seen):
+        seen.sort(key=float)  # type: ignore[arg-type]
+    top = len(marks.spark) - 1
+    height = {
+        value: top // 2 if len(seen) == 1 else rank * top // (len(seen) - 1)
+        for rank, value in enumerate(seen)
+    }
+    return "".join(marks.spark[height[value]] for value in values)
 
 
 def headline(title: str, done: str, share: float, time: str, *, width: int, marks: Marks) -> Line:
     """The first line: what it is, how far it is as words and as a bar, and the time.
 
-    >>> from dynhp.report.live.marks import ASCII
     >>> line = headline("fit", "epoch 5/10", 0.5, "3 s", width=40, marks=ASCII)
     >>> "".join(text for text, style in line)
     'fit  epoch 5/10  ======------  50 %  3 s'
@@ -47,7 +130,8 @@ class RunPicture:
     """
 
     def __init__(self, title: str, course: Course) -> None:
-        self._title, self._course = harmless(title), course
+        self._title = harmless(title)
+        self._course = course
         self._rows = 0  # of tries at most so far: a picture that shrinks and grows is restless
         self.ended = ""  # how the run ended, once it has
 
@@ -62,8 +146,8 @@ class RunPicture:
     def text(self) -> str:
         """How far it is, the values in force, what was measured, the best, and the time."""
         course = self._course
-        parts = [self._done(), *(f"{_name(name)}={label(v)}" for name, v in course.values.items())]
-        parts += [f"{_name(name)}={label(value)}" for name, value in course.metrics.items()]
+        parts = [self._done(), *(f"{_short(name)}={label(v)}" for name, v in course.values.items())]
+        parts += [f"{_short(name)}={label(value)}" for name, value in course.metrics.items()]
         if course.best is not None:
             parts.append(f"best {label(course.best.value)} at {course.best.epoch}")
         return f"{self._title}: {', '.join([*parts, f'cost {self._cost()}', self._time()])}"
@@ -76,7 +160,7 @@ class RunPicture:
             headline(self._title, self._done(), share, self._time(), width=width, marks=marks),
             *self._values(marks),
             self._metrics(),
-            [*_labelled("cost"), (self._cost(), "")],
+            [_labelled("cost"), (self._cost(), "")],
         ]
         if self.ended:
             return lines[:height]
@@ -105,38 +189,39 @@ class RunPicture:
         return f"about {texts[0] if texts[0] == texts[1] else ' to '.join(texts)} left"
 
     def _values(self, marks: Marks) -> list[Line]:
-        course, lines = self._course, list[Line]()
-        names = list(course.values)
-        shown = names if len(names) <= NAMES else names[: NAMES - 1]
-        width = max(len(_name(name)) for name in shown)
-        labels = {name: _label(course.values, name) for name in shown}
-        widest = max(map(len, labels.values()))
-        for number, name in enumerate(shown):
+        course = self._course
+        values = [(name, _short(name), _short(label(v))) for name, v in course.values.items()]
+        shown = len(values) if len(values) <= NAMES else NAMES - 1
+        width = max(len(text) for _, text, _ in values[:shown])
+        widest = max(len(value) for _, _, value in values[:shown])
+        lines: list[Line] = []
+        for name, text, value in values[:shown]:
             past = [each[name] for each in course.past if name in each]
             lines.append(
                 [
-                    *_labelled("" if number else "value"),
-                    (f"{_name(name):{width}}  ", ""),
-                    (f"{labels[name]:{widest}}  ", "title"),
+                    _labelled("" if lines else "value"),
+                    (f"{text:{width}}  ", ""),
+                    (f"{value:{widest}}  ", "title"),
                     (sparkline(past, marks), "dim"),
                 ]
             )
-        if len(names) > len(shown):
-            rest = ", ".join(f"{_name(n)}={_label(course.values, n)}" for n in names[len(shown) :])
-            lines.append([*_labelled(""), (rest, "dim")])
+        if shown < len(values):
+            rest = ", ".join(f"{text}={value}" for _, text, value in values[shown:])
+            lines.append([_labelled(""), (rest, "dim")])
         return lines
 
     def _metrics(self) -> Line:
         course = self._course
-        line, others = _labelled("metrics"), dict(course.metrics)
+        line: Line = [_labelled("metrics")]
+        others = dict(course.metrics)
         if not others:
             return [*line, ("none yet", "dim")]
         if course.metric is not None and course.metric in others:
-            line.append((f"{_name(course.metric)} {label(others.pop(course.metric))}", ""))
+            line.append((f"{_short(course.metric)} {label(others.pop(course.metric))}", ""))
         if course.best is not None:
             line.append((f"  best {label(course.best.value)} at {course.best.epoch}", "good"))
         rest = islice(others.items(), 3)
-        line.append(("".join(f"  {_name(name)} {label(value)}" for name, value in rest), "dim"))
+        line.append(("".join(f"  {_short(name)} {label(value)}" for name, value in rest), "dim"))
         return line
 
     def _cost(self) -> str:
@@ -148,7 +233,7 @@ class RunPicture:
             planned = f"at least {least}"
         parts = [f"{course.trained} of {planned} {course.unit}"]
         if course.epoch:
-            runs = course.trained / course.planned  # also where it was stopped: one measure for all
+            runs = course.trained / course.planned  # also if it was stopped: one measure for all
             parts.append(f"{runs:.2f} runs" + " so far" * (not self.ended))
         if course.abandoned:
             parts.append(f"{course.abandoned} abandoned")
@@ -169,7 +254,7 @@ class RunPicture:
         if course.doing == "trains" and course.stretch is not None:
             end = course.stretch.start + course.stretch.epochs
             says = f"trains on to {one_of(course.unit)} {end}"
-        return [*_labelled("round"), (f"{course.round + 1}  {says}", "")]
+        return [_labelled("round"), (f"{course.round + 1}  {says}", "")]
 
     def _tries(self, width: int, room: int, marks: Marks) -> list[Line]:
         course = self._course
@@ -182,10 +267,11 @@ class RunPicture:
             if each.record and not each.record.error and math.isfinite(each.record.score)
         ]
         ends = (min(scores), max(scores)) if scores else (0.0, 0.0)
-        texts = {place: _short(course.tries[place].candidate) for place in places}
+        texts = {place: _values_text(course.tries[place].candidate) for place in places}
         column = min(max(map(len, texts.values()), default=0), max(12, width // 3))
         room_for_bar = min(24, width - _LABEL - column - 14)
-        leader, lines = course.leader(), list[Line]()
+        leader = course.leader()
+        lines: list[Line] = []
         next_one = next((each for each in course.tries.values() if each.waits), None)
         for place in places:
             shown = course.tries[place]
@@ -228,23 +314,18 @@ def _worth_showing(course: Course, most: int) -> list[int]:
     return sorted(sorted(course.tries, key=worth, reverse=True)[: max(most, 0)])
 
 
-def _labelled(name: str) -> Line:
-    return [(f"{name:{_LABEL}}", "dim")]
+def _labelled(name: str) -> tuple[str, Style]:
+    return f"{name:{_LABEL}}", "dim"
 
 
-def _name(name: str) -> str:
-    text = harmless(str(name))
+def _short(text: str) -> str:
+    """A text of the user's that does no harm to a terminal, and does not fill its line."""
+    text = harmless(str(text))
     return text if len(text) <= 24 else f"{text[:21]}..."
 
 
-def _label(values: Candidate, name: str) -> str:
-    text = harmless(label(values[name]))
-    return text if len(text) <= 24 else f"{text[:21]}..."
-
-
-def _short(candidate: Candidate) -> str:
-    """The values of a try; where there is one, without its name, which stands above."""
-    labels = [_label(candidate, name) for name in candidate]
-    if len(labels) == 1:
-        return labels[0]
-    return " ".join(f"{_name(name)}={text}" for name, text in zip(candidate, labels, strict=True))
+def _values_text(candidate: Candidate) -> str:
+    """The values of a try; a single one without its name, which stands above."""
+    if len(candidate) == 1:
+        return _short(label(*candidate.values()))
+    return " ".join(f"{_short(name)}={_short(label(v))}" for name, v in candidate.items())

@@ -1,156 +1,58 @@
-"""A picture that stands in a terminal, under what the program writes there."""
+"""A picture that stands in a terminal, drawn by rich, under what the program writes there."""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import sys
 import threading
 import time
-from collections.abc import Callable
-from typing import Any, TextIO
+import weakref
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TextIO
 
-from dynhp.report.live.marks import Line, Picture, Style, marks_of
 from dynhp.report.live.pause import Pause
-from dynhp.report.live.streams import CaughtStream
+from dynhp.report.live.picture import Line, Picture, Style, marks_of
 
-__all__ = ["Screen", "screen_on"]
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions
+    from rich.segment import Segment
 
-_LOOKS: dict[Style, str] = {"title": "bold", "dim": "dim", "good": "green", "bad": "red"}
+__all__ = ["CaughtStream", "Screen", "screen_on"]
+
+_LOOKS: dict[Style, str] = {
+    "": "none",
+    "title": "bold",
+    "dim": "dim",
+    "good": "green",
+    "bad": "red",
+}
 SILENT = 5.0  # seconds at most from picture to picture: one that does not move looks broken
+UNENDED = 0.1  # seconds at least between two looks at a line that has not ended, such as a bar
+_MOVES = re.compile(r"\x1b\[[0-9;?]*[A-Za-ln-z]")  # what moves the cursor; colours may stay
 _missing = ["progress comes as lines; a picture needs rich: pip install 'dynhp[rich]'"]
 _one_at_a_time = threading.Lock()  # held by the screen that has the terminal
 
 
-class Screen:
-    """The last lines of a terminal, where a picture stands until it is closed.
-
-    The cursor is never hidden and stays below the picture: whatever ends the program, the terminal
-    is as it should be.
-
-    Args:
-        stream: the terminal.
-        console: the rich console that knows its colours and its size.
-        cells: how many columns a text takes.
-        cut: cuts a text to so many columns.
-    """
-
-    def __init__(
-        self,
-        stream: TextIO,
-        console: Any,
-        *,
-        cells: Callable[[str], int],
-        cut: Callable[[str, int], str],
-    ) -> None:
-        self._console, self._cells, self._cut = console, cells, cut
-        self._marks = marks_of(getattr(stream, "encoding", None))
-        self._codes = {style: self._code(look) for style, look in _LOOKS.items()}
-        self._lock = threading.RLock()
-        self._shown: list[str] = []  # the lines that stand in the terminal
-        self._picture: list[str] = []
-        self._width = console.size.width - 1
-        self._rest = ""  # a line of the program that has not ended
-        self._pause, self._process = Pause(least=0.2, most=SILENT), os.getpid()
-        self._stream = stream
-        streams = dict.fromkeys(
-            each for each in (stream, sys.stdout, sys.stderr) if _is_terminal(each)
-        )
-        self._caught = [CaughtStream(each, self._take) for each in streams]
-        self._write = self._caught[0].direct
-
-    @property
-    def quiet_until(self) -> float:
-        """When the next picture may come."""
-        return self._pause.until
-
-    def is_due(self, *, beat: bool, eager: bool = False) -> bool:
-        """Whether it is time for another picture."""
-        return self._pause.is_over(eager=eager)
-
-    def show(self, picture: Picture) -> None:
-        """Put a picture in the place of the one before."""
-        began = time.thread_time()
-        size = self._console.size
-        lines = picture.lines(size.width - 1, max(1, size.height - 2), self._marks)
-        with self._lock:
-            self._width = size.width - 1
-            self._picture = [self._drawn(line) for line in lines]
-            self._draw([])
-        self._pause.begin(time.thread_time() - began)
-
-    def close(self, picture: Picture) -> None:
-        """Leave the last picture where it is, and give the terminal back."""
-        if os.getpid() == self._process:
-            self.show(picture)
-            with self._lock:
-                self._draw([self._rest] if self._rest else [], rest="")
-        for caught in self._caught:
-            caught.release()
-        _one_at_a_time.release()
-
-    def _take(self, lines: list[str], rest: str) -> None:
-        with self._lock:
-            self._draw(lines, rest=rest)
-
-    def _draw(self, above: list[str], *, rest: str | None = None) -> None:
-        """Write lines above, then the picture over itself: in one piece, so nothing flickers."""
-        self._rest = self._rest if rest is None else rest
-        now = [*([self._cut_plain(self._rest)] if self._rest else []), *self._picture]
-        if not above and now == self._shown:
-            return
-        up = f"\x1b[{len(self._shown)}A" if self._shown else ""
-        text = "".join(f"{line}\x1b[K\n" for line in (*above, *now))
-        self._write(f"\r{up}{text}\x1b[J")
-        self._stream.flush()
-        self._shown = now
-
-    def _cut_plain(self, text: str) -> str:
-        plain = "".join(each for each in text if each.isprintable() or each == "\t").expandtabs()
-        return plain if self._cells(plain) <= self._width else self._cut(plain, self._width)
-
-    def _drawn(self, line: Line) -> str:
-        pieces, left = [], self._width
-        for text, style in line:
-            columns = self._cells(text)
-            if columns > left:
-                text, columns = (self._cut(text, left - 1) + self._marks.more if left else ""), left
-            begin, end = self._codes.get(style, ("", ""))
-            pieces.append(f"{begin}{text}{end}" if text else "")
-            left -= columns
-        return "".join(pieces)
-
-    def _code(self, look: str) -> tuple[str, str]:
-        """What a terminal is told before and after a text that looks so."""
-        with self._console.capture() as capture:
-            self._console.print("x", style=look, end="", markup=False, highlight=False)
-        before, _, after = capture.get().partition("x")
-        return before, after
-
-
 def screen_on(stream: TextIO) -> Screen | None:
-    """A screen, or None: without a terminal, without rich, or where another screen has it."""
+    """A screen, or None: without a terminal, without rich, or if another screen has it."""
     if not _is_terminal(stream) or os.environ.get("TERM") == "dumb":
         return None
     try:
-        from rich.cells import cell_len, set_cell_size
         from rich.console import Console
     except ImportError:
-        _say_what_is_missing(stream)
+        if _missing:  # said once
+            print(_missing.pop(), file=stream, flush=True)
         return None
-    console = Console(file=stream)
-    if console.legacy_windows or not _one_at_a_time.acquire(blocking=False):
+    if Console(file=stream).legacy_windows or not _one_at_a_time.acquire(blocking=False):
         return None
     try:
-        return Screen(stream, console, cells=cell_len, cut=set_cell_size)
+        return Screen(stream)
     except BaseException:
         _one_at_a_time.release()
         raise
-
-
-def _say_what_is_missing(stream: TextIO) -> None:
-    """Say once what a terminal needs to show more than lines."""
-    if _missing:
-        print(_missing.pop(), file=stream, flush=True)
 
 
 def _is_terminal(stream: Any) -> bool:
@@ -158,3 +60,181 @@ def _is_terminal(stream: Any) -> bool:
         return bool(stream.isatty())
     except (AttributeError, ValueError):  # None, as without a console, or closed
         return False
+
+
+class Screen:
+    """The last lines of a terminal, where a picture stands until it is closed.
+
+    ``rich.live`` draws it. What the program writes is caught from its streams themselves: rich
+    replaces ``sys.stdout`` alone, and handlers of logging and progress bars hold the stream.
+
+    Args:
+        stream: the terminal.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._marks = marks_of(getattr(stream, "encoding", None))
+        self._lock = threading.RLock()
+        self._lines: list[Line] = []
+        self._rest = ""  # a line of the program that has not ended
+        self._rest_until = 0.0
+        self._stale = False  # whether it has changed and was not drawn
+        self.pause = Pause(least=0.2, most=SILENT)
+        self._process = os.getpid()
+        # Rich writes past what catches the program's own lines.
+        direct: Any = SimpleNamespace(
+            write=stream.write,
+            flush=stream.flush,
+            isatty=lambda: True,
+            encoding=getattr(stream, "encoding", None) or "ascii",
+        )
+        self._console = Console(file=direct)
+        self._console.on_broken_pipe = _say_gone  # type: ignore[method-assign]
+        self._styles = {style: self._console.get_style(look) for style, look in _LOOKS.items()}
+        self._width = self._console.size.width - 1
+        streams = dict.fromkeys(
+            each for each in (stream, sys.stdout, sys.stderr) if _is_terminal(each)
+        )
+        self._live = Live(
+            self,
+            console=self._console,
+            auto_refresh=False,  # which would be a thread
+            redirect_stdout=False,
+            redirect_stderr=False,
+            vertical_overflow="crop",
+        )
+        self._live.start()
+        self._console.show_cursor()  # whatever ends the program, the terminal is as it should be
+        self._caught = [CaughtStream(each, self._take) for each in streams]
+
+    def show(self, picture: Picture) -> None:
+        """Put a picture in the place of the one before."""
+        began = time.thread_time()
+        size = self._console.size
+        lines = picture.lines(size.width - 1, max(1, size.height - 2), self._marks)
+        with self._lock:
+            if self._stale or lines != self._lines:
+                self._lines = lines
+                self._width = size.width - 1
+                self._refresh()
+        self.pause.begin(time.thread_time() - began)
+
+    def close(self, picture: Picture) -> None:
+        """Leave the last picture where it is, and give the terminal back."""
+        try:
+            if os.getpid() == self._process:
+                self.show(picture)
+                with self._lock:
+                    rest, self._rest = self._rest, ""
+                    self._print([rest] if rest else [])
+                    self._live.stop()
+        finally:
+            for caught in self._caught:
+                caught.release()
+            _one_at_a_time.release()
+
+    def _take(self, lines: list[str], rest: str) -> None:
+        """Show what the program wrote: lines that have ended, and the one that has not."""
+        with self._lock:
+            self._stale |= rest != self._rest
+            self._rest = rest
+            if lines:
+                self._print(lines)
+            elif self._stale and time.monotonic() >= self._rest_until:
+                self._refresh()
+                self._rest_until = time.monotonic() + UNENDED
+
+    def _refresh(self) -> None:
+        self._live.refresh()
+        self._stale = False
+
+    def _print(self, lines: list[str]) -> None:
+        """Print lines above the picture, whatever they hold."""
+        from rich.text import Text
+
+        if lines:
+            text = Text.from_ansi("\n".join(lines))
+            self._console.print(text, soft_wrap=True, markup=False, highlight=False)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        """What stands in the terminal now, each line cut to its width."""
+        from rich.segment import Segment
+
+        rest = "".join(each for each in self._rest if each.isprintable() or each == "\t")
+        rows: list[Line] = [[(rest.expandtabs(), "")]] if rest else []
+        for number, row in enumerate((*rows, *self._lines)):
+            if number:
+                yield Segment.line()
+            pieces = [Segment(text, self._styles[style]) for text, style in row]
+            yield from Segment.adjust_line_length(pieces, self._width, pad=False)
+
+
+def _say_gone() -> None:
+    """Make a broken pipe an error like any other, because rich would end the program."""
+    raise OSError(errno.EIO, "the terminal is gone")
+
+
+class CaughtStream:
+    """Catches what is written to a text stream, in whole lines; the last one may be unfinished.
+
+    The ``write`` of the stream itself is replaced, because handlers of logging and progress bars
+    already hold the stream. ``\\r`` begins the line anew, as in a terminal.
+
+    Args:
+        stream: the stream.
+        take: called with the lines that were ended, and with the one that was not.
+
+    >>> import io
+    >>> stream, seen = io.TextIOWrapper(io.BytesIO()), []
+    >>> caught = CaughtStream(stream, lambda lines, rest: seen.append((lines, rest)))
+    >>> print("a line", file=stream); _ = stream.write("10 %\\r20 %")
+    >>> seen
+    [([], 'a line'), (['a line'], ''), ([], '20 %')]
+    >>> caught.release(); _ = stream.write("as ever")
+    >>> stream.flush(); stream.buffer.getvalue()
+    b'as ever'
+    """
+
+    def __init__(self, stream: Any, take: Callable[[list[str], str], None]) -> None:
+        self._stream = stream
+        self._direct: Callable[[str], int] = stream.write
+        self._take = take
+        self._rest = ""
+        stream.write = self._write
+        _all_caught.add(self)
+
+    def release(self) -> None:
+        """Let the stream write by itself again."""
+        _all_caught.discard(self)
+        if vars(self._stream).get("write") == self._write:
+            del self._stream.write
+
+    def _write(self, text: str) -> int:
+        if not isinstance(text, str):
+            return self._direct(text)  # which says what is wrong with it
+        *lines, rest = _MOVES.sub("", self._rest + text).split("\n")
+        seen = _after_return(rest)
+        self._rest = f"{seen}\r" if rest.endswith("\r") else seen  # where the next one begins
+        self._take([_after_return(line) for line in lines], seen if seen.strip() else "")
+        return len(text)
+
+
+def _after_return(line: str) -> str:
+    """What is seen of a line with returns: what was written last over it."""
+    return next((part for part in reversed(line.split("\r")) if part), "")
+
+
+_all_caught: weakref.WeakSet[CaughtStream] = weakref.WeakSet()
+
+
+def _release_all() -> None:
+    """Catch nothing in a fork of this process, where nothing is shown."""
+    for caught in list(_all_caught):
+        caught.release()
+
+
+if hasattr(os, "register_at_fork"):  # pragma: no branch - not on Windows
+    os.register_at_fork(after_in_child=_release_all)

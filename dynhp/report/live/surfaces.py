@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from html import escape
 from typing import Any, Protocol, TextIO
 
-from dynhp.report.live.marks import UNICODE, Line, Picture, Style
 from dynhp.report.live.pause import Pause
+from dynhp.report.live.picture import UNICODE, Picture, Style
 from dynhp.report.live.screen import screen_on
 
 __all__ = ["LineOutput", "NotebookOutput", "Surface", "surface_on"]
@@ -25,19 +24,12 @@ class Surface(Protocol):
     """What shows pictures."""
 
     @property
-    def quiet_until(self) -> float:
-        """Before this time nothing but the end of a round will be shown."""
-        ...
-
-    def is_due(self, *, beat: bool, eager: bool = False) -> bool:
-        """Whether it is time for another picture.
-
-        ``beat``: nothing happened that is worth a line. ``eager``: none can follow for long.
-        """
+    def pause(self) -> Pause | None:
+        """Says when the next picture may come; None: it shows lines, one when a round is over."""
         ...
 
     def show(self, picture: Picture) -> None:
-        """Show it in the place of the one before, or a line of text."""
+        """Show it in the place of the one before, or as a line of text if there is a new step."""
         ...
 
     def close(self, picture: Picture) -> None:
@@ -52,20 +44,18 @@ class LineOutput:
         stream: where to write.
     """
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream, self._last = stream, 0
-        self.quiet_until = math.inf  # a line is of a round that is over
+    pause = None
 
-    def is_due(self, *, beat: bool, eager: bool = False) -> bool:
-        """Where something happened that is worth a line."""
-        return not beat
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._last = 0
 
     def show(self, picture: Picture) -> None:
-        """Print a line, where there is a new step."""
+        """Print a line if there is a new step."""
         step = picture.step()
         if step is not None and step > self._last:
             self._last = step
-            print(picture.text(), file=self._stream, flush=True)
+            self.close(picture)
 
     def close(self, picture: Picture) -> None:
         """Print a last line."""
@@ -80,32 +70,31 @@ class NotebookOutput:
     """
 
     def __init__(self, display: Any) -> None:
-        self._display, self._handle = display, None
-        self._pause = Pause(least=0.25)
-
-    @property
-    def quiet_until(self) -> float:
-        """When the next picture may come."""
-        return self._pause.until
-
-    def is_due(self, *, beat: bool, eager: bool = False) -> bool:
-        """Whether it is time for another picture."""
-        return self._pause.is_over(eager=eager)
+        self._display = display
+        self._handle: Any = None
+        self.pause = Pause(least=0.25)
 
     def show(self, picture: Picture) -> None:
         """Put a picture in the place of the one before."""
         lines = picture.lines(100, 12, UNICODE)
         plain = "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
-        page = {"text/plain": plain, "text/html": _page(lines)}
+        styled = "\n".join("".join(_in_html(*piece) for piece in line) for line in lines)
+        html = f'<pre style="line-height:1.25;white-space:pre;overflow-x:auto">{styled}</pre>'
+        page = {"text/plain": plain, "text/html": html}
         if self._handle is None:
             self._handle = self._display(page, raw=True, display_id=True)
         else:
             self._handle.update(page, raw=True)
-        self._pause.begin(0.0)
+        self.pause.begin(0.0)
 
     def close(self, picture: Picture) -> None:
         """Leave the last picture where it is."""
         self.show(picture)
+
+
+def _in_html(text: str, style: Style) -> str:
+    look = _LOOKS.get(style)
+    return f'<span style="{look}">{escape(text)}</span>' if look else escape(text)
 
 
 def surface_on(stream: TextIO | None = None) -> Surface:
@@ -117,28 +106,9 @@ def surface_on(stream: TextIO | None = None) -> Surface:
     >>> surface_on(sys.stdout)  # doctest: +ELLIPSIS
     <dynhp.report.live.surfaces.LineOutput object at ...>
     """
-    display = _notebook() if stream is None else None
-    if display is not None:
-        return NotebookOutput(display)
-    out = sys.stderr if stream is None else stream
-    return screen_on(out) or LineOutput(out)
-
-
-def _notebook() -> Any:
-    """The function that shows things in a notebook; None where this is none."""
-    ipython = sys.modules.get("IPython")  # who is in a notebook has imported it
-    shell = None if ipython is None else ipython.get_ipython()
-    if shell is None or not hasattr(shell, "kernel"):
-        return None
-    return sys.modules["IPython.display"].display
-
-
-def _page(lines: list[Line]) -> str:
-    rows = ("".join(_piece(text, style) for text, style in line) for line in lines)
-    body = "\n".join(rows)
-    return f'<pre style="line-height:1.25;white-space:pre;overflow-x:auto">{body}</pre>'
-
-
-def _piece(text: str, style: Style) -> str:
-    look = _LOOKS.get(style)
-    return f'<span style="{look}">{escape(text)}</span>' if look else escape(text)
+    if stream is not None:
+        return screen_on(stream) or LineOutput(stream)
+    ipython = sys.modules.get("IPython")  # a notebook has imported it
+    if ipython is not None and hasattr(ipython.get_ipython(), "kernel"):
+        return NotebookOutput(sys.modules["IPython.display"].display)
+    return screen_on(sys.stderr) or LineOutput(sys.stderr)

@@ -7,16 +7,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dynhp.records import Candidate, Round, Value
-from dynhp.records.kept import kept_epochs, measured_on
+from dynhp.records.history import kept_epochs, measured_on
 from dynhp.records.noise import paired_noise
 from dynhp.records.text import round_cells
-from dynhp.report.page.rebuilt import linear_axes
+from dynhp.report.page.rebuilt import log_scales
 from dynhp.report.page.reported import ReportedRun
-from dynhp.report.page.thinned import extremes, places_kept
 from dynhp.report.text import nothing_chosen
 from dynhp.storage.journal import comparison
 
-__all__ = ["looks_log", "run_data"]
+__all__ = ["extremes", "looks_log", "places_kept", "run_data"]
 
 MOST_SCORES = 120_000
 """The most tries whose scores a page holds, of all runs together."""
@@ -28,7 +27,7 @@ _MOST_WORDS = 160
 
 
 def run_data(run: ReportedRun, *, share: int = 1) -> dict[str, Any]:
-    """All that a page draws of a run; ``share`` runs have the page to themselves.
+    """All that a page draws of a run; it shares the page with ``share`` runs, itself included.
 
     >>> sorted(run_data(ReportedRun(name="empty", history=())))[:4]
     ['axes', 'behind', 'candidates', 'epochs']
@@ -36,18 +35,20 @@ def run_data(run: ReportedRun, *, share: int = 1) -> dict[str, Any]:
     tried = max(1, sum(bool(round_.tries) for round_ in run.history))
     most = max(5, MOST_SCORES // share // tried)
     notes: list[str] = []
-    columns, followed = _Columns(), nothing_chosen(run.history)
+    columns = _Columns()
+    followed = nothing_chosen(run.history)
     for round_, kept in zip(run.history, kept_epochs(run.history), strict=True):
         columns.add(round_, kept, [] if followed else places_kept(round_, most))
     widest = max((len(round_.tries) for round_ in run.history), default=0)
     if widest > most:
         notes.append(f"of up to {widest} tries of a round about {most} are drawn, evenly by rank")
     line = dict(_line(run, notes))
+    names = list(run.history[0].candidate) if run.history else []
     return {
         "name": run.name,
         "epochs": run.epochs,
         "unit": run.unit,
-        "axes": [_axis(run, name) for name in _names(run.history)],
+        "axes": [_axis(run, name) for name in names],
         "candidates": [list(candidate.values()) for candidate in columns.numbers],
         "rounds": columns.rounds,
         "tries": columns.tries,
@@ -72,7 +73,7 @@ class _Columns:
     def add(self, round_: Round, kept: int, places: Sequence[int]) -> None:
         """Take the next round, of whose tries those at these places are shown.
 
-        Where a value was only followed there are none: its one record is the main line.
+        If values were only followed there are none: the main line is their one record.
         """
         failed = sum(try_.error is not None for try_ in round_.tries)
         row = {
@@ -107,12 +108,8 @@ class _Columns:
         return self.numbers.setdefault(candidate, len(self.numbers))
 
 
-def _names(history: Sequence[Round]) -> list[str]:
-    return list(history[0].candidate) if history else []
-
-
 def _axis(run: ReportedRun, name: str) -> dict[str, Any]:
-    """How a hyperparameter is drawn: its name, whether on a log scale, and its words if any."""
+    """How a hyperparameter is drawn: its name, whether on a log scale, and its words, if any."""
     seen: dict[Value, None] = {}
     for round_ in run.history:
         seen |= dict.fromkeys([round_.previous[name], *(t.candidate[name] for t in round_.tries)])
@@ -122,13 +119,12 @@ def _axis(run: ReportedRun, name: str) -> dict[str, Any]:
     words = None
     if len(numbers) < len(seen) or any(isinstance(value, bool) for value in seen):
         words = sorted({str(value) for value in seen})
-    declared = name in linear_axes(run.settings)
-    log = name in run.log or (words is None and not declared and looks_log(numbers))
+    log = log_scales(run.settings).get(name, words is None and looks_log(numbers))
     return {"name": name, "log": bool(log and min(numbers, default=0.0) > 0), "words": words}
 
 
 def looks_log(numbers: Sequence[float]) -> bool:
-    """Whether values whose axis says nothing about it are better seen by their factors."""
+    """Whether values whose axis does not say it are better drawn on a log scale."""
     return bool(numbers) and min(numbers) > 0 and max(numbers) / min(numbers) >= 20
 
 
@@ -190,3 +186,44 @@ def _number(value: float | None) -> float | None:
         return None
     short = float(f"{value:.6g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
+
+
+def extremes(values: Sequence[float], most: int) -> list[int]:
+    """The places to keep of a series: all, or the lowest and the highest of each of equal parts.
+
+    >>> extremes([3.0, 1.0, 2.0, 9.0], 4), extremes([0.0, 5.0, 1.0, 2.0, 2.0, -3.0, 0.0, 0.0], 4)
+    ([0, 1, 2, 3], [0, 1, 5, 7])
+    """
+    if len(values) <= most:
+        return list(range(len(values)))
+    parts = max(1, most // 2 - 1)
+    kept = {0, len(values) - 1}
+    for part in range(parts):
+        places = range(part * len(values) // parts, (part + 1) * len(values) // parts)
+        finite = [(values[place], place) for place in places if math.isfinite(values[place])]
+        kept |= {min(finite)[1], max(finite)[1]} if finite else {places[0]}
+    return sorted(kept)
+
+
+def places_kept(round_: Round, most: int) -> list[int]:
+    """Which tries of a round to show: all, or those that are marked, and evenly by rank.
+
+    Marked are the kept one, the value in force before, and the one that a correction led to.
+
+    >>> from dynhp import complete_search, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> [round_] = complete_search(Quadratic(), {"lr": [3, 2, 1, 4, 5]}, criterion=lowest("loss"),
+    ...                            epochs=1)
+    >>> places_kept(round_, 9), places_kept(round_, 3)
+    ([0, 1, 2, 3, 4], [0, 2, 4])
+    """
+    tries = round_.tries
+    if len(tries) <= most:
+        return list(range(len(tries)))
+    order = sorted(range(len(tries)), key=lambda place: -tries[place].rank_key)
+    kept = {round_.chosen, order[0], order[-1]}
+    marked = (round_.previous, round_.corrected)
+    kept |= {place for place in order if tries[place].candidate in marked}
+    rest = [place for place in order if place not in kept]
+    left = max(0, min(len(rest), most - len(kept)))
+    return sorted(kept | {rest[i * len(rest) // left] for i in range(left)})

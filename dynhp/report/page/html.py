@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -15,11 +14,9 @@ from pathlib import Path
 from dynhp.planning.budget import Plan
 from dynhp.records import Round
 from dynhp.report.page import sections
-from dynhp.report.page.campaigns import ReportedCampaign, campaign_section
 from dynhp.report.page.data import run_data
-from dynhp.report.page.rebuilt import log_axes
-from dynhp.report.page.reported import ReportedRun, missing_of
-from dynhp.report.page.signal import signal_of
+from dynhp.report.page.reported import ReportedCampaign, ReportedRun
+from dynhp.report.signal import signal_of
 from dynhp.storage.files import write_texts
 
 __all__ = ["html_report", "report_page", "write_html"]
@@ -65,20 +62,18 @@ def html_report(
     >>> "<h1>Demo</h1>" in html_report([], title="Demo")
     True
     """
-    epochs = None if plan is None else plan.most.main_line
     run = ReportedRun(
         name=title,
         history=history,
         plan=plan,
-        epochs=epochs,
+        epochs=None if plan is None else plan.most.main_line,
         facts=facts or {},
         hints=hints,
         settings=settings or {},
         versions=versions or {},
         command=command,
-        log=log_axes(settings or {}),
     )
-    return report_page([replace(run, missing=missing_of(run))], title=title)
+    return report_page([run], title=title)
 
 
 def report_page(
@@ -94,7 +89,7 @@ def report_page(
         runs: several are shown side by side.
         title: the heading of the page.
         campaigns: each is a table.
-        reload: after so many seconds the page loads itself again, where runs go on.
+        reload: the seconds after which the page loads itself again, if runs go on.
 
     >>> "2 runs side by side" in report_page([ReportedRun(name=n, history=()) for n in "ab"],
     ...                                      title="Two")
@@ -102,7 +97,7 @@ def report_page(
     """
     signals = [signal_of(run.history) for run in runs]
     data = {"reload": reload, "runs": [run_data(run, share=len(runs)) for run in runs]}
-    body = [sections.head_section(title, runs, signals), *map(campaign_section, campaigns)]
+    body = [sections.head_section(title, runs, signals), *map(sections.campaign_section, campaigns)]
     if runs:
         body += [
             sections.compare_section(runs, signals),
@@ -112,7 +107,11 @@ def report_page(
             _ROUNDS,
             sections.settings_section(runs),
         ]
-    return _document(title, "\n".join(body), json.dumps(data, allow_nan=False))
+    # Nothing in the data can end the element that it stands in, or begin another.
+    inert = json.dumps(data, allow_nan=False)
+    for mark in "&<>":
+        inert = inert.replace(mark, f"\\u{ord(mark):04x}")
+    return _document(title, "\n".join(body), inert)
 
 
 def write_html(path: str | os.PathLike[str], page: str) -> None:
@@ -133,18 +132,13 @@ def _document(title: str, body: str, data: str) -> str:
     style = (here / "report.css").read_text(encoding="utf-8")
     script = (here / "report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    # The page may ask nobody for anything, and no script runs in it but its own.
+    # The page loads nothing from elsewhere, and runs no script but its own.
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     return (
         '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>\n{style}</style></head>\n<body>\n<main>\n{body}"
-        f'\n</main>\n<script type="application/json" id="data">{_inert(data)}</script>\n'
+        f'\n</main>\n<script type="application/json" id="data">{data}</script>\n'
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
-
-
-def _inert(data: str) -> str:
-    """JSON in which nothing can end the element that it stands in, or begin another."""
-    return data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -1,4 +1,4 @@
-"""Settings made again from their texts in a file, as far as they are dynhp's own."""
+"""Settings made again from their texts in a file, if they are dynhp's own."""
 
 from __future__ import annotations
 
@@ -9,25 +9,32 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dynhp import proposers, selection, spaces, triggers
-from dynhp.adapter import DynamicGridAdapter
+from dynhp._checks import require_count
 from dynhp.criteria import highest
+from dynhp.engine import first_memory
 from dynhp.errors import DynhpError
-from dynhp.main_line import Snapshots
-from dynhp.planning.budget import Plan, plan_for
+from dynhp.planning.budget import Plan, plan_from
+from dynhp.policy import policy_from
 from dynhp.records import Round, Unit
 from dynhp.records.units import EPOCHS
+from dynhp.snapshots import Snapshots
 from dynhp.tails import annealed, scale
-from dynhp.trainer import trainer_from
-from dynhp.triggers.contract import looks_at
 
-__all__ = ["linear_axes", "log_axes", "plan_of", "rebuilt"]
+__all__ = ["log_scales", "plan_of", "rebuilt"]
 
 _MODULES = (spaces, proposers, selection, triggers)
 _KNOWN: dict[str, Any] = {
     name: getattr(module, name) for module in _MODULES for name in module.__all__
 } | {"Snapshots": Snapshots, "annealed": annealed, "scale": scale}
-_NO_ADAPTER: tuple[type[Exception], ...] = (DynhpError, ValueError, TypeError, LookupError)
-_NO_ADAPTER += (AttributeError, SyntaxError, RecursionError)
+_NOT_REBUILT = (
+    DynhpError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    SyntaxError,
+    RecursionError,
+)
 _MOST = 20_000  # characters; a text of a file may be anything
 
 
@@ -65,30 +72,17 @@ def _value(node: ast.AST) -> Any:
     return ast.literal_eval(node)
 
 
-def log_axes(settings: Mapping[str, str]) -> frozenset[str]:
-    """The names of the hyperparameters whose axis is logarithmic, where the settings tell.
+def log_scales(settings: Mapping[str, str]) -> dict[str, bool]:
+    """Whether the axis of each hyperparameter is logarithmic; a list of values does not say it.
 
-    >>> sorted(log_axes({"space": "Space(lr=Float(0.1, 1.0, log=True), n=Int(1, 3))"}))
-    ['lr']
+    >>> log_scales({"space": "Space(a=Float(0.1, 1.0, log=True), b=Ordered(1, 9), n=Int(1, 3))"})
+    {'a': True, 'n': False}
     """
-    return _axes(settings, log=True)
-
-
-def linear_axes(settings: Mapping[str, str]) -> frozenset[str]:
-    """The names of those that were declared to be linear; a list of values declares nothing.
-
-    >>> sorted(linear_axes({"space": "Space(a=Float(0.1, 9.0), b=Ordered(0.1, 9.0), n=Int(1, 3))"}))
-    ['a', 'n']
-    """
-    return _axes(settings, log=False)
-
-
-def _axes(settings: Mapping[str, str], *, log: bool) -> frozenset[str]:
     try:
-        space = rebuilt(settings.get("space", ""))
-        return frozenset(name for name, axis in space.items() if getattr(axis, "log", None) is log)
+        axes = rebuilt(settings.get("space", "")).items()
+        return {name: axis.log for name, axis in axes if hasattr(axis, "log")}
     except Exception:  # a text that no adapter has written says nothing
-        return frozenset()
+        return {}
 
 
 def plan_of(
@@ -98,45 +92,23 @@ def plan_of(
     *,
     unit: Unit = EPOCHS,
 ) -> Plan | None:
-    """The plan that ``plan_for`` made of such an adapter before its first round, or None.
+    """The plan that ``plan_for`` made before the first round, or None if it is not known.
 
     >>> plan_of({}, (), 10) is None
     True
     """
-    try:
-        texts = {name: rebuilt(text) for name, text in settings.items() if name != "criterion"}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # hints were given when the run began
-            return plan_for(_adapter(texts, history, unit), epochs)
-    except _NO_ADAPTER:
-        return None  # a part that is not dynhp's, or a text that no adapter has written
-
-
-def _adapter(parts: dict[str, Any], history: Sequence[Round], unit: Unit) -> DynamicGridAdapter:
-    """An adapter with these settings, around a trainer that is never called."""
-    watched = looks_at(parts["when"]) if parts.get("when") else ()
-    trainer = trainer_from(
-        get_state=lambda: None,
-        set_state=lambda state: None,
-        train_k=lambda k, values: None,
-        metrics=lambda: dict.fromkeys(("score", *watched), 0.0),
-    )
     checked = [round_.checked > 0 for round_ in history if round_.tries]
     often = len(checked) > 1 and all(checked)
-    check: Any = "every" if often else "off" if checked and not any(checked) else "first"
-    trainer = _WithReseed(trainer, unit)
-    # The file has the space as it was given; the value at the start may have joined it.
-    parts |= {"space": parts["space"].including(parts["initial"])}
-    return DynamicGridAdapter(trainer, criterion=highest("score"), check=check, **parts)
-
-
-class _WithReseed:
-    """A trainer that could be reseeded, as independent tries need it."""
-
-    def __init__(self, trainer: Any, unit: Unit) -> None:
-        self.unit = unit
-        self.get_state, self.set_state = trainer.get_state, trainer.set_state
-        self.train_k, self.metrics = trainer.train_k, trainer.metrics
-
-    def reseed(self, seed: int) -> None:
-        """Never called."""
+    check = "every" if often else "off" if checked and not any(checked) else "first"
+    try:
+        parts = {name: rebuilt(text) for name, text in settings.items() if name != "criterion"}
+        # The file has the space as it was given; the value at the start may have joined it.
+        parts["space"] = parts["space"].including(parts["initial"])
+        parts |= {"criterion": highest("score"), "check": check}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # hints were given when the run began
+            policy = policy_from(None, parts, caller="plan_of")
+            memory = first_memory(policy.space.candidate(parts["initial"]), seed=policy.seed)
+            return plan_from(policy, memory, require_count("epochs", epochs), unit=unit)
+    except _NOT_REBUILT:
+        return None  # a part that is not dynhp's, or a text that no adapter has written

@@ -1,17 +1,20 @@
-"""A run as reports take it: its rounds, and all that is known around them."""
+"""What a page reports: runs and campaigns, with all that is known about them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dynhp.planning.budget import Plan
 from dynhp.records import Round, Try, Unit
 from dynhp.records.units import EPOCHS, unit_of
-from dynhp.report.page.rebuilt import log_axes, plan_of
+from dynhp.report.page.rebuilt import plan_of
 
-__all__ = ["ReportedRun", "missing_of", "run_of"]
+if TYPE_CHECKING:
+    from dynhp.campaign.results import Finished
+
+__all__ = ["ReportedCampaign", "ReportedRun", "run_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,17 +24,15 @@ class ReportedRun:
     Attributes:
         name: what the page calls it.
         history: its rounds.
-        plan: what it was planned to cost, None where that is not known.
-        epochs: the epochs it was planned for, None where that is not known.
+        plan: what it was planned to cost, None if that is not known.
+        epochs: the epochs it was planned for, None if that is not known.
         settings: by name, as text.
         versions: of Python and packages, by name.
         command: how it was started.
         facts: more names and values to show.
         hints: sentences to show.
         unfinished: the tries of a round that has not ended.
-        log: the hyperparameters whose axis is logarithmic.
-        missing: what is not known of it, in words.
-        unit: "epochs" or "steps"; where there are rounds, as these say.
+        unit: "epochs" or "steps"; if there are rounds, as these say.
 
     >>> ReportedRun(name="first", history=()).is_over
     True
@@ -47,8 +48,6 @@ class ReportedRun:
     facts: Mapping[str, str] = field(default_factory=dict)
     hints: Sequence[str] = ()
     unfinished: Sequence[Try] = ()
-    log: frozenset[str] = frozenset()
-    missing: tuple[str, ...] = ()
     unit: Unit = EPOCHS
 
     def __post_init__(self) -> None:
@@ -62,12 +61,37 @@ class ReportedRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has all epochs that it was planned for, as far as that is known."""
+        """Whether it has all epochs that it was planned for, if that is known."""
         return self.epochs is None or self.done >= self.epochs
+
+    @property
+    def missing(self) -> list[str]:
+        """What is not known of it that would be needed to repeat it, in words."""
+        parts = {
+            "the settings": self.settings,
+            f"the {self.unit} that were planned": self.epochs,
+            "the versions": self.versions,
+            "the command": self.command,
+            "a plan of the cost": self.plan,
+        }
+        return [name for name, part in parts.items() if not part]
 
     def named(self, name: str) -> ReportedRun:
         """The same under another name."""
         return replace(self, name=name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedCampaign:
+    """A campaign of a report: its name, the runs that ended, and whether all have.
+
+    >>> ReportedCampaign(name="seeds", runs=()).name
+    'seeds'
+    """
+
+    name: str
+    runs: Sequence[Finished]
+    is_over: bool = False
 
 
 def run_of(
@@ -77,40 +101,22 @@ def run_of(
     about: Mapping[str, Any],
     unfinished: Sequence[Try] = (),
 ) -> ReportedRun:
-    """Give a run as its file tells of it: ``about`` is as in ``JournalContent``.
+    """Make a run of what its file holds: ``about`` is as in ``JournalContent``.
 
     >>> run_of("old", (), about={}).missing[0]
     'the settings'
     """
-    settings, epochs = about.get("settings", {}), about.get("epochs")
+    settings = about.get("settings", {})
+    epochs = about.get("epochs")
     unit: Unit = unit_of(history) if history else about.get("unit", EPOCHS)
-    plan = plan_of(settings, history, epochs, unit=unit)
-    run = ReportedRun(
+    return ReportedRun(
         name=name,
         history=history,
-        plan=plan,
+        plan=plan_of(settings, history, epochs, unit=unit),
         epochs=epochs,
         settings=settings,
         versions=about.get("versions") or {},
         command=about.get("command"),
         unfinished=unfinished,
-        log=log_axes(settings),
         unit=unit,
     )
-    return replace(run, missing=missing_of(run))
-
-
-def missing_of(run: ReportedRun) -> tuple[str, ...]:
-    """What is not known of a run that would be needed to repeat it, in words.
-
-    >>> missing_of(ReportedRun(name="r", history=(), epochs=9, settings={"try_for": "1"}))
-    ('the versions', 'the command', 'a plan of the cost')
-    """
-    parts = {
-        "the settings": run.settings,
-        f"the {run.unit} that were planned": run.epochs,
-        "the versions": run.versions,
-        "the command": run.command,
-        "a plan of the cost": run.plan,
-    }
-    return tuple(name for name, part in parts.items() if not part)

@@ -1,29 +1,40 @@
-"""The parts of a page that are text and tables: headline, cost, signal or noise, settings."""
+"""The parts of a page that are text and tables: headline, cost, signal or noise, campaigns."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, NamedTuple
 
 from dynhp.planning.budget import spent
 from dynhp.planning.schedule import schedule_of
-from dynhp.records.kept import measured_on
-from dynhp.records.text import values_text
+from dynhp.records.history import measured_on
+from dynhp.records.text import label, values_text
 from dynhp.records.units import one_of
-from dynhp.report.page.reported import ReportedRun
-from dynhp.report.page.signal import Signal
-from dynhp.report.text import nothing_chosen, summary
+from dynhp.report.page.reported import ReportedCampaign, ReportedRun
+from dynhp.report.signal import Signal
+from dynhp.report.student import t_quantile
+from dynhp.report.text import cost_parts, nothing_chosen, summary
 
-__all__ = ["best_of", "compare_section", "cost_section", "head_section", "settings_section"]
-__all__ += ["signal_section", "status_of", "under_way"]
+if TYPE_CHECKING:
+    from dynhp.campaign.results import Finished
+
+__all__ = ["best_of", "campaign_section", "compare_section", "cost_section", "head_section"]
+__all__ += ["settings_section", "signal_section", "status_of", "under_way"]
 
 VERDICTS = {
-    "effect": "signal", "luck": "noise", "unknown": "cannot tell", "misled": "misleading"
-}  # fmt: skip
+    "effect": "signal",
+    "luck": "noise",
+    "unknown": "cannot tell",
+    "misled": "misleading",
+}
 """What the answers of the luck report are called on a page."""
 _MOST_UNDER_WAY = 12  # tries of a round that has not ended
 _LONGEST = 200_000  # characters of a schedule that is written into the page
+_MOST_ROWS = 400  # of the table of a campaign
 
 
 def status_of(run: ReportedRun) -> str:
@@ -117,10 +128,15 @@ def compare_section(runs: Sequence[ReportedRun], signals: Sequence[Signal]) -> s
         first = f'<td><i class="dot" data-run="{place}"></i>{escape(run.name)}</td>'
         rows.append(f"<tr>{first}{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
     names = ("run", "how far", "best", "value at the end", "cost", "changes", "tries say")
-    head = "".join(f"<th>{name}</th>" for name in names)
+    return f'<section id="compare">{_columns(names, rows)}</section>'
+
+
+def _columns(names: Iterable[str], rows: Iterable[str]) -> str:
+    """A table with a line of names above its rows."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
     return (
-        f'<section id="compare"><div class="wide"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div></section>"
+        f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 
@@ -143,27 +159,17 @@ def under_way(runs: Sequence[ReportedRun]) -> str:
 
 def cost_section(runs: Sequence[ReportedRun]) -> str:
     """What was trained: main line, tries, self-check, abandoned; and against the plan."""
-    most = max([1, *(max(spent(r.history).total, _planned(r)) for r in runs)])
+    planned = [run.plan.most.total for run in runs if run.plan is not None]
+    most = max(1, *(spent(run.history).total for run in runs), *planned)
     bars = "".join(_bar(run, most, named=len(runs) > 1) for run in runs)
     return f'<section id="cost"><h2>Cost</h2>{bars}</section>'
 
 
-def _planned(run: ReportedRun) -> int:
-    return 0 if run.plan is None else run.plan.most.total
-
-
 def _bar(run: ReportedRun, most: int, *, named: bool) -> str:
     cost = spent(run.history)
-    checked = sum(round_.checked for round_ in run.history)
-    parts = {
-        "main line": cost.main_line,
-        "tries": cost.overhead - checked,
-        "self-check": checked,
-        "abandoned": cost.abandoned,
-    }
     begun = sum(each.epochs for each in run.unfinished)
     more = f" The round under way has {begun} {run.unit} of tries besides." if begun else ""
-    shown = {name: epochs for name, epochs in parts.items() if epochs}
+    shown = {name: epochs for name, epochs in cost_parts(run.history).items() if epochs}
     drawn = "".join(
         f'<i class="{name.replace(" ", "-")}" style="width:{100 * epochs / most:.2f}%"></i>'
         for name, epochs in shown.items()
@@ -172,10 +178,10 @@ def _bar(run: ReportedRun, most: int, *, named: bool) -> str:
         f'<li><i class="{name.replace(" ", "-")}"></i>{name} <b>{epochs}</b></li>'
         for name, epochs in shown.items()
     )
-    plan = "The plan is not known." if run.plan is None else f"Plan: {run.plan}."
-    mark = (
-        f'<i class="plan" style="left:{100 * _planned(run) / most:.2f}%"></i>' if run.plan else ""
-    )
+    plan, mark = "The plan is not known.", ""
+    if run.plan is not None:
+        plan = f"Plan: {run.plan}."
+        mark = f'<i class="plan" style="left:{100 * run.plan.most.total / most:.2f}%"></i>'
     return (
         (f"<h3>{escape(run.name)}</h3>" if named else "")
         + f'<div class="stack">{drawn}{mark}</div><ul class="legend">{legend}</ul>'
@@ -219,26 +225,120 @@ def settings_section(runs: Sequence[ReportedRun]) -> str:
 def _settings(run: ReportedRun, *, named: bool) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     facts: dict[str, str] = {**(run.facts if named else {}), **run.settings}
-    facts |= {name: text for name, text in (("versions", versions),) if text}
+    if versions:
+        facts["versions"] = versions
     command = f'<pre class="command">{escape(run.command)}</pre>' if run.command else ""
     absent = f"Not known here: {', '.join(run.missing)}." if run.missing else ""
     if "the versions" in run.missing:  # a checkpoint has none, nor has a history
         absent += " A journal of the run, Journal among its callbacks, holds versions and command."
-    schedule = schedule_of(run.history).to_json() if run.history else ""
-    known = (
-        f"<details><summary>the schedule as JSON</summary><pre>{escape(schedule)}</pre></details>"
-        if 0 < len(schedule) <= _LONGEST
-        else '<p class="note">The schedule is long: schedule_of(history).to_json() gives it.</p>'
-        if schedule
-        else ""
-    )
     note = f'<p class="note">{escape(absent)}</p>' if absent else ""
     body = f"{command}{_table(facts)}{note}"
-    if not named:
-        return body + known
-    return f"<details open><summary>{escape(run.name)}</summary>{body}</details>{known}"
+    if named:
+        body = f"<details open><summary>{escape(run.name)}</summary>{body}</details>"
+    if not run.history:
+        return body
+    schedule = schedule_of(run.history).to_json()
+    if len(schedule) > _LONGEST:
+        long = "The schedule is long: schedule_of(history).to_json() gives it."
+        return f'{body}<p class="note">{long}</p>'
+    return (
+        f"{body}<details><summary>the schedule as JSON</summary><pre>{escape(schedule)}</pre>"
+        "</details>"
+    )
 
 
 def _table(facts: Mapping[str, str]) -> str:
     rows = (f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in facts.items())
     return f'<div class="wide"><table class="facts">{"".join(rows)}</table></div>' if facts else ""
+
+
+class _Mean(NamedTuple):
+    """A mean and half of its interval, which is 0 for a single run."""
+
+    mean: float
+    half: float
+    runs: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4g}" + (f" ± {self.half:.2g}" if self.runs > 1 else "")
+
+    def picture(self, low: float, high: float) -> str:
+        """The interval, drawn on the scale of its column."""
+        if not high > low:
+            return ""
+        left, middle, right = (
+            round(3 + 94 * (value - low) / (high - low), 1)
+            for value in (self.mean - self.half, self.mean, self.mean + self.half)
+        )
+        return (
+            '<svg class="interval" viewBox="0 0 100 10" aria-hidden="true">'
+            f'<line x1="{left}" x2="{right}" y1="5" y2="5"/>'
+            f'<circle cx="{middle}" cy="5" r="3"/></svg>'
+        )
+
+
+def campaign_section(campaign: ReportedCampaign) -> str:
+    """The HTML of a campaign: a row for all runs that differ in their seed alone.
+
+    >>> "No run has ended" in campaign_section(ReportedCampaign(name="new", runs=()))
+    True
+    """
+    title = f'<section class="campaign"><h2>Campaign {escape(campaign.name)}</h2>'
+    if not campaign.runs:
+        return f"{title}<p>No run has ended.</p></section>"
+    groups: dict[tuple[tuple[str, str], ...], list[Finished]] = {}
+    for run in campaign.runs:
+        named = ((n, _text(v)) for n, v in run.settings.items() if not n.endswith("seed"))
+        groups.setdefault(tuple(named), []).append(run)
+    settings = list(dict.fromkeys(name for key in groups for name, _ in key))
+    results = list(dict.fromkeys(n for runs in groups.values() for r in runs for n in _numbers(r)))
+    means = {key: {name: _mean(runs, name) for name in results} for key, runs in groups.items()}
+    scales = {}
+    for name in results:
+        column = [each for row in means.values() if (each := row[name]) is not None]
+        ends = [mean + sign * half for mean, half, _ in column for sign in (-1, 1)]
+        scales[name] = min(ends), max(ends)
+    rows = []
+    for key, runs in groups.items():
+        failed = sum(run.error is not None for run in runs)
+        known = dict(key)
+        texts = [escape(known.get(name, "")) for name in settings]
+        texts.append(f"{len(runs)}" + (f" ({failed} failed)" if failed else ""))
+        for name, mean in means[key].items():
+            texts.append("" if mean is None else f"{mean}{mean.picture(*scales[name])}")
+        rows.append(f"<tr>{''.join(f'<td>{text}</td>' for text in texts)}</tr>")
+    failed = sum(run.error is not None for run in campaign.runs)
+    note = f"{len(campaign.runs)} runs, {failed} failed. Intervals: 95 %, Student's t over runs."
+    if len(rows) > _MOST_ROWS:
+        note += f" {len(rows) - _MOST_ROWS} of {len(rows)} rows are left out; results.csv has all."
+    errors = dict.fromkeys(str(run.error) for run in campaign.runs if run.error is not None)
+    listed = "".join(f"<li>{escape(error[:300])}</li>" for error in list(errors)[:10])
+    return (
+        f'{title}<p class="note">{note}</p>'
+        + _columns((*settings, "runs", *results), rows[:_MOST_ROWS])
+        + (f'<p class="note">What failed:</p><ul class="note">{listed}</ul>' if listed else "")
+        + "</section>"
+    )
+
+
+def _text(value: object) -> str:
+    return label(value) if isinstance(value, bool | int | float | str | None) else str(value)
+
+
+def _numbers(run: Finished) -> dict[str, float]:
+    """The results of a run that are numbers."""
+    return {
+        name: float(value)
+        for name, value in (run.result or {}).items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+
+
+def _mean(runs: Sequence[Finished], name: str) -> _Mean | None:
+    known = [_numbers(run) for run in runs]
+    values = [numbers[name] for numbers in known if name in numbers]
+    count = len(values)
+    if count < 2:
+        return _Mean(values[0], 0.0, 1) if values else None
+    half = t_quantile(0.025, count - 1) * stdev(values) / math.sqrt(count)
+    return _Mean(fmean(values), half, count)

@@ -1,31 +1,27 @@
-"""A zip of raw buffers with one canonical form: what is not byte for byte that form is refused."""
+"""A zip of raw buffers, sealed by a digest: what is not whole, or was changed, is refused."""
 
 from __future__ import annotations
 
 import hashlib
 import struct
-import zlib
 from collections.abc import Sequence
-from typing import BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
-from dynhp.errors import DamagedFile
+from dynhp.errors import DamagedFile, shown
+
+if TYPE_CHECKING:
+    import zipfile
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 """Raw bytes; a memoryview must be flat, one byte per item."""
 
-# Members are stored, never compressed, so that no small file becomes a large one when it is read.
-# Sizes are always in zip64 fields, so that small and large files have one form and one reader.
-_LOCAL = struct.Struct("<4s5HL2L2H2H2Q")
-_CENTRAL = struct.Struct("<4s6HL2L5H2L2H3Q")
-_END64 = struct.Struct("<4sQ2H2L4Q")
-_LOCATOR = struct.Struct("<4sLQL")
-_END = struct.Struct("<4s4H2LH")
-_VERSION = 45  # the first with zip64
-_DATE = 0x21  # the first of January 1980, so that bytes never depend on a clock
-_MANY, _HUGE = 0xFFFF, 0xFFFFFFFF  # "see the zip64 field"
+# The digest of all that comes before it is the end of the file, as part of the zip's comment.
 _COMMENT = b"dynhp sha256 "
-_DIGEST = 64  # hexadecimal digits at the very end of the file
+_DIGEST = 64
+_DATE = (1980, 1, 1, 0, 0, 0)  # so that bytes never depend on a clock
 _CHUNK = 1 << 20
+# What zipfile raises for bytes that make no sense, beside its own BadZipFile.
+_DAMAGES = (EOFError, OSError, OverflowError, RuntimeError, ValueError, struct.error)
 
 
 def name_of(place: int) -> str:
@@ -35,109 +31,103 @@ def name_of(place: int) -> str:
 
 def write(file: BinaryIO, members: Sequence[Buffer]) -> str:
     """Write the members and give the digest of the whole, which ends the file as its comment."""
-    sha = hashlib.sha256()
+    import zipfile  # not needed to import dynhp, and slow to import
 
-    def put(part: Buffer) -> None:
-        file.write(part)
-        sha.update(part)
-
-    facts = [(zlib.crc32(member), len(member)) for member in members]
-    for place, member in enumerate(members):
-        put(_local(place, *facts[place]))
-        put(member)
-    put(_directory(facts))
-    digest = sha.hexdigest()
-    file.write(digest.encode())
+    sealed: Any = _SealedFile(file)  # of a file it has all that a zip needs to be written
+    with zipfile.ZipFile(sealed, "w") as archive:
+        for place, member in enumerate(members):
+            # Stored, never compressed, so that no small file becomes a large one when it is read.
+            info = zipfile.ZipInfo(name_of(place), _DATE)
+            info.create_system = 3  # the same bytes on every system
+            with archive.open(info, "w", force_zip64=True) as stream:
+                stream.write(member)
+        archive.comment = _COMMENT + bytes(_DIGEST)
+    digest: str = sealed.seal()
     return digest
 
 
 def read(file: BinaryIO) -> list[bytearray]:
     """Read the members back; memory grows with the file's real size, whatever it claims."""
-    reader = _ArchiveReader(file)
+    import zipfile
+
+    size = file.seek(0, 2)
+    digest = _digest(file, size - _DIGEST)  # first of all: zipfile takes a failing disk for damage
     members: list[bytearray] = []
-    facts: list[tuple[int, int]] = []
-    while (signature := reader.take(4)) == b"PK\3\4":
-        place = len(members)
-        header = signature + reader.take(_LOCAL.size + len(name_of(place)) - 4)
-        size = int.from_bytes(header[-16:-8], "little")
-        member = reader.take(size)
-        facts.append((zlib.crc32(member), size))
-        if header != _local(place, *facts[place]):
-            raise DamagedFile(f"the header of {name_of(place)} is not as it was written")
-        members.append(member)
-    directory = _directory(facts)
-    if len(signature) + reader.left != len(directory) + _DIGEST:
-        raise DamagedFile("the file does not end where it should")
-    if signature + reader.take(len(directory) - len(signature)) != directory:
-        raise DamagedFile("the zip's directory is not as it was written")
-    digest = reader.digest()
-    if file.read(_DIGEST) != digest.encode():
+    try:
+        with zipfile.ZipFile(file) as archive:
+            infos = archive.infolist()
+            _require_ours(infos, size)
+            for info in infos:
+                member = bytearray(info.file_size)
+                view = memoryview(member)
+                with archive.open(info) as stream:
+                    for start in range(0, len(member), _CHUNK):
+                        stream.readinto(view[start : start + _CHUNK])  # type: ignore[attr-defined]
+                    stream.read()  # nothing; this checks the header of a member that is empty
+                members.append(member)
+    except (*_DAMAGES, zipfile.BadZipFile) as damage:
+        reason = str(damage) or "it ends too early"
+        raise DamagedFile(f"it is not as it was written ({reason})") from damage
+    file.seek(size - _DIGEST)
+    if file.read() != digest:
         raise DamagedFile("the digest does not fit the content")
     return members
 
 
-class _ArchiveReader:
-    """Reads a file whose real size is known, and counts what is left of it."""
+def _digest(file: BinaryIO, size: int) -> bytes:
+    """The digest of the first bytes of a file, as it stands at its end."""
+    sha = hashlib.sha256()
+    file.seek(0)
+    while size > 0 and (data := file.read(min(_CHUNK, size))):
+        sha.update(data)
+        size -= len(data)
+    return sha.hexdigest().encode()
+
+
+def _require_ours(infos: Sequence[zipfile.ZipInfo], size: int) -> None:
+    """Refuse other members than ours, and those that claim more than the file has."""
+    if not infos:
+        raise DamagedFile("there is nothing in it")
+    for place, info in enumerate(infos):
+        stored = info.compress_type == 0 and info.compress_size == info.file_size
+        if info.filename != name_of(place) or not stored:
+            raise DamagedFile(f"a member is not as dynhp writes it: {shown(info.filename)}")
+    claimed = sum(info.file_size for info in infos)
+    if claimed > size:
+        raise DamagedFile(f"it claims {claimed} bytes where there are {size}")
+
+
+class _SealedFile:
+    """Hashes what a zip is made of on its way to the file, all but its last bytes, the digest.
+
+    It has no ``seek``, so that a zip is written from its start to its end.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._sha = hashlib.sha256()
-        self.left = file.seek(0, 2) - file.seek(0)
+        self._held = b""  # what may be the last bytes
 
-    def take(self, size: int) -> bytearray:
-        """The next bytes, or an error where there are not so many."""
-        if size > self.left:
-            raise DamagedFile(f"it claims {size} more bytes where {self.left} are left")
-        taken = bytearray(size)
-        view = memoryview(taken)
-        for start in range(0, size, _CHUNK):
-            part = view[start : start + _CHUNK]
-            if self._file.readinto(part) != len(part):  # type: ignore[attr-defined]
-                raise DamagedFile("it became shorter while it was read")
-            self._sha.update(part)
-        self.left -= size
-        return taken
+    def write(self, data: Buffer, /) -> int:
+        """Write what came before, and hold the last bytes back."""
+        length = len(data)
+        if length < _DIGEST:
+            data = self._held + bytes(data)
+        else:
+            self._put(self._held)
+        self._put(memoryview(data)[:-_DIGEST])
+        self._held = bytes(data[-_DIGEST:])
+        return length
 
-    def digest(self) -> str:
-        """The digest of all that was taken."""
-        return self._sha.hexdigest()
+    def flush(self) -> None:
+        """Nothing to do: the file belongs to whoever opened it."""
 
+    def seal(self) -> str:
+        """Write the digest in place of the last bytes."""
+        digest = self._sha.hexdigest()
+        self._file.write(digest.encode())
+        return digest
 
-def _local(place: int, crc: int, size: int) -> bytes:
-    name = name_of(place).encode()
-    header = _LOCAL.pack(
-        *(b"PK\3\4", _VERSION, 0, 0, 0, _DATE, crc, _HUGE, _HUGE, len(name), 20),
-        *(1, 16, size, size),
-    )
-    return header[:-20] + name + header[-20:]
-
-
-def _central(place: int, crc: int, size: int, offset: int) -> bytes:
-    name = name_of(place).encode()
-    header = _CENTRAL.pack(
-        *(b"PK\1\2", _VERSION, _VERSION, 0, 0, 0, _DATE, crc, _HUGE, _HUGE),
-        *(len(name), 28, 0, 0, 0, 0, _HUGE),
-        *(1, 24, size, size, offset),
-    )
-    return header[:-28] + name + header[-28:]
-
-
-def _directory(facts: Sequence[tuple[int, int]]) -> bytes:
-    """All that follows the last member: entries, end records, the comment up to its digest."""
-    entries, offset = [], 0
-    for place, (crc, size) in enumerate(facts):
-        entries.append(_central(place, crc, size, offset))
-        offset += _LOCAL.size + len(name_of(place)) + size
-    directory = b"".join(entries)
-    number, length = len(facts), len(directory)
-    end64 = (b"PK\6\6", _END64.size - 12, _VERSION, _VERSION, 0, 0, number, number, length, offset)
-    end = (b"PK\5\6", 0, 0, _MANY, _MANY, _HUGE, _HUGE, len(_COMMENT) + _DIGEST)
-    return b"".join(
-        (
-            directory,
-            _END64.pack(*end64),
-            _LOCATOR.pack(b"PK\6\7", 0, offset + length, 1),
-            _END.pack(*end),
-            _COMMENT,
-        )
-    )
+    def _put(self, data: Buffer) -> None:
+        self._file.write(data)
+        self._sha.update(data)

@@ -12,9 +12,16 @@ from typing import Any
 import numpy as np
 
 from dynhp.errors import CodecError, DamagedFile, nearest
-from dynhp.storage.codecs.encoder import LONG_LIST, MOST_LEVELS, PACKED, is_storable
+from dynhp.frameworks import package_for
+from dynhp.storage.codecs.encoder import (
+    LONG_LIST,
+    MOST_LEVELS,
+    MOST_SHARED,
+    PACKED,
+    is_storable,
+    weight_of,
+)
 from dynhp.storage.codecs.registry import BY_NAME
-from dynhp.storage.codecs.sharing import MOST_SHARED, weight_of
 
 __all__ = ["MOST_STATE", "Decoder"]
 
@@ -152,9 +159,10 @@ class Decoder:
     def _registered(self, parts: Any) -> Any:
         name, node = _list(parts)
         if name not in BY_NAME:
+            package = package_for(str(name).partition(".")[0])
             raise CodecError(
                 f"the state holds a {name!r}, which is not registered{nearest(name, BY_NAME)}. "
-                "Import the package that does (dynhp_torch for tensors) or call register_codec"
+                f"Import {package or 'the package that does'}, or call register_codec"
             )
         plain = self.node(node)
         try:

@@ -1,25 +1,28 @@
-"""From a state to JSON and raw buffers."""
+"""From a state to JSON and raw buffers; what is one thing in several places is stored once."""
 
 from __future__ import annotations
 
 import math
 import struct
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from dynhp.errors import CodecError
+from dynhp.frameworks import integrations_of
 from dynhp.storage.codecs.archive import Buffer
 from dynhp.storage.codecs.registry import BY_TYPE, Codec
-from dynhp.storage.codecs.sharing import MOST_SHARED, Key, Views, key_of, weight_of
 
-__all__ = ["LONG_LIST", "MOST_LEVELS", "PACKED", "Encoder", "is_storable"]
+__all__ = ["LONG_LIST", "MOST_LEVELS", "MOST_SHARED", "PACKED", "Encoder", "is_storable"]
+__all__ += ["weight_of"]
 
 MOST_LEVELS = 100
 LONG_LIST = 1000
-"""From so many items on, a list or tuple of nothing but floats, or whole numbers, is a buffer."""
+"""From this many items on, a list or tuple of nothing but floats, or whole numbers, is a buffer."""
 PACKED: Mapping[type, tuple[str, str]] = {float: ("$floats", "<f8"), int: ("$ints", "<i8")}
+MOST_SHARED = 16 << 20
+"""The most that may be stored by reference: printing or copying the state repeats it all."""
 LONGEST_NUMBER = 1000  # bits, as decimal digits; longer ones are written in hexadecimal
 
 
@@ -28,6 +31,37 @@ def is_storable(dtype: np.dtype[Any]) -> bool:
     if dtype.hasobject or dtype.kind not in "biufcmMSUV":
         return False
     return np.dtype(dtype.str) == dtype  # not so with fields, nor with types of extensions
+
+
+_Key: TypeAlias = int | tuple[Any, ...]
+
+
+def _key_of(thing: Any) -> _Key:
+    """What identifies a thing, under whatever name, while it is alive."""
+    if type(thing) is np.ndarray and thing.size:  # two objects may be the same array
+        return _address(thing), thing.shape, thing.strides, thing.dtype.str
+    return id(thing)
+
+
+def weight_of(thing: Any) -> int:
+    """About how much a thing is by itself, without what it holds."""
+    kind = type(thing)
+    if kind is str or kind is bytes or kind is bytearray:
+        return 1 + len(thing)
+    return 1000 + thing.itemsize if kind is np.ndarray else 1
+
+
+class _View(NamedTuple):
+    """An array of the state: the memory that it spans, and the path to it."""
+
+    low: int
+    high: int
+    where: str
+    array: np.ndarray[Any, Any]
+
+
+def _address(array: np.ndarray[Any, Any]) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 class _Encoded(NamedTuple):
@@ -43,11 +77,10 @@ class Encoder:
 
     def __init__(self) -> None:
         self.buffers: list[Buffer] = []
-        self.version = 2  # the oldest version of the format that can say what was encoded
         self._path: list[Any] = []
         self._above: set[int] = set()  # the containers around the current place
-        self._encoded: dict[Key, _Encoded] = {}
-        self._views = Views()
+        self._encoded: dict[_Key, _Encoded] = {}
+        self._views: list[_View] = []
         self._weight = self._shared = 0
         self._encoders: Mapping[type, Callable[[Any], Any]] = {
             type(None): lambda value: value,
@@ -67,7 +100,17 @@ class Encoder:
     def state(self, value: Any) -> Any:
         """What JSON says about the whole state, in which no two arrays may be views of one."""
         node = self.node(value)
-        self._views.require_apart()
+        near: list[_View] = []
+        for view in sorted(self._views, key=lambda view: view.low):
+            near = [other for other in near if other.high > view.low]
+            for other in near:
+                if np.shares_memory(other.array, view.array):  # read back, they would not
+                    raise CodecError(
+                        f"{other.where} and {view.where} are different views of one memory, which "
+                        "cannot be stored: what changes one would no longer change the other. "
+                        "Store the whole array once, or copies (array.copy())"
+                    )
+            near.append(view)
         return node
 
     def node(self, value: Any) -> Any:
@@ -101,7 +144,7 @@ class Encoder:
 
     def _once(self, value: Any, encode: Callable[[], Any]) -> Any:
         """Encode a thing, or refer to where it was: things are numbered as their encoding ends."""
-        key = key_of(value)
+        key = _key_of(value)
         earlier = self._encoded.get(key)
         if earlier is None:
             before = self._weight
@@ -141,7 +184,6 @@ class Encoder:
         if packed is None:
             return self._inside(value, lambda: [self._at(i, item) for i, item in enumerate(value)])
         tag, numbers = packed
-        self.version = 3
         self._weight += len(value)
         return self._inside(value, lambda: {tag: self._put(numbers.view(np.uint8).data)})
 
@@ -163,7 +205,14 @@ class Encoder:
         return self._once(value, lambda: self._raw_array(value))
 
     def _raw_array(self, value: np.ndarray[Any, Any]) -> Any:
-        self._views.add(value, self.where())
+        if value.size:
+            steps = [
+                (length - 1) * stride
+                for length, stride in zip(value.shape, value.strides, strict=True)
+            ]
+            low = _address(value) + sum(step for step in steps if step < 0)
+            high = _address(value) + sum(step for step in steps if step > 0) + value.itemsize
+            self._views.append(_View(low, high, self.where(), value))
         order = _order(value)
         turned = value.T if order == "F" else value if order == "C" else value.transpose(order)
         flat = np.ascontiguousarray(turned).reshape(-1)
@@ -185,12 +234,9 @@ class Encoder:
 
 
 def _way_out(kind: type) -> str:
-    package = kind.__module__.partition(".")[0]
-    return (
-        "Write import dynhp_torch, which lets torch's things be stored. "
-        if package == "torch"
-        else ""
-    )
+    """What to import, if asking the integrations that know this type has registered a codec."""
+    packages = [each.package for each in integrations_of(kind)]
+    return f"Write import {packages[0]}, which lets it be stored. " if kind in BY_TYPE else ""
 
 
 def _packed(value: list[Any] | tuple[Any, ...]) -> tuple[str, np.ndarray[Any, Any]] | None:

@@ -1,34 +1,30 @@
-"""States written to files and read back, and the codecs of the types that come with the library."""
+"""States written to files and read back."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from operator import getitem
 from typing import Any, BinaryIO
 
-import numpy as np
-
 from dynhp.errors import CodecError, DamagedFile, advise
-from dynhp.records import Candidate
-from dynhp.storage.codecs import archive, bit_generators
+from dynhp.storage.codecs import archive
 from dynhp.storage.codecs.decoder import MOST_STATE, Decoder
 from dynhp.storage.codecs.encoder import Encoder
-from dynhp.storage.codecs.heaviest import heaviest
 from dynhp.storage.codecs.json_text import strict_json
-from dynhp.storage.codecs.registry import register_codec, register_dataclass
 
-__all__ = ["decode", "encode", "read_state", "register_codec", "register_dataclass"]
-__all__ += ["write_state"]
+__all__ = ["decode", "encode", "read_parts", "read_state", "write_state"]
 
 FORMAT = "dynhp state"
-VERSIONS = (2, 3)  # the third has long lists of numbers as buffers
+VERSION = 2
 
 
 def write_state(state: Any, file: BinaryIO) -> str:
     """Write a state into an open file, and give the digest of what was written.
 
+    >>> import numpy as np
     >>> file = io.BytesIO()
     >>> digest = write_state({"weights": np.ones(3), "epoch": 2}, file)
     >>> read_state(file)
@@ -36,7 +32,7 @@ def write_state(state: Any, file: BinaryIO) -> str:
     """
     encoder = Encoder()
     node = encoder.state(state)
-    document = {"format": FORMAT, "version": encoder.version, "state": node}
+    document = {"format": FORMAT, "version": VERSION, "state": node}
     text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
     if len(text) > MOST_STATE // 8:
         _look_at_size(len(text), node)
@@ -44,7 +40,7 @@ def write_state(state: Any, file: BinaryIO) -> str:
 
 
 def _look_at_size(size: int, node: Any) -> None:
-    """Refuse a state with too much JSON, and say it in time where there is much."""
+    """Refuse a state with too much JSON, and say it in time if there is much."""
     path, bytes_ = heaviest(node)
     way_out = "keep what is long in numpy arrays, in bytes, or in plain lists of floats"
     if size > MOST_STATE:
@@ -59,6 +55,42 @@ def _look_at_size(size: int, node: Any) -> None:
     )
 
 
+def heaviest(node: Any) -> tuple[str, int]:
+    """The path to what takes most, as far down as one part holds half of it, and its bytes.
+
+    >>> heaviest({"epoch": 3, "seen": [["a", 1], ["b", 2], ["c", 3], ["d", 4]]})
+    ("state['seen']", 33)
+    """
+    path, size = "state", _size(node)
+    while True:
+        sized = [(_size(child), name, child) for name, child in _children(node)]
+        largest = max(sized, key=lambda each: each[0], default=(0, "", None))
+        if 2 * largest[0] < size or not isinstance(largest[2], list | dict):
+            return path, size
+        size, name, node = largest
+        path += name
+
+
+def _children(node: Any) -> Iterator[tuple[str, Any]]:
+    """The parts of an encoded node, each with what is added to the path; tags add nothing."""
+    if isinstance(node, list):
+        for place, child in enumerate(node):
+            yield f"[{place}]", child
+    elif isinstance(node, dict):
+        for key, child in node.items():
+            if key == "$dict":
+                for name, value in child:
+                    yield f"[{name!r}]", value
+            elif key.startswith("$"):
+                yield "", child[1] if key == "$codec" else child
+            else:
+                yield f"[{key!r}]", child
+
+
+def _size(node: Any) -> int:
+    return len(json.dumps(node, separators=(",", ":")))
+
+
 def read_state(file: BinaryIO) -> Any:
     """Read the state back from a file, or refuse one that is not exactly as it was written.
 
@@ -67,21 +99,38 @@ def read_state(file: BinaryIO) -> Any:
     >>> read_state(io.BytesIO(b"something else"))
     Traceback (most recent call last):
     ...
-    dynhp.errors.DamagedFile: the file does not end where it should
+    dynhp.errors.DamagedFile: it is not as it was written (File is not a zip file)
     """
-    members = archive.read(file)
-    if not members:
-        raise DamagedFile("there is nothing in it")
-    document = strict_json(members[0], most=MOST_STATE)
+    text, *buffers = archive.read(file)
+    document = strict_json(text, most=MOST_STATE)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise DamagedFile(f"it is not a {FORMAT}")
-    known = type(document.get("version")) is int and document["version"] in VERSIONS
+    known = type(document.get("version")) is int and document["version"] == VERSION
     if not known or set(document) != {"format", "version", "state"}:
         raise CodecError(
-            f"this dynhp reads versions {VERSIONS[0]} and {VERSIONS[1]} of states, the file has "
+            f"this dynhp reads version {VERSION} of states, the file has "
             f"{str(document.get('version'))[:40]}; use the dynhp that wrote it"
         )
-    return Decoder(members[1:]).state(document["state"])
+    return Decoder(buffers).state(document["state"])
+
+
+def read_parts(file: BinaryIO, *paths: Sequence[str]) -> list[Any]:
+    """Read the plain data at these places of a state, without the rest, which may be large.
+
+    Nothing is executed, what is read is checked; of the rest nothing is known.
+
+    >>> file = io.BytesIO(encode({"a": {"b": [1]}, "c": b"raw", "d": 0}))
+    >>> read_parts(file, ("a", "b"), ("d",))
+    [[1], 0]
+    """
+    import zipfile  # slow to import
+
+    try:
+        with zipfile.ZipFile(file) as members:
+            document = strict_json(members.read(archive.name_of(0)), most=MOST_STATE)
+        return [Decoder([]).node(reduce(getitem, path, document["state"])) for path in paths]
+    except (zipfile.BadZipFile, LookupError, TypeError, ValueError, EOFError) as damage:
+        raise DamagedFile(f"it is not as it was written ({damage})") from damage
 
 
 def encode(state: Any) -> bytes:
@@ -104,55 +153,3 @@ def decode(data: bytes) -> Any:
     {('a', 1): 1267650600228229401496703205376, 'b': [inf, b'raw']}
     """
     return read_state(io.BytesIO(data))
-
-
-_FACTORIES: dict[str, Any] = {
-    kind.__name__: kind for kind in (int, float, bool, str, list, tuple, dict, set)
-}
-
-
-def _default_to_plain(value: defaultdict[Any, Any]) -> Any:
-    factory = value.default_factory
-    name = getattr(factory, "__name__", None)
-    if factory is not None and _FACTORIES.get(str(name)) is not factory:
-        raise ValueError(f"its default_factory is {factory!r}, which is code; use a plain dict")
-    return [name, dict(value)]
-
-
-def _default_from_plain(plain: Any) -> defaultdict[Any, Any]:
-    name, items = plain
-    return defaultdict(None if name is None else _FACTORIES[name], items)
-
-
-def _generator_from_plain(plain: Any) -> np.random.Generator:
-    if not isinstance(plain, np.random.BitGenerator):
-        raise ValueError(f"a generator needs a bit generator of numpy, not {type(plain)!r}")
-    return np.random.Generator(plain)
-
-
-def _in_order(value: Iterable[Any]) -> list[Any]:
-    # The order of a set differs from process to process, that of its texts does not.
-    return sorted(value, key=lambda item: (type(item).__name__, repr(item)))
-
-
-register_codec(OrderedDict, name="ordered", to_plain=dict, from_plain=OrderedDict)
-register_codec(Counter, name="counter", to_plain=dict, from_plain=Counter)
-register_codec(
-    defaultdict, name="default", to_plain=_default_to_plain, from_plain=_default_from_plain
-)
-register_codec(set, name="set", to_plain=_in_order, from_plain=set)
-register_codec(frozenset, name="frozenset", to_plain=_in_order, from_plain=frozenset)
-register_codec(Candidate, name="candidate", to_plain=dict, from_plain=Candidate)
-register_codec(
-    np.random.Generator,
-    name="numpy.generator",
-    to_plain=lambda generator: generator.bit_generator,
-    from_plain=_generator_from_plain,
-)
-for _kind in bit_generators.KINDS.values():
-    register_codec(
-        _kind,
-        name=f"numpy.{_kind.__name__}",
-        to_plain=lambda bits: bits.state,
-        from_plain=bit_generators.from_plain,
-    )

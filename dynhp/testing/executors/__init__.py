@@ -1,6 +1,5 @@
-"""The law of executors: the answer is that of ``Serial``."""
+"""The law of executors: each answers as ``Serial`` does."""
 
-from dynhp.testing.executors.chameleon import Chameleon
-from dynhp.testing.executors.check import MakeExecutor, check_executor
+from dynhp.testing.executors.check import check_executor
 
-__all__ = ["Chameleon", "MakeExecutor", "check_executor"]
+__all__ = ["check_executor"]

@@ -9,16 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dynhp.criteria import highest, lowest
-from dynhp.main_line.inner import InnerRule
+from dynhp.engine.commands import InnerRule
+from dynhp.executors.contract import Job
 from dynhp.proposers import FullGrid, Interpolation, Neighbors, Placebo
 from dynhp.records import Candidate
-from dynhp.rounds.jobs import Job
 from dynhp.selection import BestByMargin, Racing
 from dynhp.spaces import Space
 from dynhp.tails import annealed
 from dynhp.testing.executors.chameleon import Chameleon, LiesAboutValues, RaisesLater
-from dynhp.testing.laws.probe import Make
-from dynhp.testing.toys import Fragile, NoisyQuadratic, Quadratic
+from dynhp.testing.laws.experiments import Make
+from dynhp.testing.toys import NoisyQuadratic, Quadratic
+from dynhp.testing.toys.fragile import Fragile
 from dynhp.trainer import State, Trainer
 
 RATES: Final = (0.05, 0.02, 0.1, 0.5, 0.3)
@@ -48,7 +49,7 @@ class TriesCase:
     tail: bool = False  # two epochs more, with half the value
     keeps: bool = True
     compared: bool = False
-    inside: bool = False  # the best state inside of a try is wanted, where any loss is good
+    inside: bool = False  # the best state inside of a try is wanted, and any loss is good
 
     def jobs(self, trainer: Trainer) -> list[Job]:
         """The jobs; the first origin is the state that the trainer is in afterwards."""

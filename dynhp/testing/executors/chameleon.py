@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dynhp.read_back import check_in_force
 from dynhp.records import Candidate, Metrics, Value
-from dynhp.rounds.read_back import check_in_force
-from dynhp.testing.laws.probe import Make
+from dynhp.testing.laws.experiments import Make
 from dynhp.testing.toys import NoisyQuadratic
 from dynhp.trainer import State
 
@@ -51,7 +51,7 @@ class Chameleon:
         return metrics
 
     def hyperparameters(self) -> Mapping[str, Value]:
-        """The values in force, where the toy knows them."""
+        """The values in force, if the toy knows them."""
         return self.inner.hyperparameters() if hasattr(self.inner, "hyperparameters") else {}
 
     def reseed(self, seed: int) -> None:
@@ -89,7 +89,7 @@ class LiesAboutValues(NoisyQuadratic):
 
 
 class RaisesLater(NoisyQuadratic):
-    """Trains for one epoch and then raises, where the learning rate is high.
+    """Trains for one epoch and then raises if the learning rate is high.
 
     >>> RaisesLater().train_k(2, {"lr": 0.3})
     Traceback (most recent call last):

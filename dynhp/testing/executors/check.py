@@ -1,29 +1,54 @@
-"""The one law of executors, for any executor: the answer is that of ``Serial``."""
+"""The one law of executors: any executor answers as ``Serial`` does."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import LawBroken, SettingsError
 from dynhp.executors import Executor, Serial
-from dynhp.rounds.jobs import CompletesAnyOrder, close
-from dynhp.rounds.plain import history_to_plain
+from dynhp.executors.contract import CompletesAnyOrder, Job, Outcome, close
+from dynhp.records import Metrics
+from dynhp.records.plain import history_to_plain
+from dynhp.selfcheck.difference import difference
 from dynhp.spaces import SpaceLike
 from dynhp.testing.executors import cases
 from dynhp.testing.executors.chameleon import Chameleon
-from dynhp.testing.executors.outcomes import SeenOutcome, any_order, demand, in_turn, observe
-from dynhp.testing.laws import LawReport, Make, Verdict
-from dynhp.testing.laws.lines import error_line
-from dynhp.testing.laws.probe import generators_put_back, require_subject
+from dynhp.testing.laws.check import LawReport, Verdict
+from dynhp.testing.laws.experiments import (
+    Make,
+    broken,
+    copy_of,
+    error_line,
+    generators_put_back,
+    require_subject,
+)
+from dynhp.trainer import State, Trainer
 
 __all__ = ["MakeExecutor", "check_executor"]
 
 MakeExecutor: TypeAlias = Callable[[Make], Executor]
 """Makes the executor under examination, given what builds the trainers of its workers."""
+
+_RunJobs: TypeAlias = Callable[[Trainer, Sequence[Job]], Iterable[tuple[int, Outcome]]]
+"""Has jobs carried out: gives the place of each and its outcome."""
+
+_CAUSE = {
+    "order": "outcomes are yielded as they are done, not in the order of the jobs",
+    "places": "as_completed leaves a job out, or gives an outcome the place of another",
+    "tries": "a try does not start from its own origin, seed and trainer alone, or an error is "
+    "not recorded as Serial does",
+    "state": "keep() hands out the state of another try, or of another moment",
+    "live": "keep() hands out something that later tries write into",
+    "origin": "a try writes into the state it starts from",
+    "raised": "an exception that ends the run is swallowed, or another is raised",
+    "in place": "in_place is claimed though the main line's trainer is elsewhere",
+    "run": "a state or an outcome reaches the adapter changed",
+}
+_ALL, _NONE, _EVERY_OTHER = range(0, 99), range(0), range(1, 99, 2)
 
 
 def check_executor(
@@ -31,8 +56,8 @@ def check_executor(
 ) -> LawReport:
     """Demand that an executor gives what ``Serial`` gives, bit for bit; else raise ``LawBroken``.
 
-    Where the executor has ``as_completed``, that is examined too; where it has ``close``, it is
-    closed in the end.
+    If the executor has ``as_completed``, that is examined too; if it has ``close``, it is closed
+    in the end.
 
     Args:
         make_executor: makes the executor; it is given the factory of the trainers that workers
@@ -47,96 +72,127 @@ def check_executor(
     ok       run: grid
     ok       run: racing
     """
-    make, checks = _checks(make_trainer, space)
+    if (make_trainer is None) != (space is None):
+        raise SettingsError(
+            "check_executor: make_trainer and space belong together, got "
+            f"make_trainer={make_trainer!r}, space={space!r}"
+        )
+    examined: list[cases.TriesCase | cases.RunCase]
+    if make_trainer is None or space is None:
+        make: Make = Chameleon
+        examined = [*cases.toy_tries_cases(), *cases.toy_run_cases()]
+    else:
+        make = make_trainer
+        whole = require_subject(make, space, epochs=1, another_process=False).space
+        examined = [*cases.tries_cases(make, whole), *cases.run_cases(make, whole)]
     executor = make_executor(make)
     with ExitStack() as stack:
         stack.callback(close, executor)
-        report = LawReport(tuple(_verdict(name, check, executor) for name, check in checks))
+        report = LawReport(tuple(_verdict(case, executor) for case in examined))
     return report.require_unbroken()
 
 
-_Check: TypeAlias = Callable[[Executor], None]
-
-
-def _checks(
-    make: Make | None, space: SpaceLike | None
-) -> tuple[Make, Iterator[tuple[str, _Check]]]:
-    if make is None and space is None:
-        return Chameleon, _named(cases.toy_tries_cases(), cases.toy_run_cases())
-    if make is None or space is None:
-        raise SettingsError(
-            "check_executor: make_trainer and space belong together, got "
-            f"make_trainer={make!r}, space={space!r}"
-        )
-    whole = require_subject(make, space, epochs=1, another_process=False).space
-    return make, _named(cases.tries_cases(make, whole), cases.run_cases(make, whole))
-
-
-def _named(
-    tries: Iterator[cases.TriesCase], runs: Iterator[cases.RunCase]
-) -> Iterator[tuple[str, _Check]]:
-    for case in tries:
-        yield case.name, functools.partial(_check_tries, case)
-    for run in runs:
-        yield f"run: {run.name}", functools.partial(_check_run, run)
-
-
-def _verdict(name: str, check: _Check, executor: Executor) -> Verdict:
+def _verdict(case: cases.TriesCase | cases.RunCase, executor: Executor) -> Verdict:
+    name = case.name if isinstance(case, cases.TriesCase) else f"run: {case.name}"
     try:
-        check(executor)
+        if isinstance(case, cases.RunCase):
+            expected = _carried_out(case, Serial())
+            _demand("run", expected, _carried_out(case, executor), "result")
+        else:
+            _check_tries(case, executor)
+            if isinstance(executor, CompletesAnyOrder):
+                _check_any_order(case, executor)
     except LawBroken as failure:
         return Verdict(law=name, status="BROKEN", message=f"{name}: {failure}")
     return Verdict(law=name, status="ok")
 
 
-_ALL, _NONE, _EVERY_OTHER = range(0, 99), range(0), range(1, 99, 2)
-
-
 def _check_tries(case: cases.TriesCase, executor: Executor) -> None:
     for keeps in (_ALL, _NONE, _EVERY_OTHER):
-        seen, raised = observe(case, in_turn(executor), keeps)
-        expected, end = observe(case, in_turn(Serial()), keeps)
-        demand("raised", end, raised, "exception")
-        demand("order", len(expected), len(seen), "number of outcomes")
+        seen, raised = _observe(case, _in_turn(executor), keeps)
+        expected, end = _observe(case, _in_turn(Serial()), keeps)
+        _demand("raised", end, raised, "exception")
+        _demand("order", len(expected), len(seen), "number of outcomes")
         for wanted, outcome in zip(expected, seen, strict=True):
             _compare(wanted, outcome, "order" if _swapped(expected, outcome) else "tries")
         if end is not None:
             break  # it ends there whatever is kept, and workers need not be started again for that
-    if isinstance(executor, CompletesAnyOrder):
-        _check_any_order(case, executor)
 
 
 def _check_any_order(case: cases.TriesCase, executor: CompletesAnyOrder) -> None:
-    seen, raised = observe(case, any_order(executor), _ALL)
-    expected, end = observe(case, in_turn(Serial()), _ALL)
+    def kind(raised: str | None) -> str | None:
+        return raised and raised.partition(":")[0]
+
+    seen, raised = _observe(case, lambda trainer, jobs: executor.as_completed(jobs), _ALL)
+    expected, end = _observe(case, _in_turn(Serial()), _ALL)
     # Which of several jobs raises first is open: only the kind of exception is not.
-    demand("raised", _kind(end), _kind(raised), "exception, as_completed")
+    _demand("raised", kind(end), kind(raised), "exception, as_completed")
     if end is None:
         places = sorted(outcome.place for outcome in seen)
-        demand("places", list(range(len(expected))), places, "places, as_completed")
+        _demand("places", list(range(len(expected))), places, "places, as_completed")
         for outcome in seen:
             cause = "places" if _swapped(expected, outcome) else "tries"
             _compare(expected[outcome.place], outcome, cause)
 
 
-def _kind(raised: str | None) -> str | None:
-    return raised and raised.partition(":")[0]
+def _in_turn(executor: Executor) -> _RunJobs:
+    """As an adapter does it."""
+    return lambda trainer, jobs: enumerate(executor.run(trainer, jobs, at=jobs[0].origin))
 
 
-def _swapped(expected: list[SeenOutcome], outcome: SeenOutcome) -> bool:
-    """Whether an outcome is that of some job, so that a difference is one of order."""
+@dataclass(frozen=True, slots=True)
+class _SeenOutcome:
+    """What was seen of one outcome; ``states`` is empty if the state was not asked for."""
+
+    place: int
+    record: tuple[tuple[Metrics, ...], int, str | None]  # series, epochs, error
+    states: tuple[State, ...]
+
+
+@generators_put_back()  # so that the next one starts from the same numbers
+def _observe(
+    case: cases.TriesCase, run_jobs: _RunJobs, keeps: range
+) -> tuple[list[_SeenOutcome], str | None]:
+    """Carry out the tries and keep some states: the outcomes, and the exception that ended it."""
+    trainer = case.make()
+    jobs = case.jobs(trainer)
+    origins = [copy_of(job.origin) for job in jobs]
+    seen: list[_SeenOutcome] = []
+    kept: list[tuple[State, State]] = []
+    raised = None
+    try:
+        for place, outcome in run_jobs(trainer, jobs):
+            states: tuple[State, ...] = ()
+            if place in keeps:
+                if outcome.in_place:
+                    what = "the trainer's state and keep()"
+                    _demand("in place", trainer.get_state(), outcome.keep(), what)
+                states = (outcome.keep(),)
+            copies = tuple(map(copy_of, states))
+            kept += zip(states, copies, strict=True)
+            record = (outcome.series, outcome.epochs, outcome.error)
+            seen.append(_SeenOutcome(place, record, copies))
+    except LawBroken:
+        raise
+    except Exception as error:
+        raised = error_line(error)
+    for state, copy in kept:
+        _demand("live", copy, state, "a state kept, after later tries")
+    for origin, job in zip(origins, jobs, strict=True):
+        _demand("origin", origin, job.origin, "an origin, after the tries")
+    return seen, raised
+
+
+def _swapped(expected: list[_SeenOutcome], outcome: _SeenOutcome) -> bool:
+    """Whether another job has this outcome, so that a difference is one of order."""
     series, _, error = outcome.record
     return any((series, error) == (each.record[0], each.record[2]) for each in expected)
 
 
-def _compare(expected: SeenOutcome, outcome: SeenOutcome, cause: str) -> None:
+def _compare(expected: _SeenOutcome, outcome: _SeenOutcome, cause: str) -> None:
     name = f"outcome {expected.place}"
-    demand(cause, expected.record, outcome.record, f"{name}: (series, epochs, error)")
-    demand("state", expected.states, outcome.states, f"{name}: keep()")
-
-
-def _check_run(run: cases.RunCase, executor: Executor) -> None:
-    demand("run", _carried_out(run, Serial()), _carried_out(run, executor), "result")
+    _demand(cause, expected.record, outcome.record, f"{name}: (series, epochs, error)")
+    _demand("state", expected.states, outcome.states, f"{name}: keep()")
 
 
 @generators_put_back()
@@ -160,3 +216,11 @@ def _carried_out(run: cases.RunCase, executor: Executor) -> dict[str, Any]:
     for record in [*rounds, *(try_ for round_ in rounds for try_ in round_["tries"])]:
         del record["seconds"]
     return {"raised": raised, "rounds": rounds, "state": trainer.get_state()}
+
+
+def _demand(cause: str, expected: Any, got: Any, what: str) -> None:
+    """Demand that the two are equal; what ``Serial`` gives comes first."""
+    place = difference(expected, got, what)
+    if place is not None:
+        way_out = "do what dynhp/executors/serial.py does; it is short, and is the specification"
+        raise broken("the same answer as Serial", place, _CAUSE[cause], way_out)

@@ -1,13 +1,5 @@
 """The laws of trainers, one file per law, and the experiments they are made of."""
 
-from dynhp.testing.laws.check import (
-    LAWS,
-    LawReport,
-    Verdict,
-    check_trainer,
-    trainer_checks,
-    verdicts,
-)
-from dynhp.testing.laws.probe import Make
+from dynhp.testing.laws.check import LAWS, check_trainer, trainer_checks
 
-__all__ = ["LAWS", "LawReport", "Make", "Verdict", "check_trainer", "trainer_checks", "verdicts"]
+__all__ = ["LAWS", "check_trainer", "trainer_checks"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -11,11 +12,11 @@ from dynhp.errors import DynhpError, LawBroken, SettingsError, nearest
 from dynhp.selfcheck.contents import shown
 from dynhp.spaces import SpaceLike
 from dynhp.testing.laws import composition, force, isolation, order, purity, restore
-from dynhp.testing.laws.lines import error_line
-from dynhp.testing.laws.probe import (
+from dynhp.testing.laws.experiments import (
     Make,
     Subject,
     broken,
+    error_line,
     generators_put_back,
     require_subject,
 )
@@ -102,7 +103,9 @@ def trainer_checks(
     subject = require_subject(make, space, epochs=epochs, another_process=another_process)
     _require_known(expected_failures)
     # A tuple, not a generator: pytest's parametrize wants a collection.
-    return tuple((law, _as_check(law, subject, expected_failures.get(law))) for law in LAWS)
+    return tuple(
+        (law, functools.partial(_checked, law, subject, expected_failures.get(law))) for law in LAWS
+    )
 
 
 def verdicts(
@@ -135,12 +138,12 @@ def check_trainer(
     another_process: bool = True,
     expected_failures: Mapping[str, str] = NONE,
 ) -> LawReport:
-    """Check all laws on the trainers that ``make()`` builds; raise ``LawBroken`` where one fails.
+    """Check all laws on the trainers that ``make()`` builds; raise ``LawBroken`` if one fails.
 
     For one axis of three values this takes about 200 epochs, and 12 more in another process; with
     ``epochs=1`` about 150. Each further value that is tried costs about 8 epochs; of a long axis
     five are tried. Trainers start from their epochs 0, 1 and 3 and go on to epoch 6, or 7 in a
-    try; only where a value seems to have no effect, eight epochs are trained.
+    try; only if a value seems to have no effect, eight epochs are trained.
 
     Args:
         make: builds a fresh trainer each time it is called; see ``dynhp.trainer.Trainer``.
@@ -170,42 +173,38 @@ def check_trainer(
     return LawReport(tuple(given)).require_unbroken()
 
 
-def _as_check(law: str, subject: Subject, reason: str | None) -> Check:
-    def check() -> tuple[str, ...]:
-        verdict = _verdict(law, subject, reason)
-        LawReport((verdict,)).require_unbroken()
-        return verdict.notes
-
-    return check
+def _checked(law: str, subject: Subject, reason: str | None) -> tuple[str, ...]:
+    verdict = _verdict(law, subject, reason)
+    LawReport((verdict,)).require_unbroken()
+    return verdict.notes
 
 
 def _verdict(law: str, subject: Subject, reason: str | None) -> Verdict:
-    try:
-        notes = _judge(law, subject)
-    except LawBroken as failure:
-        if reason is None:
-            return Verdict(law=law, status="BROKEN", message=str(failure))
-        return Verdict(law=law, status="expected", notes=(reason,))
-    if reason is None:
-        return Verdict(law=law, status="ok", notes=notes)
-    message = f"{law}: holds, though it is in expected_failures ({reason!r}); take it out"
-    return Verdict(law=law, status="BROKEN", message=message, notes=notes)
-
-
-def _judge(law: str, subject: Subject) -> tuple[str, ...]:
+    failure: LawBroken | None = None
+    notes: tuple[str, ...] = ()
     try:
         with generators_put_back():
-            return _CHECKS[law](subject)
-    except (LawBroken, SettingsError):
+            notes = _CHECKS[law](subject)
+    except SettingsError:
         raise
+    except LawBroken as error:
+        failure = error
     except Exception as error:
-        raise broken(
+        failure = broken(
             law,
             f"the trainer raised {error_line(error)}",
             "set_state cannot take a state from before any training or from another trainer, or "
             "a method needs another one to be called first",
             "let every trainer that make() builds take every state, at any time",
-        ) from error
+        )
+    if failure is not None and reason is None:
+        return Verdict(law=law, status="BROKEN", message=str(failure))
+    if failure is not None:
+        return Verdict(law=law, status="expected", notes=(str(reason),))
+    if reason is not None:
+        message = f"{law}: holds, though it is in expected_failures ({reason!r}); take it out"
+        return Verdict(law=law, status="BROKEN", message=message, notes=notes)
+    return Verdict(law=law, status="ok", notes=notes)
 
 
 def _require_known(expected_failures: Mapping[str, str]) -> None:

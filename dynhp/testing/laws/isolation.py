@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dynhp.records import Candidate
-from dynhp.testing.difference import difference
-from dynhp.testing.laws.lines import (
+from dynhp.selfcheck.difference import difference
+from dynhp.testing.laws.experiments import (
+    Subject,
     can_be_copied,
     copy_of,
     float_arrays,
     follow,
     line_difference,
+    refuse,
 )
-from dynhp.testing.laws.probe import Subject, refuse
 from dynhp.trainer import State
 
 LAW = "isolation"

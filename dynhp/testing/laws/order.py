@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from dynhp.records import Candidate
-from dynhp.testing.difference import difference
-from dynhp.testing.laws.lines import copy_of, different, follow, line_difference, metrics_of
-from dynhp.testing.laws.probe import SEE_RESTORE, Subject, broken, refuse, values_of
-from dynhp.trainer import State, Trainer, TriesBatches
+from dynhp.selfcheck.difference import difference
+from dynhp.testing.laws.experiments import (
+    SEE_RESTORE,
+    Subject,
+    broken,
+    copy_of,
+    different,
+    follow,
+    line_difference,
+    metrics_of,
+    refuse,
+    values_of,
+)
+from dynhp.trainer import State, TriesBatches
 
 LAW = "order"
 TRIED = 8  # candidates, at most
@@ -69,8 +80,8 @@ def _the_winner_goes_on(subject: Subject, origin: State, candidates: Sequence[Ca
             different(expected.state, line.state, expected.series[1:], line.series),
             f"the state after a try of {values_of(candidate)}, taken back after a try of "
             f"{values_of(other)}, did not lead to where {values_of(candidate)} alone leads",
-            "set_state does nothing, or not all, where a counter of epochs is the same; or "
-            "something of the other try stays",
+            "set_state skips some of its work, or all of it, if the counter of epochs is the same; "
+            "or something of the other try stays",
             "let set_state set everything, whatever state the trainer is in",
         )
 
@@ -82,7 +93,10 @@ def _dry_run(subject: Subject, others: Sequence[Candidate]) -> None:
     series = []
     for epoch in range(len(plain.series)):
         origin = trainer.get_state()
-        _disturb(trainer, others[epoch % len(others)], DISTURBANCES[epoch % len(DISTURBANCES)])
+        with suppress(Exception):  # a try may fail: the trainer is set back all the same
+            for _ in range(DISTURBANCES[epoch % len(DISTURBANCES)]):
+                trainer.train_k(1, others[epoch % len(others)])
+                trainer.metrics()
         trainer.set_state(origin)
         trainer.train_k(1, plain.candidate)
         series.append(metrics_of(trainer))
@@ -95,15 +109,6 @@ def _dry_run(subject: Subject, others: Sequence[Candidate]) -> None:
         CAUSE,
         WAY_OUT,
     )
-
-
-def _disturb(trainer: Trainer, candidate: Candidate, epochs: int) -> None:
-    try:
-        for _ in range(epochs):
-            trainer.train_k(1, candidate)
-            trainer.metrics()
-    except Exception:  # a try may fail: the trainer is set back all the same
-        pass
 
 
 def _in_one_pass(subject: Subject, origin: State, candidates: Sequence[Candidate]) -> None:
@@ -132,7 +137,8 @@ def _in_one_pass(subject: Subject, origin: State, candidates: Sequence[Candidate
             "than alone",
             "the batched computation shares random numbers or arrays among the tries, or rounds "
             "differently",
-            "give each try its own copies; leave try_batch out where it must round differently",
+            "give each try its own copies; leave try_batch out if it cannot help rounding "
+            "differently",
         )
 
 
@@ -141,7 +147,8 @@ def _is_complete(answers: Any, batch: Sequence[Candidate], k: int) -> None:
         lengths = [len(series) for series, _ in answers]
         raise broken(
             LAW,
-            f"try_batch gave tries of {lengths} epochs where {len(batch)} of {k} were asked for",
+            f"try_batch gave tries of {lengths} epochs; {len(batch)} tries of {k} epochs were "
+            "asked for",
             "it gives only what was measured last",
             "give the metrics after each of the k epochs, for each candidate",
         )

@@ -12,15 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dynhp.records import Candidate
-from dynhp.testing.laws.lines import Line, error_line
-from dynhp.testing.laws.probe import Subject
+from dynhp.testing.laws.experiments import Line, Subject, error_line
 from dynhp.trainer import State
 
 START = "from dynhp.testing.laws import other_process as o; o.hurry_clocks(); o.serve(0, 1, 2)"
 
 
 HURRY = 60.0
-"""So many seconds the clocks there go ahead each time that somebody looks at them."""
+"""By this many seconds the clocks there go ahead each time that they are looked at."""
 
 
 class OtherProcessFailed(Exception):
@@ -47,10 +46,6 @@ def follow_in_other_process(
         capture_output=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
-    return _answer(child)
-
-
-def _answer(child: subprocess.CompletedProcess[bytes]) -> list[Line | str]:
     if child.returncode != 0:
         last = child.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise OtherProcessFailed(
@@ -73,13 +68,13 @@ def serve(source: int, out: int, err: int) -> None:
 
 def hurry_clocks() -> None:
     """Let the clocks run fast, so that a trainer that looks at them gives another result."""
+
+    def hurried(clock: Callable[[], float]) -> Callable[[], float]:
+        looks = itertools.count()
+        return lambda: clock() + HURRY * next(looks)
+
     for name in ("time", "perf_counter"):
-        setattr(time, name, _hurried(getattr(time, name)))
-
-
-def _hurried(clock: Callable[[], float]) -> Callable[[], float]:
-    looks = itertools.count()
-    return lambda: clock() + HURRY * next(looks)
+        setattr(time, name, hurried(getattr(time, name)))
 
 
 def carry_out(message: bytes) -> bytes:
@@ -91,16 +86,14 @@ def carry_out(message: bytes) -> bytes:
         line = error_line(error)
         reason = f"make or the state cannot be unpickled there ({line}); move them to a module"
         return pickle.dumps((reason, []))
+    lines: list[Line | str] = []
     # From the last to the first: what is kept in the process then comes from another start.
-    lines = [_line(subject, state, candidate) for state, candidate in reversed(starts)][::-1]
+    for state, candidate in reversed(starts):
+        try:
+            lines.insert(0, subject.follow(state, candidate))
+        except Exception as error:
+            lines.insert(0, error_line(error))
     try:
         return pickle.dumps(("", lines))
     except Exception as error:
         return pickle.dumps((f"the state there cannot be pickled ({error_line(error)})", []))
-
-
-def _line(subject: Subject, state: State, candidate: Candidate) -> Line | str:
-    try:
-        return subject.follow(state, candidate)
-    except Exception as error:
-        return error_line(error)

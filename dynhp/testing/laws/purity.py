@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from dynhp.records import Candidate
 from dynhp.selfcheck.contents import shown
-from dynhp.testing.difference import difference
-from dynhp.testing.laws.lines import Line, line_difference, metrics_of, seen_now
-from dynhp.testing.laws.probe import SEE_RESTORE, Subject, broken, refuse, values_of
+from dynhp.selfcheck.difference import difference
+from dynhp.testing.laws.experiments import (
+    SEE_RESTORE,
+    Subject,
+    broken,
+    line_difference,
+    metrics_of,
+    refuse,
+    values_of,
+)
 from dynhp.trainer import ReadsBack, State, Trainer
 
 LAW = "purity"
@@ -49,7 +56,13 @@ def _metrics_are_floats(subject: Subject, candidate: Candidate) -> None:
             "give a dict of names to floats",
         )
     for name, value in metrics.items():
-        _is_named(name)
+        if not isinstance(name, str):
+            raise broken(
+                LAW,
+                f"metrics() has the name {shown(name)}",
+                "numbers or objects are the keys",
+                "give every metric a name that is a string",
+            )
         _is_float(name, value)
         if math.isinf(value):
             raise broken(
@@ -65,16 +78,6 @@ def _metrics_are_floats(subject: Subject, candidate: Candidate) -> None:
             _is_float(name, value)
 
 
-def _is_named(name: object) -> None:
-    if not isinstance(name, str):
-        raise broken(
-            LAW,
-            f"metrics() has the name {shown(name)}",
-            "numbers or objects are the keys",
-            "give every metric a name that is a string",
-        )
-
-
 def _is_float(name: str, value: Any) -> None:
     if type(value) is not float:
         raise broken(
@@ -86,19 +89,25 @@ def _is_float(name: str, value: Any) -> None:
 
 
 def _looking_is_harmless(subject: Subject, state: State, candidate: Candidate) -> None:
-    unseen = _trained(subject, state, candidate, lambda trainer: None)
+    epochs = [1] * subject.window
+    unseen = subject.trained(state, candidate, epochs)
     methods = ["metrics", "get_state"]
     if subject.offers(ReadsBack):
         methods.append("hyperparameters")
     for method in methods:
-        seen = _trained(subject, state, candidate, _calling_twice(method))
-        place = line_difference(unseen, seen)
+
+        def look_twice(trainer: Trainer, method: str = method) -> None:
+            getattr(trainer, method)()
+            getattr(trainer, method)()
+
+        place = line_difference(unseen, subject.trained(state, candidate, epochs, look_twice))
         refuse(LAW, place, f"calling {method}() changed what followed", CAUSE, WAY_OUT)
 
 
 def _waiting_is_harmless(subject: Subject, state: State, candidate: Candidate) -> None:
-    first = _trained(subject, state, candidate, lambda trainer: None)
-    second = _trained(subject, state, candidate, lambda trainer: time.sleep(WAIT))
+    epochs = [1] * subject.window
+    first = subject.trained(state, candidate, epochs)
+    second = subject.trained(state, candidate, epochs, lambda trainer: time.sleep(WAIT))
     refuse(
         LAW,
         line_difference(first, second),
@@ -106,21 +115,3 @@ def _waiting_is_harmless(subject: Subject, state: State, candidate: Candidate) -
         "the clock decides something, or train_k returns while a thread still trains",
         "count epochs instead of seconds, and wait for threads at the end of train_k",
     )
-
-
-def _calling_twice(method: str) -> Callable[[Trainer], None]:
-    def call(trainer: Trainer) -> None:
-        for _ in range(2):
-            getattr(trainer, method)()
-
-    return call
-
-
-def _trained(
-    subject: Subject, state: State, candidate: Candidate, after: Callable[[Trainer], None]
-) -> Line:
-    trainer = subject.fresh_at(state)
-    for _ in range(subject.window):
-        trainer.train_k(1, candidate)
-        after(trainer)
-    return seen_now(trainer)

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from dynhp.records import Candidate, Metrics
-from dynhp.testing.difference import difference
-from dynhp.testing.laws.lines import (
+from dynhp.selfcheck.difference import difference
+from dynhp.testing.laws.experiments import (
+    ORIGINS,
     Line,
+    PlainLine,
+    Subject,
+    broken,
     copy_of,
     different,
     float_arrays,
     follow,
     line_difference,
     metrics_of,
+    refuse,
+    values_of,
 )
 from dynhp.testing.laws.other_process import OtherProcessFailed, follow_in_other_process
-from dynhp.testing.laws.probe import ORIGINS, PlainLine, Subject, broken, refuse, values_of
 from dynhp.trainer import Reseeds
 
 LAW = "restore"
@@ -114,21 +120,29 @@ def _measured(subject: Subject, plain: PlainLine, epoch: int) -> Metrics:
 
 def _reseeded(subject: Subject, plain: PlainLine) -> None:
     def seeded(*seeds: int) -> Line:
-        trainer = subject.fresh_at(plain.states[1])
+        trainer: Any = subject.fresh_at(plain.states[1])
         for seed in seeds:
-            _reseed(trainer, seed)
+            trainer.reseed(seed)
         return follow(trainer, plain.candidate, subject.window)
 
-    _reseed_leaves_weights(subject, plain)
+    trainer: Any = subject.fresh_at(plain.states[1])
+    trainer.reseed(1)
+    refuse(
+        LAW,
+        difference(float_arrays(plain.states[1]), float_arrays(trainer.get_state())),
+        "reseed(1) changed more than generators",
+        "reseed builds the model or the trainer anew",
+        "seed the generators in reseed, and nothing else",
+    )
     first = seeded(1)
     cause = "reseed forgets one of the generators that training uses, or does not start them anew"
     way_out = "make every generator anew from the seed alone: self.rng = default_rng(seed)"
     _same(first, seeded(2, 1), "reseed(1) gave another result after reseed(2)", cause, way_out)
     trainer = subject.fresh_at(plain.states[1])
-    _reseed(trainer, 3)
+    trainer.reseed(3)
     third = follow(trainer, plain.candidate, subject.window)
     trainer.set_state(copy_of(plain.states[1]))
-    _reseed(trainer, 1)
+    trainer.reseed(1)
     state = copy_of(trainer.get_state())
     again = follow(trainer, plain.candidate, subject.window)
     seen = "the same state after the same reseed(1) gave another result"
@@ -142,23 +156,6 @@ def _reseeded(subject: Subject, plain: PlainLine) -> None:
             "reseed seeds another generator than the one that training uses",
             "seed the generators of the state; leave reseed out where nothing is random",
         )
-
-
-def _reseed_leaves_weights(subject: Subject, plain: PlainLine) -> None:
-    trainer = subject.fresh_at(plain.states[1])
-    _reseed(trainer, 1)
-    refuse(
-        LAW,
-        difference(float_arrays(plain.states[1]), float_arrays(trainer.get_state())),
-        "reseed(1) changed more than generators",
-        "reseed builds the model or the trainer anew",
-        "seed the generators in reseed, and nothing else",
-    )
-
-
-def _reseed(trainer: object, seed: int) -> None:
-    assert isinstance(trainer, Reseeds)
-    trainer.reseed(seed)
 
 
 def _in_another_process(

@@ -46,7 +46,6 @@ class Fragile:
         self.inner.train_k(k, hyperparameters)
         if hyperparameters["lr"] in self.bad:
             if self.failure == "raise":
-                # Journals and checkpoints of old runs hold this text: it never changes.
                 raise RuntimeError(f"cannot bear lr={hyperparameters['lr']!r}")
             self.failed = True
 

@@ -11,7 +11,7 @@ from dynhp.errors import SettingsError, nearest
 from dynhp.records import Value
 from dynhp.spaces import Float, Space
 
-__all__ = ["NoisyQuadratic", "Quadratic", "TwoSurrogates", "divided", "example", "only_known"]
+__all__ = ["NoisyQuadratic", "Quadratic", "divided", "example", "only_known"]
 
 
 def example() -> tuple[type[NoisyQuadratic], Space]:
@@ -67,7 +67,7 @@ class NoisyQuadratic:
     """Momentum SGD on a noisy quadratic, with everything a real trainer has in its state.
 
     Weights, velocity, a step counter and a generator of its own; it knows the values in force and
-    can be reseeded. The momentum is 0.9 where the hyperparameters have none.
+    can be reseeded. The momentum is 0.9 if the hyperparameters have none.
 
     >>> trainer = NoisyQuadratic(seed=1)
     >>> trainer.train_k(2, {"lr": 0.1}); trainer.hyperparameters()
@@ -132,43 +132,6 @@ class NoisyQuadratic:
     def reseed(self, seed: int) -> None:
         """Seed the generator."""
         self.rng = np.random.default_rng(seed)
-
-
-class TwoSurrogates:
-    """The toy of the population-based-training paper: climb 1.2 - θ0² - θ1², seeing half of it.
-
-    Each epoch is one step of gradient ascent on a surrogate that knows only the ``"first"`` or
-    the ``"second"`` of the two terms; only switching between them reaches the top.
-
-    >>> trainer = TwoSurrogates()
-    >>> trainer.train_k(200, {"surrogate": "first"}); round(trainer.metrics()["value"], 2)
-    0.39
-    >>> trainer.train_k(200, {"surrogate": "second"}); round(trainer.metrics()["value"], 2)
-    1.2
-    """
-
-    def __init__(self) -> None:
-        self.theta = (0.9, 0.9)
-
-    def get_state(self) -> tuple[float, float]:
-        """The two numbers."""
-        return self.theta
-
-    def set_state(self, state: tuple[float, float]) -> None:
-        """Take them back."""
-        self.theta = state
-
-    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
-        """``k`` steps up the surrogate, with learning rate 0.01."""
-        only_known(hyperparameters, ("surrogate",))
-        sees = {"first": (1.0, 0.0), "second": (0.0, 1.0)}[str(hyperparameters["surrogate"])]
-        for _ in range(k):
-            first, second = (x - 0.01 * 2 * h * x for h, x in zip(sees, self.theta, strict=True))
-            self.theta = (first, second)
-
-    def metrics(self) -> dict[str, float]:
-        """The true objective."""
-        return {"value": 1.2 - (self.theta[0] ** 2 + self.theta[1] ** 2)}
 
 
 def divided(a: float, b: float) -> dict[str, float]:

@@ -9,6 +9,10 @@ except ModuleNotFoundError as missing:
         "dynhp_gymnasium needs gymnasium: pip install 'dynhp[gymnasium]'"
     ) from missing
 
+from dynhp.frameworks import register_integration
+from dynhp_gymnasium.integration import INTEGRATION
 from dynhp_gymnasium.state import state_of
 
 __all__ = ["state_of"]
+
+register_integration(INTEGRATION)

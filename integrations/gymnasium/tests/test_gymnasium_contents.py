@@ -17,6 +17,7 @@ from gymnasium import spaces, wrappers
 from dynhp.errors import ContractError, SettingsError
 from dynhp.testing import difference
 from dynhp_gymnasium import state_of
+from tests.support.messages import raises
 
 
 class Mood(Enum):
@@ -146,7 +147,7 @@ class Holding(gymnasium.Env[Any, Any]):
     ids=lambda thing: type(thing).__name__,
 )
 def test_what_cannot_be_put_back_is_refused_with_its_place(thing: Any) -> None:
-    with pytest.raises(SettingsError, match=r"state_of: env.held\['inside'\]\[0\] \("):
+    with raises(SettingsError):
         state_of(Holding(thing))
 
 
@@ -158,7 +159,7 @@ class Uncopied:
 
 
 def test_what_refuses_to_be_copied() -> None:
-    with pytest.raises(SettingsError, match=r"\(Uncopied\) cannot be copied: it is bolted down"):
+    with raises(SettingsError):
         state_of(Holding(Uncopied()))
 
 
@@ -168,13 +169,13 @@ def test_an_object_that_became_another_kind_is_not_filled_by_mistake() -> None:
     state = part.get()
     for other in (None, SlottedClock(), Holding(1)):
         env.held["inside"][0] = other
-        with pytest.raises(SettingsError, match=r"was of .*Opponent when the state was taken and"):
+        with raises(SettingsError):
             part.set(state)
     env = Holding(deque([1]))
     part = state_of(env)
     state = part.get()
     env.held["inside"][0] = [1]
-    with pytest.raises(SettingsError, match=r"was of collections.deque when the state was taken"):
+    with raises(SettingsError):
         part.set(state)
 
 
@@ -195,7 +196,7 @@ def test_a_function_that_became_another_is_not_kept_by_mistake() -> None:
         part = state_of(env)
         state = part.get()
         env.held["inside"][0][:] = after
-        with pytest.raises(SettingsError, match=r"was of builtins.(len|max) when the state was"):
+        with raises(SettingsError):
             part.set(state)
 
 
@@ -229,7 +230,7 @@ def test_environments_in_other_processes_are_refused() -> None:
     env = gymnasium.make_vec("CartPole-v1", num_envs=1, vectorization_mode="async")
     try:
         for each in (env, wrappers.vector.RecordEpisodeStatistics(env)):
-            with pytest.raises(SettingsError, match="of AsyncVectorEnv are in other processes"):
+            with raises(SettingsError):
                 state_of(each)
     finally:
         env.close()
@@ -239,20 +240,20 @@ def test_what_records_every_episode_is_refused() -> None:
     class RecordVideo(gymnasium.Wrapper[Any, Any, Any, Any]):
         """As the one of gymnasium, which needs a package for films."""
 
-    with pytest.raises(SettingsError, match="RecordVideo shows or records every episode, those of"):
+    with raises(SettingsError):
         state_of(wrappers.TimeLimit(RecordVideo(gymnasium.make("CartPole-v1")), 5))
 
 
 @pytest.mark.parametrize("thing", [None, 3, gymnasium.make, gymnasium.Env, spaces.Discrete(2)])
 def test_what_is_no_environment(thing: Any) -> None:
-    with pytest.raises(SettingsError, match="state_of: an environment of gymnasium is needed, "):
+    with raises(SettingsError):
         state_of(thing)
 
 
 @pytest.mark.parametrize("state", [None, (), ("CartPole", {}, 3), 7])
 def test_a_state_of_something_else(state: Any) -> None:
     part = state_of(gymnasium.make("CartPole-v1"))
-    with pytest.raises(ContractError, match="a state of this environment is of TimeLimit of Order"):
+    with raises(ContractError):
         part.set(state)
-    with pytest.raises(ContractError, match=r"got 'TimeLimit of .*PendulumEnv"):
+    with raises(ContractError):
         part.set(state_of(gymnasium.make("Pendulum-v1")).get())

@@ -15,6 +15,7 @@ from dynhp.loops import copied
 from dynhp.testing import check_trainer
 from dynhp_gymnasium import state_of
 from dynhp_gymnasium.example import example, make
+from tests.support.messages import raises
 from tests.support.packages import check_examples, check_says_what_to_install, frameworks_of
 
 
@@ -74,7 +75,7 @@ def test_an_environment_that_was_forgotten_is_named() -> None:
         for epoch in player.adapted(player.rest):
             epoch.report(score=player.epoch(epoch["scale"]))
 
-    with pytest.raises(NotRepeatable, match=r"env \(RecordEpisodeStatistics\)|env.*_np_random"):
+    with raises(NotRepeatable):
         train()
     del env
 
@@ -106,7 +107,7 @@ def test_the_example_learns() -> None:
         trainer.train_k(1, {"learning_rate": 0.1, "entropy": 0.0})
         late.append(trainer.metrics()["episode_return"])
     assert np.mean(late) > 30  # of 40; at random it is about 22
-    with pytest.raises(dynhp.DynhpError, match="unknown hyperparameter 'entropie'"):
+    with raises(dynhp.DynhpError):
         trainer.train_k(1, {"entropie": 0.1})
 
 

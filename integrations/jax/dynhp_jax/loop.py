@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any
 import dynhp
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import SettingsError, advise
-from dynhp.loops import BestEpoch, Binding, Loop, LoopOptions, with_options
+from dynhp.loops import (
+    BestEpoch,
+    Binding,
+    Loop,
+    LoopOptions,
+    policy_and_others,
+    with_options,
+)
 from dynhp.records import History
-from dynhp.spaces import Space, SpaceLike
+from dynhp.spaces import SpaceLike
 from dynhp_jax.carry import Carry
 from dynhp_jax.epoch import PytreeEpoch
 from dynhp_jax.injected import Injected, bound_settings
@@ -111,9 +118,7 @@ def adapt_pytree(
     carry: Any,
     epochs: int | None = None,
     *,
-    space: SpaceLike,
-    adapt_every: int | None = None,
-    try_for: float,
+    space: SpaceLike | None = None,
     bind: Mapping[str, Binding | Injected] | None = None,
     state: Sequence[Any] = (),
     donated: bool | None = None,
@@ -126,16 +131,14 @@ def adapt_pytree(
             or raw), counters; each pass is given one and hands back the next of the same structure.
         epochs: the epochs of the main line.
         space: the hyperparameters and their values. Names that ``optax.inject_hyperparams`` knows
-            are set in the carry and read back; the others are read from the epoch.
-        adapt_every: the epochs (or steps) of a round; in its place ``when=``, a trigger.
-        try_for: the epochs (or steps) of a try.
+            are set in the carry and read back; the others are read from the epoch. It is left out
+            where a ``policy`` has it.
         bind: where other values live, such as ``{"lr": injected("learning_rate")}``.
         state: what decides the future and is in no pytree, such as a numpy generator that shuffles.
         donated: whether functions of the body take the memory of the carry (``donate_argnums``), so
             that snapshots must be copies; by default the first pass shows it.
-        options: all others as in ``dynhp.adapt``: ``minimize``, ``maximize`` or ``criterion``;
-            ``steps``, ``proposer``, ``selection``, ``keep``, ``keep_best``, ``randomness``,
-            ``initial``, ``seed``, ``callbacks``, ``check``, ``tolerance``, ``dry_run``.
+        options: all others as in ``dynhp.adapt``: a ``policy`` or its fields, such as ``minimize``,
+            ``adapt_every`` and ``try_for``; ``steps``, ``keep_best``, ``callbacks``, ``progress``.
 
     >>> import jax, jax.numpy as jnp, optax
     >>> tx = optax.inject_hyperparams(optax.adam)(learning_rate=0.01)
@@ -158,14 +161,12 @@ def adapt_pytree(
     if isinstance(state, str):
         raise SettingsError(f"state must be a list of objects beside the carry, got {state!r}")
     box = Carry(carry, donated=donated)
-    named = space if isinstance(space, Space) else Space(space)
+    policy, others = policy_and_others(space, options, caller="adapt_pytree")
     loop = dynhp.adapt(
         epochs,
         state=[box.part(), *state],
-        space=named,
-        adapt_every=adapt_every,
-        try_for=try_for,
-        bind=bound_settings(named, bind, box),
-        **options,
+        policy=policy,
+        bind=bound_settings(policy.space, bind, box),
+        **others,
     )
     return PytreeLoop(loop, box)

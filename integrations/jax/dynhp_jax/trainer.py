@@ -8,8 +8,8 @@ from typing import Any
 from dynhp.errors import MetricError, SettingsError, nearest, shown
 from dynhp.loops import Binding, bindings
 from dynhp.loops.parts import Parts, global_generators, part_of, parts_of
+from dynhp.read_back import plain_metrics
 from dynhp.records import Candidate, Metrics, Value
-from dynhp.rounds.read_back import plain_metrics
 from dynhp_jax.carry import Carry
 from dynhp_jax.injected import Injected, bound_settings
 

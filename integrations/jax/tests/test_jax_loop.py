@@ -22,6 +22,7 @@ from dynhp.errors import (
     ValueNotUsed,
 )
 from dynhp_jax import adapt_pytree, injected
+from tests.support.messages import raises, warns
 
 EPOCHS = 7
 SPACE = {"learning_rate": RATES}
@@ -127,7 +128,7 @@ def test_a_key_that_is_left_out_is_caught_and_named() -> None:
         carry, loss = made.epoch(carry)
         epoch.report(carry, loss=loss)
 
-    with pytest.raises(NotRepeatable, match=r"In reach: .*\bkey\b"):
+    with raises(NotRepeatable):
         drive(loop, body)
 
 
@@ -142,7 +143,7 @@ def test_a_raw_key_that_is_left_out_is_caught_and_named() -> None:
         carry, loss = made.epoch({**carry, "key": noise})
         epoch.report(carry, loss=loss)
 
-    with pytest.raises(NotRepeatable, match=r"In reach: .*\bkey\b"):
+    with raises(NotRepeatable):
         drive(loop, body)
 
 
@@ -153,21 +154,21 @@ def test_a_carry_that_is_not_handed_back_is_refused() -> None:
     def forgets(epoch: Any, carry: Any) -> None:
         made.epoch(carry)
 
-    with pytest.raises(LoopError, match="did not hand back its carry"):
+    with raises(LoopError):
         drive(adapt_pytree(made.start(), 4, **options), forgets)
 
     def keeps(epoch: Any, carry: Any) -> None:
         made.epoch(carry)
         epoch.report(carry, loss=1.0)
 
-    with pytest.raises(LoopError, match=r"very arrays that were handed out.*carry = train_epoch"):
+    with raises(LoopError):
         drive(adapt_pytree(made.start(), 4, **options), keeps)
 
     def twice(epoch: Any, carry: Any) -> None:
         epoch.carry, loss = made.epoch(carry)
         epoch.report(made.epoch(carry)[0], loss=loss)
 
-    with pytest.raises(LoopError, match="handed back already"):
+    with raises(LoopError):
         drive(adapt_pytree(made.start(), 4, **options), twice)
 
 
@@ -179,7 +180,7 @@ def test_another_structure_is_refused() -> None:
     def body(epoch: Any, carry: Any) -> None:
         epoch.report({"v": carry["w"] * epoch["lr"]}, loss=1.0)
 
-    with pytest.raises(LoopError, match=r"no carry\['w'\] but with carry\['v'\]"):
+    with raises(LoopError):
         drive(loop, body)
 
 
@@ -193,7 +194,7 @@ def test_a_donation_that_comes_late_is_noticed() -> None:
         carry, loss = (plain if epoch < 2 else donating).epoch(carry)
         epoch.report(carry, loss=loss)
 
-    with pytest.raises(LoopError, match="donated=True"):
+    with raises(LoopError):
         drive(loop, body)
 
 
@@ -205,7 +206,7 @@ def test_a_donated_carry_that_is_handed_back_is_refused() -> None:
         _, loss = made.epoch(carry)
         epoch.report(carry, loss=loss)
 
-    with pytest.raises(LoopError, match="came back deleted"):
+    with raises(LoopError):
         drive(loop, body)
 
 
@@ -219,7 +220,7 @@ def test_a_value_that_is_overwritten_stops_the_run() -> None:
         # The optimiser state from before the loop, as when it is kept in another variable.
         epoch.report({**carry, "opt": opt if epoch.trying else carry["opt"]}, loss=loss)
 
-    with pytest.raises(ValueNotInForce, match=r"learning_rate should be .*Hand back the optimiser"):
+    with raises(ValueNotInForce):
         drive(loop, body)
 
 
@@ -228,7 +229,7 @@ def test_a_schedule_is_refused_and_a_factor_on_top_of_it_is_the_way_out() -> Non
     made = FunctionalTraining(
         optimizer=optax.inject_hyperparams(optax.adam)(learning_rate=schedule)
     )
-    with pytest.raises(SettingsError, match="follows a schedule, which would overwrite"):
+    with raises(SettingsError):
         run(made)
     scaled = optax.chain(optax.adam(schedule), optax.inject_hyperparams(optax.scale)(step_size=1.0))
     loop = run(FunctionalTraining(optimizer=scaled), space={"step_size": [0.3, 1.0, 3.0]})
@@ -237,9 +238,9 @@ def test_a_schedule_is_refused_and_a_factor_on_top_of_it_is_the_way_out() -> Non
 
 def test_a_value_that_nobody_reads_is_refused() -> None:
     made = FunctionalTraining(optimizer=optax.adam(0.01))
-    with pytest.raises(LoopError, match="'learning_rate' was neither bound nor read"):
+    with raises(LoopError):
         run(made)
-    with pytest.raises(SettingsError, match=r"no setting 'learning_rate'.*inject_hyperparams"):
+    with raises(SettingsError):
         run(made, bind={"learning_rate": injected("learning_rate")})
 
 
@@ -271,12 +272,12 @@ def test_two_optimisers_are_bound_by_their_places() -> None:
         name: float(memory.hyperparams["learning_rate"]) for name, (_, memory) in loop.carry.items()
     }
     assert rates == pytest.approx({"critic": 0.5, "actor": 0.3})
-    with pytest.raises(ValueNotInForce, match="differs between places"):
+    with raises(ValueNotInForce):
         adapt_pytree(loop.carry, 2, space=SPACE, minimize="loss", adapt_every=2, try_for=1)
 
 
 def test_who_ends_in_a_try_is_told_where_the_final_carry_is() -> None:
-    with pytest.warns(Hint, match=r"take loop\.carry"):
+    with warns(Hint):
         loop = run(training(), adapt_every=1)
     assert loop.carry["epoch"] == EPOCHS
     with warnings.catch_warnings(record=True) as caught:
@@ -310,27 +311,26 @@ def test_independent_randomness_reseeds_typed_keys_only() -> None:
     loop = run(training(), proposer=Placebo(3), space=SPACE)
     losses = {tuple(each["loss"] for each in one.series) for one in loop.history.rounds[0].tries}
     assert len(losses) == 3
-    with pytest.raises(SettingsError, match=r"carry\['key'\] is uint32.*jax\.random\.key"):
+    with raises(SettingsError):
         run(training(raw=True), proposer=Placebo(3))
 
 
 @pytest.mark.parametrize(
-    ("carry", "message"),
+    "carry",
     [
-        ({}, "holds no array"),
-        ({"w": jnp.ones(1), "rng": np.random.default_rng(0)}, r"carry\['rng'\].*state=\[\.\.\.\]"),
-        ({"w": jnp.ones(1), "data": iter([1])}, r"carry\['data'\]"),
+        {},
+        {"w": jnp.ones(1), "rng": np.random.default_rng(0)},
+        {"w": jnp.ones(1), "data": iter([1])},
     ],
 )
-def test_what_cannot_be_a_carry_is_refused(carry: Any, message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_what_cannot_be_a_carry_is_refused(carry: Any) -> None:
+    with raises(SettingsError):
         adapt_pytree(carry, 4, space=SPACE, minimize="loss", adapt_every=2, try_for=1)
 
 
 @pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
 def test_a_preset_with_a_way_back_works() -> None:
-    saved: Any = rescue("lr", default=2.5, loss="loss")
-    loop = adapt_pytree({"w": jnp.ones(1)}, 6, **saved)
+    loop = adapt_pytree({"w": jnp.ones(1)}, 6, policy=rescue("lr", default=2.5, loss="loss"))
     for epoch, carry in loop:
         factor = (1 - epoch["lr"]) * (1e3 if epoch["lr"] > 2 else 1)
         carry = {"w": carry["w"] * factor}

@@ -44,8 +44,8 @@ def start(rate: float) -> Any:
 
 @pytest.mark.parametrize("rate", [0.00316228, 0.1, 3.16228])
 def test_the_preset_finds_the_same_rate_from_anywhere(rate: float) -> None:
-    arguments = recommended("learning_rate", name="learning_rate", loss="train_loss")
-    loop = adapt_pytree(start(rate), steps=STEPS, **arguments)  # type: ignore[arg-type]
+    policy = recommended("learning_rate", loss="train_loss")
+    loop = adapt_pytree(start(rate), steps=STEPS, policy=policy)
     plan, losses, rates = plan_for(loop.loop), [], []
     for step, carry in loop:
         factor = 1.0 if step.tail else wsd((step.number + 0.5) / STEPS)

@@ -20,6 +20,7 @@ from dynhp.testing import check_trainer, trainer_checks
 from dynhp_jax import injected, pytree_trainer
 from dynhp_jax.example import example, make
 from dynhp_jax.leaves import KeyData
+from tests.support.messages import raises
 
 RATE = {"learning_rate": [0.003, 0.01, 0.03]}
 
@@ -74,7 +75,7 @@ class KeyOutside:
 
 def test_a_key_that_is_left_out_breaks_the_law_of_restore() -> None:
     checks = dict(trainer_checks(KeyOutside, RATE, another_process=False))
-    with pytest.raises(LawBroken, match=r"^restore: "):
+    with raises(LawBroken):
         checks["restore"]()
 
 
@@ -131,19 +132,19 @@ def test_keys_are_stored_and_damaged_arrays_are_refused() -> None:
 def test_what_a_trainer_cannot_be_made_of_is_refused() -> None:
     carry: Any = jnp.ones(1)
     options: Any = {"train_epoch": lambda carry, values: carry, "evaluate": lambda carry: {}}
-    with pytest.raises(SettingsError, match="name them in bind or in reads"):
+    with raises(SettingsError):
         pytree_trainer(carry, **options)
-    with pytest.raises(SettingsError, match="reads must be a list"):
+    with raises(SettingsError):
         pytree_trainer(carry, **options, reads="lr")
-    with pytest.raises(SettingsError, match="train_epoch must be a function"):
+    with raises(SettingsError):
         pytree_trainer(carry, **{**options, "train_epoch": 3}, reads=["lr"])
     trainer = pytree_trainer(carry, **options, reads=["lr"])
-    with pytest.raises(SettingsError, match="unknown hyperparameter 'rate'"):
+    with raises(SettingsError):
         trainer.train_k(1, {"rate": 0.1})
-    with pytest.raises(SettingsError, match="has the leaves of this carry"):
+    with raises(SettingsError):
         trainer.set_state(({"carry['w']": 1}, *trainer.get_state()[1:]))
     trainer = pytree_trainer(carry, **{**options, "evaluate": lambda carry: 3.0}, reads=["lr"])
-    with pytest.raises(MetricError, match=r"mapping of names to numbers, got 3\.0"):
+    with raises(MetricError):
         trainer.metrics()
     destroys = jax.jit(lambda carry: carry * 2, donate_argnums=0)
     trainer = pytree_trainer(
@@ -151,7 +152,7 @@ def test_what_a_trainer_cannot_be_made_of_is_refused() -> None:
         **{**options, "evaluate": lambda carry: {"x": destroys(carry)[0]}},
         reads=["lr"],
     )
-    with pytest.raises(LoopError, match="evaluate destroyed arrays"):
+    with raises(LoopError):
         trainer.metrics()
 
 

@@ -7,6 +7,7 @@ from dynhp_keras.backend import import_keras
 import_keras()
 
 from dynhp import attribute  # noqa: E402
+from dynhp.frameworks import Integration, register_integration  # noqa: E402
 from dynhp_keras.adapt import Adapt  # noqa: E402
 from dynhp_keras.bindings import setting, variable  # noqa: E402
 from dynhp_keras.trainer import keras_trainer  # noqa: E402
@@ -20,3 +21,7 @@ __all__ = [
     "variable",
     "attribute",
 ]
+
+register_integration(
+    Integration(package=__name__, frameworks=("keras",), loop_owners=("keras", "torch"))
+)

@@ -12,7 +12,6 @@ from dynhp.loops import Binding, CallbackSettings, Loop, LoopDriver, LoopOptions
 from dynhp.loops.parts import part_of
 from dynhp.records import History
 from dynhp.spaces import SpaceLike
-from dynhp.tails.lengths import try_epochs
 from dynhp_keras.bindings import GuardedBinding, bound_settings
 from dynhp_keras.fit_call import FirstEpoch, data_parts, fit_call, require_known
 from dynhp_keras.forwarding import Forwarding
@@ -44,9 +43,7 @@ class Adapt(Forwarding):
 
     Args:
         space: the hyperparameters and their values; names of settings of the optimiser, such as
-            ``"learning_rate"``, bind themselves.
-        adapt_every: the epochs of a round; in its place ``when=``, a trigger.
-        try_for: the epochs of a try.
+            ``"learning_rate"``, bind themselves. It is left out where a ``policy`` has it.
         bind: where other values live, such as ``{"rate": attribute(layer, "rate")}``.
         state: what decides the future and Keras does not know, such as the generator of a dataset.
         acting: callbacks of the same fit that take part in training (set a rate, mask weights), so
@@ -54,9 +51,8 @@ class Adapt(Forwarding):
         schedule: a function of the progress (0 to 1), as ``dynhp.tails.wsd``: what the batches of
             the main line multiply the rate with. The value that is adapted is its height.
         checkpoint: a file; the same fit in a new process goes on from its last epoch, to the bit.
-        options: all others as in ``dynhp.adapt``: ``minimize``, ``maximize`` or ``criterion``;
-            ``proposer``, ``selection``, ``keep``, ``keep_best``, ``randomness``, ``initial``,
-            ``seed``, ``callbacks``, ``check``, ``tolerance``, ``dry_run``.
+        options: all others as in ``dynhp.adapt``: a ``policy`` or its fields, such as ``minimize``,
+            ``adapt_every`` and ``try_for``; ``keep_best``, ``callbacks`` (of dynhp), ``progress``.
 
     >>> import keras, numpy as np
     >>> x = np.linspace(-1, 1, 32, dtype="float32").reshape(-1, 1)
@@ -71,10 +67,8 @@ class Adapt(Forwarding):
 
     def __init__(
         self,
-        space: SpaceLike,
+        space: SpaceLike | None = None,
         *,
-        adapt_every: int | None = None,
-        try_for: float,
         bind: Mapping[str, Binding] | None = None,
         state: Sequence[Any] = (),
         acting: Sequence[Any] = (),
@@ -83,20 +77,20 @@ class Adapt(Forwarding):
         **options: Unpack[LoopOptions],
     ) -> None:
         super().__init__()
-        self._settings = CallbackSettings(
-            space, adapt_every=adapt_every, try_for=try_for, options=options, way_out="leave it out"
-        )
+        self._settings = CallbackSettings({"space": space, **options}, way_out="leave it out")
         require_schedule(schedule)
         self._schedule = schedule
         self._bind, self._state, self._acting = bind, list(state), list(acting)
         self._file = None if checkpoint is None else FitFile(checkpoint)
-        if checkpoint is not None and adapt_every is not None and try_for >= adapt_every:
+        policy = self._settings.policy
+        every = policy.adapt_every
+        if checkpoint is not None and every is not None and policy.try_for >= every:
             raise SettingsError(
                 "checkpoint= saves on the main line between tries, but with "
-                f"adapt_every={adapt_every} and try_for={try_for} all epochs are tries; make "
+                f"adapt_every={every} and try_for={policy.try_for} all epochs are tries; make "
                 "adapt_every larger"
             )
-        self._check = options.get("check", "first") != "off"
+        self._check = policy.check != "off"
         self.loop: Loop | None = None
         self._run: LoopDriver | None = None
         self._armed = False
@@ -123,11 +117,11 @@ class Adapt(Forwarding):
         require_known(call, Adapt)
         others = [each for each in call.callbacks.callbacks if each is not self]
         require_built(self.model)
-        acting = split_callbacks(others, self._acting, list(self._settings.space))
+        acting = split_callbacks(others, self._acting, list(self._settings.policy.space))
         own = (model_part(self.model), *generator_parts(), *data_parts(call))
         own = (*own, callback_part(acting)) if acting else own
         parts = [guarded(part, self._may_set) for part in (*own, *map(part_of, self._state))]
-        bound = bound_settings(self._settings.space, self._bind, self.model)
+        bound = bound_settings(self._settings.policy.space, self._bind, self.model)
         self._scheduled = fit_schedule(self._schedule, bound, self.model, call)
         bind = {name: GuardedBinding(each, self._may_set) for name, each in bound.items()}
         epochs = call.epochs - call.first
@@ -193,7 +187,8 @@ class Adapt(Forwarding):
                 self._end_run()
                 return
         self.model.stop_training = False  # a try ends nothing but itself
-        several = now.trying and not now.tail and try_epochs(run.loop.adapter) > 1
+        adapter = run.loop.adapter
+        several = now.trying and not now.tail and adapter.policy.try_epochs(adapter.epochs) > 1
         if several and self._stage.records_anything:
             self._stage.note_state(run.loop.parts.get_state())
         self._armed = True

@@ -9,8 +9,8 @@ from dynhp import Trainer, trainer_from
 from dynhp.errors import MetricError, SettingsError, nearest, shown
 from dynhp.loops import Binding, Part, bindings
 from dynhp.loops.parts import Parts, global_generators, part_of, parts_of
+from dynhp.read_back import plain_metrics
 from dynhp.records import Candidate, Metrics, Value
-from dynhp.rounds.read_back import plain_metrics
 from dynhp_keras.bindings import bound_settings
 from dynhp_keras.state import generator_parts, model_part, require_built
 

@@ -7,7 +7,10 @@ try:
 except ModuleNotFoundError as missing:
     raise ImportError("dynhp_lightgbm needs LightGBM: pip install 'dynhp[lightgbm]'") from missing
 
+from dynhp.frameworks import Integration, register_integration
 from dynhp_lightgbm.train import adapted_train
 from dynhp_lightgbm.trainer import LightGBMTrainer, lightgbm_trainer
 
 __all__ = ["LightGBMTrainer", "adapted_train", "lightgbm_trainer"]
+
+register_integration(Integration(package=__name__, frameworks=("lightgbm",)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import lightgbm as lgb
 
 from dynhp import History
-from dynhp.loops import LoopOptions, with_options
+from dynhp.loops import LoopOptions, policy_and_others, with_options
 from dynhp.spaces import SpaceLike
 from dynhp.wrappers import adapt_trainer
 from dynhp_lightgbm.trainer import lightgbm_trainer
@@ -25,9 +25,7 @@ def adapted_train(
     data: lgb.Dataset,
     rounds: int,
     *,
-    space: SpaceLike,
-    adapt_every: int | None = None,
-    try_for: float,
+    space: SpaceLike | None = None,
     valid_sets: Sequence[lgb.Dataset],
     valid_names: Sequence[str] | None = None,
     feval: Callable[..., Any] | None = None,
@@ -42,16 +40,14 @@ def adapted_train(
         params: as for ``lightgbm.train``.
         data: to train on.
         rounds: the rounds of boosting of the final model.
-        space: the parameters to adapt, and their values, such as ``{"num_leaves": [7, 15, 31]}``.
-        adapt_every: after how many rounds of boosting values are tried again, or ``when=``.
-        try_for: the rounds of boosting of a try.
+        space: the parameters to adapt, and their values, such as ``{"num_leaves": [7, 15, 31]}``,
+            unless the policy has them.
         valid_sets: validation data, made with ``reference=data``.
         valid_names: their names; metrics are called ``name-metric``:
             ``minimize="val-binary_logloss"``.
         feval: a metric of your own.
-        options: all others as in ``dynhp.adapt``: ``minimize``, ``maximize`` or ``criterion``;
-            ``proposer``, ``selection``, ``keep``, ``keep_best``, ``initial``, ``seed``,
-            ``callbacks``, ``check``, ``tolerance``, ``dry_run``.
+        options: as in ``dynhp.adapt``: ``policy`` or its fields, such as ``adapt_every`` and
+            ``try_for`` in rounds of boosting; ``keep_best``, ``callbacks``, ``progress``.
 
     >>> import numpy as np
     >>> X = np.arange(200.0).reshape(-1, 1); y = np.sin(X[:, 0] / 9)
@@ -63,18 +59,17 @@ def adapted_train(
     >>> booster.num_trees(), len(history)
     (6, 2)
     """
+    policy, others = policy_and_others(space, options, caller="adapted_train")
     trainer = lightgbm_trainer(
         params,
         data,
-        space=space,
+        space=policy.space,
         valid_sets=valid_sets,
         valid_names=valid_names,
         feval=feval,
         rounds=rounds,
     )
-    history = adapt_trainer(
-        trainer, rounds, space=space, adapt_every=adapt_every, try_for=try_for, **options
-    )
+    history = adapt_trainer(trainer, rounds, policy=policy, **others)
     # As lightgbm.train hands it out: with its trees, without the training data.
     booster = trainer.booster
     booster.model_from_string(booster.model_to_string()).free_dataset()

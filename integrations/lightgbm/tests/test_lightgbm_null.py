@@ -11,6 +11,7 @@ import pytest
 from dynhp.errors import NotRepeatable
 from dynhp_lightgbm import adapted_train, lightgbm_trainer
 from dynhp_lightgbm.boosters import BoosterModel, UndoableModel
+from tests.support.messages import raises
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(240, 6)).round(1)  # so that some scores are equal
@@ -172,5 +173,5 @@ def test_a_first_tree_without_a_split_is_not_undone_but_trained_again() -> None:
 def test_a_line_that_cannot_be_trained_again_stops_the_run() -> None:
     made, other = trainer(bagging_fraction=0.5, bagging_freq=1), trainer()
     made.train_k(2, {"num_leaves": 7, "learning_rate": 0.1})
-    with pytest.raises(NotRepeatable, match="did not come to the same model"):
+    with raises(NotRepeatable):
         other.set_state(made.get_state())

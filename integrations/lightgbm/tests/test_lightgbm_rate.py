@@ -13,6 +13,7 @@ from dynhp.errors import ValueNotInForce
 from dynhp.planning import rate_search
 from dynhp_lightgbm import LightGBMTrainer, adapted_train, lightgbm_trainer
 from dynhp_lightgbm.boosters import BoosterModel
+from tests.support.messages import raises
 
 pytestmark = pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")  # leave a shrinkage alone
 
@@ -43,7 +44,7 @@ def trainer_for(space: Any, **params: Any) -> LightGBMTrainer:
 @pytest.mark.parametrize("start", [1 / 300, 3.0])
 def test_the_preset_finds_a_rate_and_the_run_goes_on_with_it(start: float) -> None:
     booster, history = adapted_train(
-        {**PARAMS, "eta": start}, rounds=ROUNDS, **datasets(), **PRESET
+        {**PARAMS, "eta": start}, rounds=ROUNDS, **datasets(), policy=PRESET
     )
     search = rate_search(history)
     assert search.start == start  # to the last digit, though LightGBM shows 0.00333333
@@ -59,8 +60,8 @@ def test_the_preset_finds_a_rate_and_the_run_goes_on_with_it(start: float) -> No
 
 
 def test_the_preset_costs_what_was_planned() -> None:
-    trainer = trainer_for(PRESET["space"], learning_rate=0.01)
-    adapter = DynamicGridAdapter(trainer, epochs=ROUNDS, **PRESET)
+    trainer = trainer_for(PRESET.space, learning_rate=0.01)
+    adapter = DynamicGridAdapter(trainer, epochs=ROUNDS, policy=PRESET)
     plan = plan_for(adapter)
     cost, tries = spent(adapter.run(ROUNDS)), len(adapter.history[0].tries)
     assert plan.least.total <= cost.total <= plan.most.total
@@ -100,7 +101,7 @@ def test_a_rate_that_something_else_changes_is_an_error(
         trainer, space, minimize="val-l2", adapt_every=2, try_for=1, initial={"learning_rate": 0.3}
     )
     monkeypatch.setattr(BoosterModel, "_update", update)
-    with pytest.raises(ValueNotInForce, match=f"learning_rate should be .* but is {other}"):
+    with raises(ValueNotInForce):
         adapter.run(4)
 
 

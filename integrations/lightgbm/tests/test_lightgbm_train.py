@@ -16,6 +16,7 @@ from dynhp.testing import check_trainer
 from dynhp_lightgbm import adapted_train, lightgbm_trainer
 from dynhp_lightgbm.example import example
 from dynhp_lightgbm.parameters import ADAPTABLE
+from tests.support.messages import raises
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(240, 5))
@@ -168,40 +169,38 @@ def test_hidden_generators_and_training_data_as_judges_get_a_hint() -> None:
     assert "rewards overfitting" in hints[0]
 
 
-MISTAKES: list[tuple[dict[str, Any], str]] = [
-    ({"space": {"num_leafs": [3, 7]}}, "did you mean 'num_leaves'"),
-    ({"space": {"eta": [0.1, 0.2]}}, "'eta' cannot change while LightGBM trains.*not eta"),
-    ({"space": {"max_bin": [15, 255]}}, "'max_bin' cannot change while LightGBM trains"),
-    ({"space": {"scale_pos_weight": [1.0, 9.0]}}, "it is read once"),
-    ({"space": {"bagging_fraction": [0.5, 0.9]}}, "no effect with bagging_freq=0"),
-    ({"space": {"min_data_in_leaf": [2, 40]}}, "set `feature_pre_filter=false`"),
-    ({"space": {"num_leaves": [1, 7]}}, "does not take num_leaves=1 on the way"),
-    ({"params": {**PARAMS, "data_sample_strategy": "goss"}}, "crashes where a parameter changes"),
-    ({"params": {**PARAMS, "n_estimators": 50}}, "take n_estimators out of params"),
-    ({"params": {**PARAMS, "early_stopping_round": 5}}, "give keep_best=True"),
-    ({"params": {**PARAMS, "objective": print}}, "objective must be a name"),
-    ({"params": 3}, "params must map names to values"),
-    ({"data": lambda data: X}, "data must be a Dataset"),
-    ({"valid_sets": lambda data, val: []}, "tries are judged on validation data"),
-    ({"valid_sets": lambda data, val: val}, "valid_sets must be a list of Datasets"),
-    ({"valid_names": ["a", "b"]}, "valid_names must name each of the 1 valid_sets"),
-    ({"minimize": None}, "criterion"),
-    ({"steps": 4}, "steps is for loops"),
+MISTAKES: list[dict[str, Any]] = [
+    {"space": {"num_leafs": [3, 7]}},
+    {"space": {"eta": [0.1, 0.2]}},
+    {"space": {"max_bin": [15, 255]}},
+    {"space": {"scale_pos_weight": [1.0, 9.0]}},
+    {"space": {"bagging_fraction": [0.5, 0.9]}},
+    {"space": {"min_data_in_leaf": [2, 40]}},
+    {"space": {"num_leaves": [1, 7]}},
+    {"params": {**PARAMS, "data_sample_strategy": "goss"}},
+    {"params": {**PARAMS, "n_estimators": 50}},
+    {"params": {**PARAMS, "early_stopping_round": 5}},
+    {"params": {**PARAMS, "objective": print}},
+    {"params": 3},
+    {"data": lambda data: X},
+    {"valid_sets": lambda data, val: []},
+    {"valid_sets": lambda data, val: val},
+    {"valid_names": ["a", "b"]},
+    {"minimize": None},
+    {"steps": 4},
 ]
 
 
-@pytest.mark.parametrize(("mistake", "message"), MISTAKES, ids=[text for _, text in MISTAKES])
-def test_a_mistake_is_named_before_anything_is_trained(
-    mistake: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(SettingsError, match=message):
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_named_before_anything_is_trained(mistake: dict[str, Any]) -> None:
+    with raises(SettingsError):
         train(**mistake)
 
 
 def test_a_wrong_metric_and_a_value_without_effect_stop_the_run() -> None:
-    with pytest.raises(MetricError, match="no metric 'binary_logloss'; did you mean 'valid_0-bin"):
+    with raises(MetricError):
         train(minimize="binary_logloss")
-    with pytest.raises(ValueNotUsed, match="although their values of max_depth differ"):
+    with raises(ValueNotUsed):
         train(space={"max_depth": [60, 63]})
 
 
@@ -209,12 +208,12 @@ def test_a_wrong_metric_and_a_value_without_effect_stop_the_run() -> None:
 def test_presets_with_a_way_back_work() -> None:
     loss = "valid_0-binary_logloss"
     params = {**PARAMS, "learning_rate": 1.0}
-    changed: Any = {"minimize": None, "adapt_every": None}
-    lower: Any = plateau("learning_rate", default=1.0, loss=loss, patience=2)
-    booster, history = train(params, 20, **changed, **lower)
+    changed: Any = dict.fromkeys(RUN)  # what the policy says
+    lower = plateau("learning_rate", default=1.0, loss=loss, patience=2)
+    booster, history = train(params, 20, **changed, policy=lower)
     assert booster.num_trees() == history.epochs == 20
     assert any(round_.abandoned for round_ in history)
-    saved: Any = rescue("learning_rate", default=1.0, loss=loss, spike=1.01, window=3)
-    booster, history = train(params, 20, **changed, **saved)
+    saved = rescue("learning_rate", default=1.0, loss=loss, spike=1.01, window=3)
+    booster, history = train(params, 20, **changed, policy=saved)
     assert booster.num_trees() == history.epochs == 20
     assert history[-1].candidate["learning_rate"] < 1.0

@@ -9,6 +9,11 @@ except ModuleNotFoundError as missing:
         "dynhp_lightning needs Lightning: pip install 'dynhp[lightning]'"
     ) from missing
 
+from dynhp.frameworks import Integration, register_integration
 from dynhp_lightning.callback import Adapt
 
 __all__ = ["Adapt"]
+
+register_integration(
+    Integration(package=__name__, frameworks=("lightning",), loop_owners=("lightning", "torch"))
+)

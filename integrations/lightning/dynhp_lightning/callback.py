@@ -24,15 +24,13 @@ class Adapt(AdaptsTraining, Callback):
     Args:
         space: the hyperparameters and their values. A name is a setting of the optimiser, such as
             ``lr`` or ``weight_decay`` (under a scheduler ``lr`` scales the whole schedule), or an
-            attribute of the module, such as ``dropout.p``; ``bind`` says so for all others.
-        adapt_every: the epochs of a round; in its place ``when=``, a trigger.
-        try_for: the epochs of a try.
+            attribute of the module, such as ``dropout.p``; ``bind`` says so for all others. It is
+            left out where a ``policy`` has it.
         bind: where values live, by name: a path in the module, a binding of dynhp, or a function
             that takes the trainer and gives one, called when the optimisers are there.
-        options: all others as in ``dynhp.adapt``: ``minimize``, ``maximize`` or ``criterion``, of
-            metrics that the module logs in every epoch; ``proposer``, ``selection``, ``keep``,
-            ``keep_best``, ``randomness``, ``initial``, ``seed``, ``callbacks`` (of dynhp),
-            ``check``, ``tolerance``, ``dry_run``.
+        options: all others as in ``dynhp.adapt``: a ``policy`` or its fields, such as ``minimize``
+            (of a metric that the module logs in every epoch), ``adapt_every`` and ``try_for``;
+            ``keep_best``, ``callbacks`` (of dynhp), ``progress``.
 
     >>> Adapt({"lr": [0.001, 0.003, 0.01]}, minimize="val_loss", adapt_every=4, try_for=1)
     Adapt({'lr': [0.001, 0.003, 0.01]}, adapt_every=4, try_for=1)
@@ -90,7 +88,7 @@ class Adapt(AdaptsTraining, Callback):
     ) -> tuple[Loop, Mapping[str, Binding]]:
         trainer = session.trainer
         require_fit(trainer)
-        bound = fit_bindings(self._settings.space, self._places, trainer)
+        bound = fit_bindings(self._settings.policy.space, self._places, trainer)
         for name, value in values.items():
             if bound[name].get() != value:
                 advise(

@@ -110,7 +110,7 @@ class FitSession:
             return step()
         assert self.run is not None
         self._epoch = self.run.begin_epoch()
-        self._metrics.begin(self.run.loop.adapter.criterion)
+        self._metrics.begin(self.run.loop.adapter.policy.criterion)
         if self._epoch.main:
             self._effects.clear()  # of the tries of a dry run, none of which was kept
         else:

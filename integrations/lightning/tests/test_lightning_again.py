@@ -13,6 +13,7 @@ from lightning.pytorch.callbacks import LearningRateMonitor, ModelCheckpoint
 
 from dynhp.errors import Hint
 from dynhp_lightning import Adapt
+from tests.support.messages import warns
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dynhp.errors.Hint"),
@@ -82,7 +83,7 @@ def test_a_second_fit_of_the_same_trainer_goes_on(schedule: str, kit: Any, tmp_p
     trainer.fit(module, *data)  # as often as it has epochs: none
     assert [(each.index, each.start) for each in callback.history] == [(0, 0), (1, 3)]
     trainer.fit_loop.max_epochs = 9
-    with pytest.warns(Hint, match=r"lr: Adapt goes on with 0.03, chosen in the fit before.* 0.01"):
+    with warns(Hint):
         trainer.fit(module, *data)
     assert [(each.index, each.start) for each in callback.history] == [(0, 0), (1, 3), (2, 6)]
     assert [each.candidate["lr"] for each in callback.history] == [0.03] * 3

@@ -29,12 +29,13 @@ class LinearModule(lightning.LightningModule):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("rate", [0.001, 1.0])
-def test_the_ladder_is_one_argument(rate: float) -> None:
+@pytest.mark.parametrize(("rate", "spread"), [(0.001, False), (1.0, True)])
+def test_the_ladder_is_one_argument(rate: float, spread: bool) -> None:
     torch.manual_seed(0)
     inputs = torch.randn(64, 4)
     data = TensorDataset(inputs, inputs @ torch.ones(4, 1))
-    adapt = Adapt(**recommended("learning_rate", name="lr", default=rate))
+    policy = recommended("lr", default=rate)
+    adapt = Adapt(**policy) if spread else Adapt(policy=policy)
     trainer = lightning.Trainer(
         max_epochs=10,
         callbacks=[adapt],

@@ -14,6 +14,7 @@ from lightning.pytorch.callbacks import StochasticWeightAveraging
 from dynhp import plateau, rescue
 from dynhp.errors import DynhpError, Hint, LoopError, NotRepeatable, SettingsError
 from dynhp_lightning import Adapt
+from tests.support.messages import raises, warns
 
 pytestmark = pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
 
@@ -24,66 +25,62 @@ def adapt(**options: Any) -> Adapt:
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    "options",
     [
-        ({"try_for": 3}, "try_for"),
-        ({"space": {}}, "space"),
-        ({"minimize": None}, "criterion"),
-        ({"steps": 100}, "Adapt counts in epochs, got steps=100"),
-        ({"initial": {"rate": 1}}, "rate"),
+        {"try_for": 3},
+        {"space": {}},
+        {"minimize": None},
+        {"steps": 100},
+        {"initial": {"rate": 1}},
     ],
 )
-def test_settings_are_refused_when_the_callback_is_made(
-    options: dict[str, Any], words: str
-) -> None:
-    with pytest.raises(DynhpError, match=words):
+def test_settings_are_refused_when_the_callback_is_made(options: dict[str, Any]) -> None:
+    with raises(DynhpError):
         adapt(**options)
-    with pytest.raises(TypeError, match="minimise"):
+    with raises(TypeError):
         adapt(minimise="val_loss")
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    "options",
     [
-        ({"strategy": "ddp"}, "one device, got the strategy DDPStrategy"),
-        ({"reload_dataloaders_every_n_epochs": 1}, "reload_dataloaders_every_n_epochs=1"),
-        ({"max_epochs": -1}, "max_epochs=-1"),
-        ({"max_epochs": -1, "max_steps": 9}, "max_steps=9 with 4 steps in an epoch; give .*=8"),
-        ({"check_val_every_n_epoch": 2}, "needs val_loss, but epoch 0 gave train_loss"),
-        ({"limit_val_batches": 0}, "needs val_loss"),
-        ({"val_check_interval": 6, "check_val_every_n_epoch": None}, "needs val_loss, but epoch 0"),
-        ({"max_time": "00:01:00:00"}, "the clock cannot be put back after a try, got max_time"),
+        {"strategy": "ddp"},
+        {"reload_dataloaders_every_n_epochs": 1},
+        {"max_epochs": -1},
+        {"max_epochs": -1, "max_steps": 9},
+        {"check_val_every_n_epoch": 2},
+        {"limit_val_batches": 0},
+        {"val_check_interval": 6, "check_val_every_n_epoch": None},
+        {"max_time": "00:01:00:00"},
     ],
 )
-def test_fits_that_cannot_be_adapted(
-    options: dict[str, Any], words: str, kit: Any, tmp_path: Path
-) -> None:
+def test_fits_that_cannot_be_adapted(options: dict[str, Any], kit: Any, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(DynhpError, match=words):
+        with raises(DynhpError):
             kit.fit(tmp_path, adapt(), **options)
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
 
 
 def test_other_refusals(kit: Any, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="StochasticWeightAveraging replaces schedulers"):
+    with raises(SettingsError):
         kit.fit(tmp_path, adapt(), StochasticWeightAveraging(0.01))
     with pytest.raises(RuntimeError, match="more than one stateful callback of type `Adapt`"):
         kit.fit(tmp_path, adapt(), adapt())
-    with pytest.raises(SettingsError, match=r"'warmth' is no setting of the optimiser .*lr"):
+    with raises(SettingsError):
         kit.fit(tmp_path, adapt(space={"warmth": [1, 2]}))
     data = kit.loaders(num_workers=1, persistent_workers=True)
-    with pytest.raises(SettingsError, match="persistent_workers=True"):
+    with raises(SettingsError):
         kit.fit(tmp_path, adapt(), data=data)
-    with pytest.raises(LoopError, match="no run before"):
+    with raises(LoopError):
         adapt().history  # noqa: B018
 
 
 def test_a_name_that_is_nearly_right_is_said(kit: Any, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"needs val_los \(did you mean 'val_loss'\?\), but"):
+    with raises(SettingsError):
         kit.fit(tmp_path, adapt(minimize="val_los"))
-    with pytest.raises(SettingsError, match="bind names 'lrr', which has no values in the space"):
+    with raises(SettingsError):
         adapt(bind={"lrr": "net.2.p"})
 
 
@@ -94,9 +91,9 @@ def test_a_metric_of_the_last_batch_alone_gets_a_hint(kit: Any, tmp_path: Path) 
             self.log("step_loss", loss, on_step=True, on_epoch=False)
             return loss
 
-    with pytest.warns(Hint, match=r"step_loss is logged for steps only.*self.log\('step_loss', "):
+    with warns(Hint):
         kit.fit(tmp_path / "a", adapt(minimize="step_loss"), net=StepNet)
-    with pytest.warns(Hint, match=r"train_loss_step is .*self.log\('train_loss', "):
+    with warns(Hint):
         kit.fit(tmp_path / "b", adapt(minimize="train_loss_step"), net=StepNet)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -123,7 +120,7 @@ def test_two_optimisers_are_told_apart(kit: Any, tmp_path: Path) -> None:
 
     from dynhp_torch import optimizer_param
 
-    with pytest.raises(SettingsError, match="2 optimisers have a setting 'lr'"):
+    with raises(SettingsError):
         kit.fit(tmp_path, adapt(), net=Two)
     place = {"lr": lambda trainer: optimizer_param(trainer.optimizers[1], "lr")}
     ours = kit.fit(tmp_path / "a", adapt(bind=place, dry_run=True), net=Two)
@@ -140,7 +137,7 @@ def test_a_thing_that_nobody_puts_back_is_noticed(kit: Any, tmp_path: Path) -> N
             HiddenSteps.steps += 1
             return super().training_step(batch, index) * (1 + HiddenSteps.steps)
 
-    with pytest.raises(NotRepeatable, match="was carried out again from the same origin"):
+    with raises(NotRepeatable):
         kit.fit(tmp_path, adapt(), net=LeakyNet)
 
 
@@ -168,12 +165,12 @@ def test_a_fit_inside_the_fit_is_left_alone(kit: Any, tmp_path: Path) -> None:
 
 
 def test_presets_with_a_way_back_are_refused_with_the_way_out(kit: Any, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"write the loop yourself with adapt\(\.\.\.\)"):
-        Adapt(**rescue("lr", default=0.01, loss="val_loss"))
-    lower: Any = plateau("lr", default=0.01, loss="val_loss", patience=1)
-    with pytest.raises(SettingsError, match=r'plateau\(\.\.\.\) \| \{"start_from": "here"\}'):
-        Adapt(**lower)
-    ours = Adapt(**(lower | {"start_from": "here"}))
+    with raises(SettingsError):
+        Adapt(policy=rescue("lr", default=0.01, loss="val_loss"))
+    lower = plateau("lr", default=0.01, loss="val_loss", patience=1)
+    with raises(SettingsError):
+        Adapt(policy=lower)
+    ours = Adapt(policy=lower, start_from="here")
     trainer = kit.fit(tmp_path, ours)
     assert trainer.current_epoch == 6
     assert ours.history.epochs == 6

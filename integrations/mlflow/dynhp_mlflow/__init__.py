@@ -7,6 +7,9 @@ try:
 except ModuleNotFoundError as missing:
     raise ImportError("dynhp_mlflow needs MLflow: pip install 'dynhp[mlflow]'") from missing
 
+from dynhp.frameworks import Integration, register_integration
 from dynhp_mlflow.logger import MLflow
 
 __all__ = ["MLflow"]
+
+register_integration(Integration(package=__name__, frameworks=("mlflow",)))

@@ -26,6 +26,7 @@ from tests.support.loggers import (
     killed_after,
     loop_with,
 )
+from tests.support.messages import raises, warns
 from tests.support.packages import check_examples, check_says_what_to_install, frameworks_of
 
 
@@ -93,15 +94,16 @@ def test_another_active_run_is_not_gone_on_with_and_that_is_said(
         adapter.run(5)
     other = mlflow.start_run()
     with (
-        pytest.warns(Hint, match=f"goes on in the MLflow run '{first.info.run_id}', not in the"),
+        warns(Hint) as caught,
         checkpoints(tmp_path, adapter_with(MLflow())) as adapter,
     ):
         adapter.run(10)
     mlflow.end_run()
+    assert any(first.info.run_id in str(each.message) for each in caught)
     assert read(other.info.run_id) == {}
     assert len(read(first.info.run_id)["cost/spent"]) == 2
     with (
-        pytest.raises(CheckpointError, match="leave run_id out, and it goes on there"),
+        raises(CheckpointError),
         checkpoints(tmp_path, adapter_with(MLflow(other.info.run_id))),
     ):
         pass
@@ -110,13 +112,13 @@ def test_another_active_run_is_not_gone_on_with_and_that_is_said(
 def test_a_run_that_holds_a_run_already_is_refused(store: str) -> None:
     with mlflow.start_run() as run:
         adapter_with(MLflow()).run(5)
-        with pytest.raises(CheckpointError, match="holds a run of dynhp already"):
+        with raises(CheckpointError):
             adapter_with(MLflow()).run(5)
     assert len(read(run.info.run_id)["cost/spent"]) == 1
 
 
 def test_without_a_run_nothing_is_started(store: str) -> None:
-    with pytest.raises(SettingsError, match=r"no run is active; train inside `with mlflow\.start"):
+    with raises(SettingsError):
         adapter_with(MLflow(on_error="warn")).run(5)
 
 
@@ -149,11 +151,11 @@ def test_an_error_stops_the_run_or_warns_and_nothing_is_logged_twice(
             server = logger._client = Unreachable(logger._client)
             server.left = 1  # a part of the round arrives
             if on_error == "stop":
-                with pytest.raises(CheckpointError, match="MLflow cannot be written: MlflowExc"):
+                with raises(CheckpointError):
                     adapter.run(10)
                 assert adapter.epoch == 5
             else:
-                with pytest.warns(RuntimeWarning, match="the server does not answer"):
+                with warns(RuntimeWarning):
                     adapter.run(10)
             server.left = 1000
             history = adapter.run(15)
@@ -166,7 +168,7 @@ def test_names_that_mlflow_does_not_take() -> None:
         name = names[series]
         mlflow.utils.validation._validate_metric_name(name)
         assert names[series] == name
-    with pytest.raises(SettingsError, match="would call both 'main/hits@10' and 'main/hits_10'"):
+    with raises(SettingsError):
         names["main/hits_10"]
 
 
@@ -191,9 +193,9 @@ def test_a_run_is_the_same_with_and_without_it(store: str) -> None:
 
 def test_bad_input() -> None:
     wrong: Any = 3
-    with pytest.raises(SettingsError, match="MLflow: run_id must be the id of a run, got 3"):
+    with raises(SettingsError):
         MLflow(wrong)
-    with pytest.raises(CheckpointError, match="MLflow: not a position of this logger, got 3"):
+    with raises(CheckpointError):
         MLflow().rewind(3)
 
 

@@ -7,9 +7,12 @@ try:
 except ModuleNotFoundError as missing:
     raise ImportError("dynhp_optuna needs Optuna: pip install 'dynhp[optuna]'") from missing
 
+from dynhp.frameworks import Integration, register_integration
 from dynhp_optuna.export import study_of
 from dynhp_optuna.objective import AdaptedRun
 from dynhp_optuna.proposer import OptunaProposer
-from dynhp_optuna.tuning import Tuned, tune
+from dynhp_optuna.tuning import tune
 
-__all__ = ["AdaptedRun", "OptunaProposer", "Tuned", "study_of", "tune"]
+__all__ = ["AdaptedRun", "OptunaProposer", "study_of", "tune"]
+
+register_integration(Integration(package=__name__, frameworks=("optuna",)))

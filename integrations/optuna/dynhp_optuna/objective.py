@@ -11,7 +11,7 @@ import optuna
 from dynhp import DynamicGridAdapter, History, plan_for, spent
 from dynhp.errors import MetricError, SettingsError, nearest, shown
 from dynhp.records import Round
-from dynhp.rounds.plain import history_from_plain, history_to_plain
+from dynhp.records.plain import history_from_plain, history_to_plain
 from dynhp.storage.codecs.json_text import json_line, strict_json
 from dynhp_optuna.checks import require_count
 

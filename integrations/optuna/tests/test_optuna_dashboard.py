@@ -40,7 +40,7 @@ def run(tmp_path: Path) -> Iterator[tuple[History, str]]:
 
 
 def got(address: str) -> str:
-    with urllib.request.urlopen(address, timeout=60) as answer:
+    with urllib.request.urlopen(address) as answer:
         return str(answer.read().decode())
 
 

@@ -19,6 +19,7 @@ from dynhp.records import Candidate, Round, Try
 from dynhp_optuna import study_of
 from dynhp_optuna.ranks import ranks_of
 from tests.support.loggers import TwoKinds, adapter_with
+from tests.support.messages import raises
 
 
 def racing() -> DynamicGridAdapter:
@@ -133,7 +134,7 @@ def test_it_can_be_kept_for_the_dashboard(tmp_path: Path) -> None:
     loaded = optuna.load_study(study_name="run 1", storage=storage)
     assert [each.params for each in loaded.trials] == [each.params for each in made.trials]
     assert loaded.metric_names == ["share of tries beaten"]
-    with pytest.raises(SettingsError, match="the storage has a study 'run 1' already"):
+    with raises(SettingsError):
         study_of(history, storage=storage, name="run 1")
 
 
@@ -161,15 +162,15 @@ def test_optunas_pictures_show_it() -> None:
 def test_bad_input() -> None:
     history = adapter_with().run(5)
     wrong: Any = "gain"
-    with pytest.raises(SettingsError, match="value must be 'rank' or 'score', got 'gain'"):
+    with raises(SettingsError):
         study_of(history, value=wrong)
-    with pytest.raises(SettingsError, match="no try has a metric 'los'; did you mean 'loss'"):
+    with raises(SettingsError):
         study_of(history, metric="los")
     [round_] = history
     rescored = [replace(try_, score=0.123) for try_ in round_.tries]
-    with pytest.raises(SettingsError, match=r"say which metric the curves show: .*loss, steps"):
+    with raises(SettingsError):
         study_of([replace(round_, tries=tuple(rescored))])
-    with pytest.raises(SettingsError, match="a History is needed, got 3"):
+    with raises(SettingsError):
         study_of(3)  # type: ignore[arg-type]
 
 

@@ -48,6 +48,7 @@ from dynhp.storage import checkpoints
 from dynhp.testing import NoisyQuadratic
 from dynhp_optuna import OptunaProposer
 from dynhp_optuna.distributions import distribution_of, from_optuna, to_optuna
+from tests.support.messages import raises, warns
 from tests.support.spaces import axes, candidate_of, generators, kinds, luck, run_proposer, spaces
 
 MIXED = Space({"lr": Float(1e-4, 1.0, log=True), "layers": Int(1, 8), "width": Ordered(8, 16, 32)})
@@ -231,7 +232,7 @@ for sampler in (functools.partial(TPESampler, n_startup_trials=3), CmaEsSampler)
     adapter = DynamicGridAdapter(NoisyQuadratic(), space, minimize="loss", adapt_every=5, try_for=1,
                                  proposer=OptunaProposer(sampler, 3))
     print([dict(try_.candidate) for round_ in adapter.run(20) for try_ in round_.tries])
-print(adapter.proposer)
+print(adapter.policy.proposer)
 """
 
 
@@ -334,7 +335,7 @@ def spread(sampler: Any, replay: bool | None) -> float:
 
 def test_a_sampler_whose_memory_is_in_its_trials_begins_them_again() -> None:
     assert spread(CmaEsSampler, None) < 0.08
-    with pytest.warns(Hint, match=r"CmaEsSampler keeps its memory in the trials .* replay=True"):
+    with warns(Hint):
         assert spread(CmaEsSampler, False) > 0.1  # it learns nothing, which is why
 
 
@@ -361,7 +362,7 @@ def test_what_optuna_warns_of_is_a_hint_once(capfd: pytest.CaptureFixture[str]) 
             rounds=4,
         )
     )
-    with pytest.warns(Hint, match="OptunaProposer: Optuna says: .*kind.*") as hints:
+    with warns(Hint) as hints:
         run()
     assert len([hint for hint in hints if "Optuna says" in str(hint.message)]) == 1
     assert capfd.readouterr() == ("", "")
@@ -373,26 +374,26 @@ def test_two_that_differ_are_told_apart_in_a_checkpoint(tmp_path: Path) -> None:
         saved.run(5)
     other = OptunaProposer(functools.partial(TPESampler, n_startup_trials=4), 2)
     with (
-        pytest.raises(SettingsError, match=r"n_startup_trials=3.*n_startup_trials=4"),
+        raises(SettingsError),
         checkpoints(tmp_path, adapter(other)),
     ):
         pass
 
 
-BAD: list[tuple[Callable[[Any], Any], Any, str]] = [
-    (OptunaProposer, TPESampler(seed=0), r"got the ready <optuna.*write TPESampler, or functools"),
-    (OptunaProposer, "tpe", r"sampler must be a class such as TPESampler.*got 'tpe'"),
-    (OptunaProposer, lambda: None, r"called with seed=0 raises TypeError"),
-    (OptunaProposer, lambda seed: seed, r"called with seed=0 gives 0"),
-    (lambda k: OptunaProposer(QUICK, k), 0, r"OptunaProposer: k must be .* above 0, got 0"),
-    (lambda k: OptunaProposer(QUICK, k), True, r"OptunaProposer: k must be .*got True"),
-    (lambda n: OptunaProposer(QUICK, window=n), 0.5, r"OptunaProposer: window must be .*got 0\.5"),
-    (lambda n: OptunaProposer(QUICK, at_once=n), 0, r"OptunaProposer: at_once must be .*got 0"),
-    (lambda n: OptunaProposer(QUICK, replay=n), 1, r"replay must be True, False or None, got 1"),
+BAD: list[tuple[Callable[[Any], Any], Any]] = [
+    (OptunaProposer, TPESampler(seed=0)),
+    (OptunaProposer, "tpe"),
+    (OptunaProposer, lambda: None),
+    (OptunaProposer, lambda seed: seed),
+    (lambda k: OptunaProposer(QUICK, k), 0),
+    (lambda k: OptunaProposer(QUICK, k), True),
+    (lambda n: OptunaProposer(QUICK, window=n), 0.5),
+    (lambda n: OptunaProposer(QUICK, at_once=n), 0),
+    (lambda n: OptunaProposer(QUICK, replay=n), 1),
 ]
 
 
-@pytest.mark.parametrize(("make", "argument", "message"), BAD)
-def test_bad_input(make: Callable[[Any], Any], argument: Any, message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+@pytest.mark.parametrize(("make", "argument"), BAD)
+def test_bad_input(make: Callable[[Any], Any], argument: Any) -> None:
+    with raises(SettingsError):
         make(argument)

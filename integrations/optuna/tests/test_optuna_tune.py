@@ -18,6 +18,7 @@ from dynhp.errors import AllTriesFailed, MetricError, SettingsError
 from dynhp.testing import NoisyQuadratic
 from dynhp_optuna import AdaptedRun, OptunaProposer, tune
 from dynhp_optuna.objective import history_of_trial
+from tests.support.messages import raises
 
 QUICK = functools.partial(TPESampler, n_startup_trials=3)
 PROPOSERS: dict[str, Any] = {"grid": FullGrid(), "neighbours": Neighbors(), "luck": Placebo(3)}
@@ -82,7 +83,7 @@ def test_a_study_that_was_stopped_ends_as_one_that_was_not(tmp_path: Path) -> No
     assert len({tuple(trial.params.values()) for trial in parts.study.trials}) > 4
     again = tune(make_adapter, 40, trials=6, storage=storage, name="mine", **settings)
     assert again.params == whole.params  # nothing was left to do
-    with pytest.raises(SettingsError, match="the study 'mine' was begun with other settings"):
+    with raises(SettingsError):
         tune(make_adapter, 50, trials=9, storage=storage, name="mine", **settings)
 
 
@@ -125,13 +126,11 @@ def test_a_trial_that_raises_has_failed_and_the_others_go_on() -> None:
 
 
 def test_where_none_comes_to_its_end_all_reasons_are_said() -> None:
-    with pytest.raises(
-        AllTriesFailed, match=r"none of 2 trials .*: trial 0: SettingsError: try_for"
-    ):
+    with raises(AllTriesFailed):
         tune(always(try_for=6), 20, trials=2, minimize="loss")
-    with pytest.raises(AllTriesFailed, match=r"MetricError: no metric 'los' at the end .*did you"):
+    with raises(AllTriesFailed):
         tune(always(), 20, trials=1, minimize="los")
-    with pytest.raises(AllTriesFailed, match="all were pruned; allow more by most_runs="):
+    with raises(AllTriesFailed):
         tune(always(), 20, trials=2, minimize="loss", most_runs=1.1)
 
 
@@ -175,7 +174,7 @@ def test_a_metric_that_is_not_finite_at_the_end_fails_the_trial() -> None:
 
     objective = AdaptedRun(make, 10, maximize="gap")
     study = optuna.create_study(direction=objective.direction)
-    with pytest.raises(MetricError, match="'gap' must be finite at the end of a run, got nan"):
+    with raises(MetricError):
         study.optimize(objective, n_trials=1)
     assert study.trials[0].state == TrialState.FAIL
     assert history_of_trial(study.trials[0]).epochs == 10
@@ -187,7 +186,7 @@ def test_the_objective_alone_serves_a_study_of_your_own() -> None:
     study = optuna.create_study(pruner=ThresholdPruner(upper=1e-9))
     study.optimize(objective, n_trials=1)
     assert study.trials[0].state == TrialState.PRUNED
-    with pytest.raises(SettingsError, match="trial -1 has no history"):
+    with raises(SettingsError):
         history_of_trial(optuna.trial.create_trial(value=1.0))
 
 
@@ -209,27 +208,27 @@ def loop_of(trial: optuna.Trial) -> Any:
     )  # fmt: skip
 
 
-BAD: list[tuple[dict[str, Any], str]] = [
-    ({"trials": 0}, r"trials must be a whole number above 0, got 0"),
-    ({"epochs": 0}, r"epochs must be a whole number above 0, got 0"),
-    ({"minimize": None}, r"give minimize='\.\.\.' or maximize='\.\.\.'"),
-    ({"maximize": "auc"}, r"give minimize=.*got minimize='loss', maximize='auc'"),
-    ({"seed": -1}, r"seed must be a whole number of 0 or more, got -1"),
-    ({"sampler": TPESampler(seed=1)}, r"tune: sampler must be a class.*TPESampler"),
-    ({"storage": "sqlite:///x.db"}, r"a storage and a name belong together"),
-    ({"report_every": 0}, r"report_every must be a whole number above 0, got 0"),
-    ({"most_runs": 0.5}, r"most_runs must be 1 or more, got 0\.5"),
-    ({"make_adapter": 3}, r"make_adapter must be a function of a trial.*got 3"),
+BAD: list[dict[str, Any]] = [
+    {"trials": 0},
+    {"epochs": 0},
+    {"minimize": None},
+    {"maximize": "auc"},
+    {"seed": -1},
+    {"sampler": TPESampler(seed=1)},
+    {"storage": "sqlite:///x.db"},
+    {"report_every": 0},
+    {"most_runs": 0.5},
+    {"make_adapter": 3},
 ]
 
 
-@pytest.mark.parametrize(("change", "message"), BAD)
-def test_bad_input(change: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize("change", BAD)
+def test_bad_input(change: dict[str, Any]) -> None:
     given: dict[str, Any] = {"make_adapter": always(), "epochs": 10, "trials": 1}
-    with pytest.raises(SettingsError, match=message):
+    with raises(SettingsError):
         tune(**{**given, "minimize": "loss", **change})
 
 
 def test_a_loop_cannot_be_tuned_and_that_is_said() -> None:
-    with pytest.raises(AllTriesFailed, match=r"make_adapter must give a DynamicGridAdapter, got"):
+    with raises(AllTriesFailed):
         tune(loop_of, 5, trials=1, minimize="loss")

@@ -7,6 +7,9 @@ try:
 except ModuleNotFoundError as missing:
     raise ImportError("dynhp_ray needs Ray: pip install 'dynhp[ray]'") from missing
 
+from dynhp.frameworks import Integration, register_integration
 from dynhp_ray.executor import RayExecutor
 
 __all__ = ["RayExecutor"]
+
+register_integration(Integration(package=__name__, frameworks=("ray",)))

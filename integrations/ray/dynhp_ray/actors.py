@@ -14,8 +14,8 @@ import ray
 from ray import cloudpickle
 from ray.exceptions import RayError
 
-from dynhp.executors.pool.messages import Answer, Began, Lost, Pack, Raised, Ready, Request, Train
 from dynhp.executors.pool.packing import pieces_of
+from dynhp.executors.pool.transport import Answer, Began, Lost, Pack, Raised, Ready, Request, Train
 from dynhp.executors.pool.worker import WorkerLoop, build_trainer
 from dynhp.trainer import State
 from dynhp_ray import cluster

@@ -10,7 +10,8 @@ from typing import Any
 from ray import cloudpickle
 
 from dynhp.errors import SettingsError
-from dynhp.executors.pool.base import (
+from dynhp.executors.contract import Job, Outcome
+from dynhp.executors.pool.executor import (
     FixedSetting,
     PooledExecutor,
     name_of,
@@ -18,7 +19,6 @@ from dynhp.executors.pool.base import (
     require_time_limit,
     require_whole,
 )
-from dynhp.rounds.jobs import Job, Outcome
 from dynhp.trainer import State, Trainer
 from dynhp_ray.actors import RayTransport
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from dynhp.executors import Serial
+from dynhp.executors.contract import UNKNOWN_STATE, Job
 from dynhp.records import Candidate
-from dynhp.rounds.jobs import UNKNOWN_STATE, Job
 from dynhp.testing import NoisyQuadratic, difference
 from dynhp_ray import RayExecutor
 

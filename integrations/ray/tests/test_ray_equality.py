@@ -13,11 +13,12 @@ import ray
 from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import ContractError, SettingsError
 from dynhp.executors import Serial
+from dynhp.executors.contract import UNKNOWN_STATE, Job
 from dynhp.records import Candidate
-from dynhp.rounds.jobs import UNKNOWN_STATE, Job
 from dynhp.testing import NoisyQuadratic, difference
 from dynhp.testing.executors.check import check_executor
 from dynhp_ray import RayExecutor
+from tests.support.messages import raises
 
 Make = Callable[..., RayExecutor]
 RATES = (0.05, 0.02, 0.1, 0.5, 0.3)
@@ -83,7 +84,7 @@ def test_a_state_moves_only_where_it_is_kept(executor: Make) -> None:
     origin = trainer.get_state()
     on_ray = executor(lambda: Locked())
     assert len(list(on_ray.run(trainer, jobs_from(origin), at=origin))) == len(RATES)
-    with pytest.raises(ContractError, match=r"a state must be picklable .* cannot pickle"):
+    with raises(ContractError):
         [outcome.keep() for outcome in on_ray.run(trainer, jobs_from(origin), at=origin)]
 
 
@@ -104,42 +105,41 @@ def test_a_factory_that_makes_no_trainer(executor: Make) -> None:
     trainer = NoisyQuadratic()
     origin = trainer.get_state()
     make = lambda: {}["data"]  # noqa: E731 - pickle cannot, Ray can
-    with pytest.raises(
-        SettingsError, match="a trainer in a worker, got KeyError: 'data'"
-    ) as caught:
+    with raises(SettingsError) as caught:
         list(executor(make).run(trainer, jobs_from(origin), at=origin))
     assert "in a worker:\nTraceback" in str(caught.value.__cause__.__cause__)  # where it happened
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    "settings",
     [
-        ({"actors": 0}, "actors must be a whole number of 1 or more, got 0"),
-        ({"actors": True}, "actors must be a whole number of 1 or more, got True"),
-        ({"retries": -1}, "retries must be a whole number of 0 or more, got -1"),
-        ({"num_cpus": -1}, "num_cpus must be a number of 0 or more, got -1"),
-        ({"num_gpus": "all"}, "num_gpus must be a number of 0 or more, got 'all'"),
-        ({"time_limit": 0}, "time_limit must be a number of seconds above 0, .* got 0"),
-        ({"address": "ray://head:10001"}, "submit the script with ray job submit"),
-        ({"address": 6379}, "address must be 'auto' or 'host:port'"),
+        {"actors": 0},
+        {"actors": True},
+        {"retries": -1},
+        {"num_cpus": -1},
+        {"num_gpus": "all"},
+        {"time_limit": 0},
+        {"address": "ray://head:10001"},
+        {"address": 6379},
     ],
 )
-def test_settings_that_cannot_work(settings: Mapping[str, Any], message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_settings_that_cannot_work(settings: Mapping[str, Any]) -> None:
+    with raises(SettingsError):
         RayExecutor(NoisyQuadratic, **settings)
 
 
 def test_factories_that_cannot_work() -> None:
-    with pytest.raises(SettingsError, match="must be a function that builds a fresh trainer"):
+    with raises(SettingsError):
         RayExecutor(NoisyQuadratic())  # type: ignore[arg-type]
     lock = threading.Lock()
-    with pytest.raises(SettingsError, match="must be picklable"):
+    with raises(SettingsError):
         RayExecutor(lambda: lock)  # type: ignore[arg-type, return-value]
 
 
 def test_another_cluster_than_the_connected_one_is_refused(executor: Make) -> None:
     trainer = NoisyQuadratic()
     origin = trainer.get_state()
+    # Not with the whole text, which has the address of this machine.
     with pytest.raises(SettingsError, match=r"address='10\.0\.0\.1:6379', but this process"):
         list(
             executor(NoisyQuadratic, address="10.0.0.1:6379").run(

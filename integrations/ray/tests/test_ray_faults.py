@@ -14,12 +14,14 @@ import ray
 
 from dynhp import DynamicGridAdapter, History, lowest
 from dynhp.errors import ContractError
-from dynhp.executors.pool.handle import WorkerHandle
+from dynhp.executors.contract import Job
+from dynhp.executors.pool.transport import Train
+from dynhp.executors.pool.workers import WorkerHandle
 from dynhp.records import Candidate, Try
-from dynhp.rounds.jobs import Job
 from dynhp.testing import NoisyQuadratic, difference
 from dynhp_ray import RayExecutor
 from dynhp_ray.actors import ActorChannel
+from tests.support.messages import raises
 
 Make = Callable[..., RayExecutor]
 Fault = Literal["killed", "exits", "hangs"]
@@ -40,7 +42,8 @@ def clumsy(folder: Path, fault: Fault, *, times: int, bad: float = 0.1) -> Calla
                     os.kill(os.getpid(), signal.SIGKILL)
                 if fault == "exits":
                     raise SystemExit(3)
-                time.sleep(600)
+                while True:
+                    time.sleep(3600)
 
     return Clumsy
 
@@ -59,6 +62,19 @@ def process_of(worker: WorkerHandle) -> int:
     return int(ray.get(actor_of(worker).__ray_call__.remote(lambda _: os.getpid())))
 
 
+def let_only_the_first_that_hangs_be_late(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time limit of the worker that hangs has passed; that of any other never does."""
+    late: list[WorkerHandle] = []
+
+    def seconds_left(worker: WorkerHandle, limit: float | None) -> float | None:
+        tried = worker.request.job.candidate["lr"] if isinstance(worker.request, Train) else None
+        if tried == 0.1 and faults(folder) and not late:
+            late.append(worker)
+        return -1.0 if worker in late else None
+
+    monkeypatch.setattr(WorkerHandle, "seconds_left", seconds_left)
+
+
 def run(executor: RayExecutor | None) -> tuple[History, Any]:
     trainer = NoisyQuadratic(seed=3)
     adapter = DynamicGridAdapter(
@@ -72,12 +88,14 @@ def run(executor: RayExecutor | None) -> tuple[History, Any]:
     return adapter.run(8), trainer.get_state()
 
 
-@pytest.mark.parametrize(("fault", "times", "limit"), [("killed", 2, None), ("hangs", 1, 10.0)])
+@pytest.mark.parametrize(("fault", "times"), [("killed", 2), ("hangs", 1)])
 def test_the_machines_fault_is_repeated_and_leaves_no_trace(
-    executor: Make, tmp_path: Path, fault: Fault, times: int, limit: float | None
+    executor: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Fault, times: int
 ) -> None:
+    if fault == "hangs":
+        let_only_the_first_that_hangs_be_late(tmp_path, monkeypatch)
     make = clumsy(tmp_path, fault, times=times)
-    history, state = run(executor(make, retries=2, time_limit=limit))
+    history, state = run(executor(make, retries=2, time_limit=3600.0))
     expected, expected_state = run(None)
     assert faults(tmp_path) == times
     assert history == expected
@@ -136,12 +154,13 @@ def test_an_actor_that_died_between_rounds_is_nobodys_fault(
 
 
 def test_a_cluster_without_room_is_told(executor: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dynhp.executors.pool.starts.SLOW", 0.1)
+    monkeypatch.setattr("dynhp.executors.pool.workers.SLOW", 0.1)
     trainer = NoisyQuadratic()
     origin = trainer.get_state()
     jobs = [Job(origin=origin, candidate=Candidate({"lr": 0.1}), epochs=1)]
     outcomes = executor(NoisyQuadratic, num_cpus=99).run(trainer, jobs, at=origin)
-    with pytest.raises(RuntimeWarning, match="no actor with num_cpus=99"):  # warnings are errors
+    # Warnings are errors. Not with the whole text, which has what this machine has.
+    with pytest.raises(RuntimeWarning, match="no actor with num_cpus=99"):
         next(outcomes)
 
 
@@ -208,7 +227,7 @@ def test_a_state_of_another_run_is_never_handed_out(executor: Make) -> None:
     earlier, present = next(one), next(other)
     present.keep()
     for late in (earlier, *other, present):
-        with pytest.raises(ContractError, match="before the next outcome is asked for"):
+        with raises(ContractError):
             late.keep()
 
 

@@ -12,6 +12,7 @@ from dynhp import errors
 from dynhp.errors import SettingsError
 from dynhp.testing import NoisyQuadratic
 from dynhp_ray import RayExecutor, cluster
+from tests.support.messages import raises
 from tests.support.packages import check_says_what_to_install, frameworks_of
 
 README = Path(__file__).parent.parent / "README.md"
@@ -40,7 +41,7 @@ def test_every_block_of_the_readme_runs() -> None:
 def test_a_setting_is_given_once(name: str) -> None:
     executor = RayExecutor(NoisyQuadratic)
     before = getattr(executor, name)
-    with pytest.raises(SettingsError, match=rf"^RayExecutor: {name} is given when it is made, and"):
+    with raises(SettingsError):
         setattr(executor, name, 3)
     assert getattr(executor, name) is before
 

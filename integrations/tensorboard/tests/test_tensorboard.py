@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import dynhp_tensorboard
@@ -20,6 +19,7 @@ from tests.support.loggers import (
     killed_and_resumed,
     loop_with,
 )
+from tests.support.messages import raises, warns
 from tests.support.packages import check_examples, check_says_what_to_install, frameworks_of
 
 SINGLE = 1e-6  # TensorBoard keeps seven digits
@@ -94,7 +94,7 @@ def test_a_torn_file_is_mended_by_the_resumed_run(tmp_path: Path) -> None:
 def test_a_folder_that_holds_a_run_is_refused(tmp_path: Path) -> None:
     adapter_with(TensorBoard(tmp_path)).run(5)
     before = event_file(tmp_path).read_bytes()
-    with pytest.raises(CheckpointError, match="give every run its own event file"):
+    with raises(CheckpointError):
         adapter_with(TensorBoard(tmp_path)).run(5)
     assert event_file(tmp_path).read_bytes() == before
 
@@ -105,7 +105,7 @@ def test_another_file_in_its_place_is_refused(tmp_path: Path) -> None:
         adapter.run(5)
     event_file(logs).write_bytes(b"x" * 10_000)
     with (
-        pytest.raises(CheckpointError, match="is not the event file of this run"),
+        raises(CheckpointError),
         checkpoints(run, adapter_with(TensorBoard(logs))),
     ):
         pass
@@ -115,7 +115,7 @@ def test_where_it_cannot_be_written_the_run_stops_and_goes_on_later(tmp_path: Pa
     logs = tmp_path / "logs"
     logs.write_text("a file, no folder")
     adapter = adapter_with(TensorBoard(logs))
-    with pytest.raises(CheckpointError, match=r"TensorBoard cannot be written: .*The round is"):
+    with raises(CheckpointError):
         adapter.run(5)
     assert adapter.epoch == 0
     logs.unlink()
@@ -128,7 +128,7 @@ def test_or_it_warns_and_the_numbers_are_written_later(tmp_path: Path) -> None:
     adapter = adapter_with(TensorBoard(logs, on_error="warn"))
     (logs / "main").mkdir(parents=True)
     (logs / "tries").write_text("no folder")  # the main line can be written, the tries cannot
-    with pytest.warns(RuntimeWarning, match="kept for later"):
+    with warns(RuntimeWarning):
         adapter.run(10)
     (logs / "tries").unlink()
     history = adapter.run(15)
@@ -140,7 +140,7 @@ def test_what_could_be_written_in_part_is_not_repeated_after_a_kill(tmp_path: Pa
     (logs / "main").mkdir(parents=True)
     (logs / "tries").write_text("no folder")
     with (
-        pytest.warns(RuntimeWarning, match="kept for later"),
+        warns(RuntimeWarning),
         checkpoints(run, adapter_with(TensorBoard(logs, on_error="warn"))) as adapter,
     ):
         adapter.run(10)
@@ -155,14 +155,14 @@ def test_a_file_that_is_gone_is_said(tmp_path: Path) -> None:
     adapter = adapter_with(logger)
     adapter.run(5)
     event_file(tmp_path).unlink()
-    with pytest.raises(OSError, match=r"events\.out"):
+    with raises(OSError):
         logger.position()
-    with pytest.raises(CheckpointError, match="it was removed or cut"):
+    with raises(CheckpointError):
         adapter.run(10)
     lenient = TensorBoard(tmp_path / "other", on_error="warn")
     adapter_with(lenient).run(5)
     event_file(tmp_path / "other").unlink()
-    with pytest.warns(RuntimeWarning, match=r"TensorBoard: .*events\.out"):
+    with warns(RuntimeWarning):
         assert lenient.position() is None
 
 
@@ -172,11 +172,11 @@ def test_a_run_is_the_same_with_and_without_it(tmp_path: Path) -> None:
 
 def test_bad_input(tmp_path: Path) -> None:
     wrong: Any = 3
-    with pytest.raises(SettingsError, match="TensorBoard: logdir must be a folder, got 3"):
+    with raises(SettingsError):
         TensorBoard(wrong)
-    with pytest.raises(SettingsError, match="TensorBoard: logdir must be a folder, got ''"):
+    with raises(SettingsError):
         TensorBoard("")
-    with pytest.raises(CheckpointError, match="TensorBoard: not a position of this logger, got 3"):
+    with raises(CheckpointError):
         TensorBoard(tmp_path).rewind(3)
 
 

@@ -8,9 +8,12 @@ except ModuleNotFoundError as missing:
     raise ImportError("dynhp_torch needs PyTorch: pip install 'dynhp[torch]'") from missing
 
 from dynhp import attribute
+from dynhp.frameworks import register_integration
+from dynhp.loops.epoch import pickle_epochs_as
 from dynhp_torch import codecs, transfer
 from dynhp_torch.averaging import AveragedWeights
 from dynhp_torch.distributed import Distributed, together
+from dynhp_torch.integration import INTEGRATION
 from dynhp_torch.loop import adapt
 from dynhp_torch.parts import torch_part
 from dynhp_torch.settings import optimizer_param, remove_scale, schedule_scale
@@ -49,8 +52,13 @@ __all__ = [
     "AveragedWeights",
 ]
 
+register_integration(INTEGRATION)
 # From now on, states that hold tensors can be saved, and sent to other processes.
 codecs.register()
 transfer.register()
-# torch.save({"epoch": epoch, ...}) stores an epoch as a call of int, which torch.load lets through.
-torch.serialization.add_safe_globals([int])
+# torch.save({"epoch": epoch, ...}) must give a file that torch.load reads in any process. It makes
+# no int from a call, and Python writes no subclass of int as a number: a tensor holds it.
+pickle_epochs_as(
+    lambda number: torch.tensor(number, device="cpu"),
+    protocol=torch.serialization.DEFAULT_PROTOCOL,
+)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 from dynhp.errors import LoopError, SettingsError, nearest, shown
 from dynhp.loops import Binding, CallbackSettings, Loop, LoopOptions, Part, attribute
 from dynhp.records import History
+from dynhp.spaces import SpaceLike
 from dynhp_torch.loop import adapt
 
 if TYPE_CHECKING:
@@ -43,26 +44,20 @@ class AdaptsTraining:
 
     def __init__(
         self,
-        space: Any,
+        space: SpaceLike | None = None,
         *,
-        adapt_every: int | None = None,
-        try_for: float,
         bind: Mapping[str, Place] | None = None,
         **options: Unpack[LoopOptions],
     ) -> None:
-        self._settings = CallbackSettings(
-            space,
-            adapt_every=adapt_every,
-            try_for=try_for,
-            options=options,
-            way_out=self._instead_of_steps,
-        )
+        given = {"space": space, **options}
+        self._settings = CallbackSettings(given, way_out=self._instead_of_steps)
         self._places: Mapping[str, Place] = bind or {}
+        names = self._settings.policy.space
         for name in self._places:
-            if name not in self._settings.space:
+            if name not in names:
                 raise SettingsError(
                     f"Adapt: bind names {shown(name)}, which has no values in the space"
-                    f"{nearest(name, self._settings.space)}"
+                    f"{nearest(name, names)}"
                 )
         self._loop: Loop | None = None
 

@@ -58,8 +58,6 @@ def register() -> None:
         to_plain=lambda dtype: str(dtype).removeprefix("torch."),
         from_plain=_DTYPES.__getitem__,
     )
-    # An epoch of a loop, saved with torch.save, is an int that torch.load must be allowed to make.
-    torch.serialization.add_safe_globals([int])
     register_dataclass(LocalShard, name="torch.shard")
     register_dataclass(ModuleState, name="torch.module")
     register_dataclass(OptimizerState, name="torch.optimizer")

@@ -10,8 +10,8 @@ from typing import Any, Final
 import torch.distributed as dist
 
 from dynhp.errors import ContractError, DynhpError, MetricError, SettingsError, nearest
+from dynhp.read_back import check_in_force, plain_metrics, read_metrics
 from dynhp.records import Candidate, Metrics, Value
-from dynhp.rounds.read_back import check_in_force, plain_metrics, read_metrics
 from dynhp.trainer import State, Trainer, require_trainer
 
 __all__ = ["Distributed", "RankFailed", "together"]

@@ -12,7 +12,7 @@ from dynhp.loops.everything import named_state
 from dynhp.records import Value
 from dynhp.spaces import Axis, SpaceLike
 from dynhp_torch.parts import read_state, require_whole, torch_generators, torch_part
-from dynhp_torch.settings.space import bound_space, show_true_rates
+from dynhp_torch.settings.space import bound_rate, bound_space, show_true_rates
 from dynhp_torch.values.hints import look_at_values
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ def adapt(
     epochs: int | None = None,
     *,
     state: Sequence[Any] | Literal["auto"],
-    try_for: float,
-    adapt_every: int | None = None,
     space: OptimizerSpaceLike | None = None,
     lr: _Values | None = None,
     bind: Mapping[str, Binding] | None = None,
@@ -47,21 +45,17 @@ def adapt(
             samplers, loaders, averaged weights. The global generators of torch, numpy and Python
             are always included. ``everything(...)`` of dynhp lists it for you, and ``"auto"`` takes
             it from the names that the code around sees.
-        adapt_every: the epochs (or steps) of a round.
-        try_for: the epochs (or steps) of a try.
         space: the hyperparameters and their values. Settings that stand below an optimiser, as in
             ``{optimizer: {"lr": [0.01, 0.1], "weight_decay": [0.0, 0.1]}}``, bind themselves.
         lr: the learning rates to try, for the one optimiser of the state. Where a scheduler of the
             state drives it, a value is the rate that the schedule starts from (its peak, where it
-            has one), and all of the schedule is scaled to it.
+            has one), and all of the schedule is scaled to it. The rate of a preset, as in
+            ``policy=recommended("lr")``, binds itself likewise.
         bind: where values live, by name, so that they are set and read back for you; the other
             values are read from the epoch.
         as_part: how the state of one object is taken and set.
-        options: all others as in ``dynhp.adapt``: ``minimize``, ``maximize`` or ``criterion``;
-            ``when``, ``start_from``, ``snapshots``, ``max_rounds``, ``max_rescues``,
-            ``record_every``, ``steps``, ``proposer``, ``selection``, ``tail``, ``keep``, ``then``,
-            ``keep_best``, ``randomness``, ``initial``, ``seed``, ``callbacks``, ``check``,
-            ``tolerance`` and ``dry_run``.
+        options: all others as in ``dynhp.adapt``: a ``policy`` or its fields, such as ``minimize``,
+            ``adapt_every`` and ``try_for``; ``steps``, ``keep_best``, ``callbacks``, ``progress``.
 
     >>> import torch
     >>> weight = torch.nn.Parameter(torch.ones(1))
@@ -85,15 +79,17 @@ def adapt(
                 f"of an optimiser stand below it: space={{optimizer: {{{name!r}: [...]}}}}"
             )
     things = named_state(state)
-    named, bound = bound_space(space, lr, things, bind)
+    policy = options.get("policy")
+    if policy is not None and space is None and lr is None:
+        named, bound = None, bound_rate(policy, things, bind)
+    else:
+        named, bound = bound_space(space, lr, things, bind)
     require_whole(things, bound)
     look_at_values(bound, things)
     loop = dynhp.adapt(
         epochs,
         state=(*things, *torch_generators()) if things else things,
         space=named,
-        adapt_every=adapt_every,
-        try_for=try_for,
         bind=bound,
         as_part=as_part,
         read=read_state,

@@ -11,8 +11,8 @@ from dynhp import Trainer, trainer_from
 from dynhp.errors import MetricError, SettingsError, nearest
 from dynhp.loops import Binding, Part, bindings
 from dynhp.loops.parts import Parts, global_generators, parts_of
+from dynhp.read_back import plain_metrics
 from dynhp.records import Candidate, Metrics, Value
-from dynhp.rounds.read_back import plain_metrics
 from dynhp_torch.parts import modes_part, require_whole, torch_generators, torch_part
 from dynhp_torch.values.hints import look_at_values
 

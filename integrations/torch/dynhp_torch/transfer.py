@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dynhp.executors.pool.reducers import register_reducer
+from dynhp.executors.pool.packing import register_reducer
 
 __all__ = ["register"]
 

@@ -27,7 +27,7 @@ dist.init_process_group(
     init_method=f"file://{folder}/meet{step}",
     rank=rank,
     world_size=2,
-    timeout=datetime.timedelta(seconds=20),
+    timeout=datetime.timedelta(days=1),
 )
 write, written = dynhp.storage.folder.write_atomically, 0
 

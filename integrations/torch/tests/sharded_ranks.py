@@ -29,7 +29,7 @@ dist.init_process_group(
     init_method=f"file://{folder}/meet",
     rank=rank,
     world_size=2,
-    timeout=datetime.timedelta(seconds=120),
+    timeout=datetime.timedelta(days=1),
 )
 mesh = init_device_mesh("cpu", (2,))
 alone = init_device_mesh("cpu", (2, 1), mesh_dim_names=("all", "own"))["own"]

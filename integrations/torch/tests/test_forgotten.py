@@ -17,6 +17,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import NotRepeatable
 from dynhp_torch import adapt, torch_trainer
+from tests.support.messages import raises
 
 INPUTS = torch.linspace(-1, 1, 64).reshape(32, 2)
 TARGETS = INPUTS.sum(1, keepdim=True).sin()
@@ -332,36 +333,36 @@ def without_the_optimiser_made_later() -> None:
         epoch.report(loss=measure(model))
 
 
-FORGOTTEN = {
-    without_the_optimiser: r"optimizer \(Adam\) changed",
-    without_the_scheduler: r"scheduler \(StepLR\) changed in the tries and was not put back",
-    without_the_loader: r"loader.generator \(Generator\) changed",
-    without_numpys_generator: r"generator \(Generator\) changed",
-    without_pythons_generator: r"generator \(Random\) changed",
-    without_the_averaged_copy: r"ema \(Sequential\) changed",
-    without_the_averaged_tensors: r"ema.weights: 4 arrays with the shapes of weights changed",
-    without_many_averaged_tensors: r"ema.weights: \d+ arrays with the shapes of weights changed",
-    without_the_averages_of_parameters: r"ema.values\(\): 3 arrays with the shapes of weights",
-    without_the_scheduler_under_a_number: r"schedulers\[0\] \(StepLR\) changed in the tries",
-    without_the_scheduler_under_its_optimiser: r"schedulers.values\(\)\[0\] \(StepLR\) changed",
-    without_the_scheduler_in_a_hook: r"hidden \(StepLR\) changed in the tries and was not put",
-    without_the_counter: r"steps: 2 after the first try and 8 after its repeat.*Counter",
-    without_the_number_of_the_pass: r"number: 1 after the first try and 7 .*use epoch.number",
-    without_the_scaler: r"scaler \(GradScaler\) changed",
-    without_the_iterator: r"batches \(_SingleProcessDataLoaderIter\): an iterator kept",
-    without_the_iterator_that_comes_to_its_end: r"batches \(_Single.*\): an iterator kept",
-    with_a_tensor_whose_name_moves_on: r"weights is another object now than the one in the state",
-    with_a_listed_copy_whose_name_moves_on: r"ema is another object now than the one in the state",
-    without_the_copy_whose_name_moves_on: r"ema was bound to a new object in the",
-    without_the_attribute: r"model.step_count: 2 after the first try and 8 after its repeat",
-    without_the_environment: r"env \(DriftingEnvironment\): an environment that is not in",
-    without_the_optimiser_made_later: r"optimizer \(Adam\) was made in the first try",
-}
+FORGOTTEN = [
+    without_the_optimiser,
+    without_the_scheduler,
+    without_the_loader,
+    without_numpys_generator,
+    without_pythons_generator,
+    without_the_averaged_copy,
+    without_the_averaged_tensors,
+    without_many_averaged_tensors,
+    without_the_averages_of_parameters,
+    without_the_scheduler_under_a_number,
+    without_the_scheduler_under_its_optimiser,
+    without_the_scheduler_in_a_hook,
+    without_the_counter,
+    without_the_number_of_the_pass,
+    without_the_scaler,
+    without_the_iterator,
+    without_the_iterator_that_comes_to_its_end,
+    with_a_tensor_whose_name_moves_on,
+    with_a_listed_copy_whose_name_moves_on,
+    without_the_copy_whose_name_moves_on,
+    without_the_attribute,
+    without_the_environment,
+    without_the_optimiser_made_later,
+]
 
 
 @pytest.mark.parametrize("loop", FORGOTTEN, ids=lambda loop: loop.__name__)
 def test_what_is_forgotten_is_named_in_the_first_round(loop: Callable[[], None]) -> None:
-    with pytest.raises(NotRepeatable, match=FORGOTTEN[loop]):
+    with raises(NotRepeatable):
         loop()
 
 
@@ -381,5 +382,5 @@ def test_what_the_functions_of_a_trainer_use_is_in_reach() -> None:
         reads=["rate"],
     )
     adapter = DynamicGridAdapter(trainer, SPACE, **SETTINGS)
-    with pytest.raises(NotRepeatable, match=r"scheduler \(StepLR\) changed in the tries"):
+    with raises(NotRepeatable):
         adapter.run(9)

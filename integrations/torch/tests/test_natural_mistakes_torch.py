@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import io
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
@@ -24,6 +26,7 @@ from dynhp.errors import (
     ValueNotUsed,
 )
 from dynhp_torch import AveragedWeights, adapt, optimizer_param, schedule_scale
+from tests.support.messages import raises
 
 LRS = [0.01, 0.1, 0.5]
 INPUTS = torch.linspace(-1, 1, 16).reshape(-1, 1)
@@ -113,78 +116,35 @@ def listed(make: Callable[[Setup], Any], **changes: Any) -> Act:
     return lambda setup: setup.loop(state=make(setup), **changes)
 
 
-def rows_of(*rows: tuple[str, Act, Any, str | None]) -> list[Any]:
+def rows_of(*rows: tuple[Any, ...]) -> list[Any]:
     return [pytest.param(*row[1:], id=row[0]) for row in rows]
 
 
 STATES = rows_of(
-    (
-        "class",
-        listed(lambda s: [s.model, SGD]),
-        SettingsError,
-        r"got 0 among .*the class SGD.*list",
-    ),
-    ("no optimiser", listed(lambda s: s.model), SettingsError, r"among 'Linear'; list the optimis"),
-    ("two", listed(lambda s: [s.optimizer, Adam([INPUTS])]), SettingsError, r"got 2 .*; say which"),
-    (
-        "no model",
-        listed(lambda s: [s.optimizer]),
-        SettingsError,
-        r"2 of 2 parameters.*list the modu",
-    ),
-    (
-        "Auto",
-        listed(lambda s: "Auto"),
-        SettingsError,
-        r"must be a list of objects, got 'Auto'; write",
-    ),
-    (
-        "dict",
-        listed(lambda s: {"m": s.model}),
-        SettingsError,
-        r"must be a list .*write state=\[mode",
-    ),
-    (
-        "parameters",
-        listed(lambda s: [s.model.parameters(), s.optimizer]),
-        SettingsError,
-        r"got <generator object Module.parameters .*give what it is made of, such as the model",
-    ),
+    ("class", listed(lambda s: [s.model, SGD]), SettingsError),
+    ("no optimiser", listed(lambda s: s.model), SettingsError),
+    ("two", listed(lambda s: [s.optimizer, Adam([INPUTS])]), SettingsError),
+    ("no model", listed(lambda s: [s.optimizer]), SettingsError),
+    ("Auto", listed(lambda s: "Auto"), SettingsError),
+    ("dict", listed(lambda s: {"m": s.model}), SettingsError),
+    ("parameters", listed(lambda s: [s.model.parameters(), s.optimizer]), SettingsError),
     (
         "parameters in a list",
         listed(lambda s: [list(s.model.parameters()), s.optimizer]),
         SettingsError,
-        r"got \[Parameter containing.*list its items one by one",
     ),
-    (
-        "state_dict",
-        listed(lambda s: [Deep().state_dict(), s.optimizer]),
-        SettingsError,
-        r"characters\); give the object itself, not its state_dict\(\)",
-    ),
-    (
-        "one state_dict",
-        listed(lambda s: Deep().state_dict()),
-        SettingsError,
-        r"must be a list of objects, got OrderedDict.*with the objects themselves",
-    ),
-    (
-        "no scheduler",
-        listed(lambda s: [s.model, s.optimizer, None]),
-        SettingsError,
-        r"got None; leave it out",
-    ),
+    ("state_dict", listed(lambda s: [Deep().state_dict(), s.optimizer]), SettingsError),
+    ("one state_dict", listed(lambda s: Deep().state_dict()), SettingsError),
+    ("no scheduler", listed(lambda s: [s.model, s.optimizer, None]), SettingsError),
     (
         "scheduler without its optimiser",
         listed(lambda s: [s.model, lr_scheduler.StepLR(s.optimizer, 1)], space={"p": LRS}),
         SettingsError,
-        r"the optimiser of StepLR is missing; list it too",
     ),
     (
         "iterator",
         listed(lambda s: [s.model, s.optimizer, iter(torch.utils.data.DataLoader(LRS))]),  # type: ignore[arg-type]
         SettingsError,
-        r"an iterator cannot be put back",
     ),
     (
         "the plain adapt",
@@ -192,88 +152,27 @@ STATES = rows_of(
             6, state=[s.model], space={"lr": LRS}, minimize="loss", adapt_every=3, try_for=1
         ),
         SettingsError,
-        r"Linear is a torch object.*use adapt of dynhp_torch",
     ),
 )
 
 SPACES = rows_of(
-    (
-        "None",
-        lambda s: s.loop(lr=[None, 0.1]),
-        SettingsError,
-        r"must be a number, got None; list nu",
-    ),
-    (
-        "word",
-        lambda s: s.loop(lr=[0.1, "high"]),
-        SettingsError,
-        r"must be a number, got 'high'; lis",
-    ),
-    ("text", lambda s: s.loop(lr=["0.1", "0.2"]), SettingsError, r"lr: '0.1' is text, .*write 0.1"),
-    ("negative", lambda s: s.loop(lr=[-0.1, 0.1]), SettingsError, r"must be above 0, got -0.1"),
-    ("number", lambda s: s.loop(lr=0.3), SettingsError, r"got 0.3; write a list, such as \[0.01"),
-    ("by name", below(lambda s: "optimizer", {"lr": LRS}), SettingsError, r"its object is the key"),
-    (
-        "by model",
-        below(lambda s: Deep(), {"lr": LRS}),
-        SettingsError,
-        r"a name or an optimiser.*bind",
-    ),
-    (
-        "by class",
-        below(lambda s: SGD, {"lr": LRS}),
-        SettingsError,
-        r"got <class 'torch.optim.sgd.SGD",
-    ),
-    (
-        "foreign",
-        below(lambda s: Setup().optimizer, {"lr": LRS}),
-        SettingsError,
-        r"missing.*list it",
-    ),
-    (
-        "group",
-        bound(lambda s: optimizer_param(s.optimizer, "lr", [1])),
-        SettingsError,
-        r"no group 1",
-    ),
-    (
-        "place",
-        bound(lambda s: optimizer_param(s.optimizer, "lr", 0)),
-        SettingsError,
-        r"a list of pl",
-    ),  # type: ignore[arg-type]
-    (
-        "optimiser",
-        bound(lambda s: s.optimizer),
-        SettingsError,
-        r"must be an object with set\(value\)",
-    ),
-    (
-        "of a class",
-        bound(lambda s: optimizer_param(SGD, "lr")),
-        SettingsError,
-        r"needs an optimiser",
-    ),  # type: ignore[arg-type]
-    ("attribute", bound(lambda s: attribute(s.optimizer, "lr")), SettingsError, r"'param_groups'"),
-    (
-        "weights",
-        bound(lambda s: attribute(s.model, "weight")),
-        SettingsError,
-        r"values must be numb",
-    ),
-    (
-        "scale",
-        lambda s: schedule_scale(Deep()),
-        SettingsError,
-        r"needs an optimiser of torch.*charac",
-    ),  # type: ignore[arg-type]
-    (
-        "average",
-        lambda s: AveragedWeights(s.optimizer, horizon=9),
-        SettingsError,
-        r"needs a module",
-    ),  # type: ignore[arg-type]
+    ("None", lambda s: s.loop(lr=[None, 0.1]), SettingsError),
+    ("word", lambda s: s.loop(lr=[0.1, "high"]), SettingsError),
+    ("text", lambda s: s.loop(lr=["0.1", "0.2"]), SettingsError),
+    ("negative", lambda s: s.loop(lr=[-0.1, 0.1]), SettingsError),
+    ("number", lambda s: s.loop(lr=0.3), SettingsError),
+    ("by name", below(lambda s: "optimizer", {"lr": LRS}), SettingsError),
+    ("by model", below(lambda s: Deep(), {"lr": LRS}), SettingsError),
+    ("by class", below(lambda s: SGD, {"lr": LRS}), SettingsError),
+    ("foreign", below(lambda s: Setup().optimizer, {"lr": LRS}), SettingsError),
+    ("group", bound(lambda s: optimizer_param(s.optimizer, "lr", [1])), SettingsError),
+    ("place", bound(lambda s: optimizer_param(s.optimizer, "lr", 0)), SettingsError),  # type: ignore[arg-type]
+    ("optimiser", bound(lambda s: s.optimizer), SettingsError),
+    ("of a class", bound(lambda s: optimizer_param(SGD, "lr")), SettingsError),  # type: ignore[arg-type]
+    ("attribute", bound(lambda s: attribute(s.optimizer, "lr")), SettingsError),
+    ("weights", bound(lambda s: attribute(s.model, "weight")), SettingsError),
+    ("scale", lambda s: schedule_scale(Deep()), SettingsError),  # type: ignore[arg-type]
+    ("average", lambda s: AveragedWeights(s.optimizer, horizon=9), SettingsError),  # type: ignore[arg-type]
 )
 
 
@@ -285,42 +184,25 @@ def decay(setup: Setup) -> object:
 
 
 BODIES = rows_of(
-    (
-        "criterion",
-        lambda s: s.loop(criterion=nn.MSELoss()),
-        SettingsError,
-        r"belongs into training",
-    ),
-    (
-        "decay",
-        decay,
-        SettingsError,
-        r"weight_decay of SGD must be a number, got None; leave it out",
-    ),
-    ("tensor", body(lambda e, s: e.report(s.step())), LoopError, r"takes names.*got tensor\("),
-    ("item", body(lambda e, s: e.report(loss=s.step().item)), MetricError, r"built-in method item"),
-    ("many", body(many), MetricError, r"'loss' must be a number, got tensor.*mean of many"),
-    (
-        "by hand",
-        body(by_hand),
-        ValueNotInForce,
-        r"lr should be 0.1 but is 0.3 after .*schedule_scale",
-    ),
-    ("new optimiser", body(new_optimizer), ValueNotUsed, r"all 3 tries of round 0 came to exactly"),
+    ("criterion", lambda s: s.loop(criterion=nn.MSELoss()), SettingsError),
+    ("decay", decay, SettingsError),
+    ("tensor", body(lambda e, s: e.report(s.step())), LoopError),
+    ("item", body(lambda e, s: e.report(loss=s.step().item)), MetricError),
+    ("many", body(many), MetricError),
+    ("by hand", body(by_hand), ValueNotInForce),
+    ("new optimiser", body(new_optimizer), ValueNotUsed),
 )
 
 TABLE = [*STATES, *SPACES, *BODIES]
 
 
-@pytest.mark.parametrize(("act", "error", "message"), TABLE)
+@pytest.mark.parametrize(("act", "error"), TABLE)
 @pytest.mark.filterwarnings("ignore:Converting a tensor")
-def test_a_mistake_is_explained_and_harms_nothing(
-    act: Act, error: type[Exception], message: str
-) -> None:
+def test_a_mistake_is_explained_and_harms_nothing(act: Act, error: type[Exception]) -> None:
     setup = Setup()
     optimizer = setup.optimizer
     before = setup.seen()
-    with pytest.raises(error, match=f"(?s){message}") as caught:
+    with raises(error) as caught:
         act(setup)
     assert type(caught.value) is error
     assert isinstance(caught.value, DynhpError)
@@ -359,35 +241,41 @@ def test_what_is_natural_works(
 def test_an_epoch_is_no_tensor() -> None:
     setup = Setup()
     before = setup.seen()
-    with pytest.raises(TypeError, match=r"has no length; write int\(epoch\) in its place"):
+    with raises(TypeError):
         body(lambda epoch, setup: torch.tensor(epoch))(setup)
     assert setup.seen() == before
 
 
-def test_an_epoch_in_a_file_of_torch_is_a_number() -> None:
-    file, setup = io.BytesIO(), Setup()
+_RESUMED = """
+import sys, torch
+assert not any(name.startswith("dynhp") for name in sys.modules)
+epoch = torch.load(sys.argv[1])["epoch"]  # with weights_only, as by default
+start = epoch + 1
+same = [0] * start == [0] * 6
+print(int(epoch), f"{start:03d}", list(range(start, 8)), bool(start % 5 == 1), same)
+"""
+
+
+def test_an_epoch_in_a_file_of_torch_is_a_number_in_any_process(tmp_path: Path) -> None:
+    file, setup = tmp_path / "checkpoint.pt", Setup()
     for epoch in setup.loop():
         usual(epoch, setup)
         if epoch == 5 and epoch.main:
             torch.save({"epoch": epoch, "model": setup.model.state_dict()}, file)
-    file.seek(0)
-    assert type(torch.load(file)["epoch"]) is int  # with weights_only, as by default
+    command = [sys.executable, "-c", _RESUMED, str(file)]
+    resumed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert resumed.stdout == "5 006 [6, 7] True True\n", resumed.stderr
+    assert torch.load(file)["epoch"] == 5
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    "wrong",
     [
-        (
-            {"weight_decay": [0.0, 0.1]},
-            r"'weight_decay'.*space={optimizer: {'weight_decay': \[\.\.\.",
-        ),
-        (
-            {"minimise": "loss"},
-            r"unexpected keyword argument 'minimise'; did you mean 'minimize'\?",
-        ),
+        {"weight_decay": [0.0, 0.1]},
+        {"minimise": "loss"},
     ],
 )
-def test_a_keyword_that_does_not_exist_is_named(wrong: dict[str, Any], message: str) -> None:
+def test_a_keyword_that_does_not_exist_is_named(wrong: dict[str, Any]) -> None:
     setup = Setup()
-    with pytest.raises(TypeError, match=message):
+    with raises(TypeError):
         adapt(6, state=[setup.model, setup.optimizer], adapt_every=3, try_for=1, **wrong)

@@ -19,6 +19,7 @@ from dynhp import Counter, everything, lowest
 from dynhp.errors import Hint
 from dynhp.loops import Part, copied
 from dynhp_torch import AveragedWeights, adapt, optimizer_param, schedule_scale
+from tests.support.messages import warns
 
 INPUTS = torch.linspace(-1, 1, 64).reshape(32, 2)
 TARGETS = INPUTS.sum(1, keepdim=True).sin()
@@ -233,7 +234,7 @@ def with_everything() -> None:
     model = model_with_noise()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     loader = DataLoader(DATA, batch_size=8, shuffle=True, generator=torch.Generator())
-    with pytest.warns(Hint, match="the state is: model .*, optimizer .*, loader.generator"):
+    with warns(Hint):
         state = everything(model, optimizer, loader)
     for epoch in adapt(4, state=state, **rates(optimizer)):
         train(model, optimizer, loader)
@@ -246,7 +247,7 @@ def with_the_state_by_itself() -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1.0)
     rng, steps, loss_of = np.random.default_rng(0), Counter(), nn.MSELoss()
-    with pytest.warns(Hint, match="the state is: ") as lines:
+    with warns(Hint) as lines:
         loop = adapt(4, state="auto", space={"rate": RATES}, **SETTINGS)
     assert str(lines[0].message) == (
         "the state is: model (Sequential), optimizer (Adam), scheduler (LambdaLR), rng "
@@ -358,5 +359,5 @@ def that_only_collects() -> None:
 
 
 def test_what_only_grows_is_a_hint() -> None:
-    with pytest.warns(Hint, match="losses grew in the tries: 1 items .* and 3 .*epoch.main"):
+    with warns(Hint):
         that_only_collects()

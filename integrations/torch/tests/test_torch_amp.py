@@ -11,6 +11,7 @@ from torch import nn
 from dynhp.errors import NotRepeatable
 from dynhp.testing import check_trainer
 from dynhp_torch import adapt, optimizer_param, torch_trainer
+from tests.support.messages import raises
 
 INPUTS = torch.randn(32, 4, generator=torch.Generator().manual_seed(1))
 TARGETS = INPUTS.sum(1, keepdim=True)
@@ -70,7 +71,7 @@ def test_a_scaler_that_was_forgotten_is_caught() -> None:
         for epoch in training.adapted([training.model, training.optimizer]):
             epoch.report(loss=training.epoch())
 
-    with pytest.raises(NotRepeatable, match=r"scaler \(GradScaler\)"):
+    with raises(NotRepeatable):
         train()
     del scaler
 

@@ -12,6 +12,7 @@ from torch.nn.functional import mse_loss
 from dynhp.errors import SettingsError
 from dynhp.planning import ema_race
 from dynhp_torch import AveragedWeights, adapt, optimizer_param
+from tests.support.messages import raises
 
 
 class WithCounter(nn.Module):
@@ -51,16 +52,17 @@ def test_an_evaluation_that_raises_leaves_no_trace() -> None:
 
 @pytest.mark.parametrize("horizon", [0.5, 0, -1, float("inf"), float("nan"), "3", True])
 def test_a_bad_horizon(horizon: Any) -> None:
-    with pytest.raises(SettingsError, match="horizon must be a number of steps, 1 or more, got"):
+    with raises(SettingsError):
         AveragedWeights(nn.Linear(1, 1), horizon=horizon)
 
 
 def test_a_model_is_needed() -> None:
-    with pytest.raises(SettingsError, match="needs a module of torch, got 3"):
+    with raises(SettingsError):
         AveragedWeights(3, horizon=2)  # type: ignore[arg-type]
 
 
-def test_the_race_of_learning_rates_fits_a_loop() -> None:
+@pytest.mark.parametrize("spread", [False, True])
+def test_the_race_of_learning_rates_fits_a_loop(spread: bool) -> None:
     torch.manual_seed(0)
     inputs = torch.randn(64, 8)
     target = inputs @ torch.randn(8, 1) + 0.5 * torch.randn(64, 1)
@@ -72,13 +74,13 @@ def test_the_race_of_learning_rates_fits_a_loop() -> None:
         with torch.no_grad():
             return {"val_loss": mse_loss(model(inputs[48:]), target[48:]).item()}
 
-    arguments = ema_race("learning_rate", epochs=16, default=0.01)
-    loop = adapt(
-        16,
-        state=[model, optimizer, average],
-        bind={"learning_rate": optimizer_param(optimizer, "lr")},
-        **arguments,
-    )
+    policy = ema_race("learning_rate", epochs=16, default=0.01)
+    state = [model, optimizer, average]
+    if spread:
+        bind = {"learning_rate": optimizer_param(optimizer, "lr")}
+        loop = adapt(16, state=state, bind=bind, **policy)
+    else:
+        loop = adapt(16, state=state, policy=policy)
     for epoch in loop:
         for batch in torch.randperm(48).split(12):
             optimizer.zero_grad()

@@ -12,6 +12,7 @@ from dynhp import lowest
 from dynhp.errors import SettingsError, ValueNotInForce
 from dynhp.records import Value
 from dynhp_torch import adapt, attribute, optimizer_param, schedule_scale
+from tests.support.messages import raises
 
 
 def optimizer_of(*names: str, **settings: Any) -> torch.optim.Optimizer:
@@ -34,10 +35,7 @@ def test_all_groups_or_some() -> None:
     assert [group["lr"] for group in optimizer.param_groups] == [0.5, 0.2, 0.3]
     optimizer_param(optimizer, "weight_decay", ["body", 2]).set(0.01)
     assert [group["weight_decay"] for group in optimizer.param_groups] == [0.01, 0, 0.01]
-    with pytest.raises(
-        ValueNotInForce,
-        match=r"lr differs between the groups of Adam \(group body: 0.5, group head: 0.2, .*scale",
-    ):
+    with raises(ValueNotInForce):
         optimizer_param(optimizer, "lr").get()
 
 
@@ -69,26 +67,26 @@ def test_groups_are_read_afresh_after_load_state_dict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "pattern"),
+    "arguments",
     [
-        (("lrr",), "no setting 'lrr'; did you mean 'lr'"),
-        (("params",), "no setting 'params'"),
-        (("betas",), "betas has 2 values; bind betas.0 or betas.1"),
-        (("betas.2",), "betas has 2 values"),
-        (("lr.0",), "lr is one value; bind 'lr', got 'lr.0'"),
-        (("lr", ["heed"]), "no group 'heed'; did you mean 'head'"),
-        (("lr", [5]), "no group 5"),
-        (("lr", "head"), "groups must be a list of places or names, got 'head'"),
-        (("lr", []), r"groups must be a list .* got \[\]"),
+        ("lrr",),
+        ("params",),
+        ("betas",),
+        ("betas.2",),
+        ("lr.0",),
+        ("lr", ["heed"]),
+        ("lr", [5]),
+        ("lr", "head"),
+        ("lr", []),
     ],
 )
-def test_bad_input(arguments: Any, pattern: str) -> None:
-    with pytest.raises(SettingsError, match=pattern):
+def test_bad_input(arguments: Any) -> None:
+    with raises(SettingsError):
         optimizer_param(optimizer_of("body", "head"), *arguments)
 
 
 def test_an_optimiser_is_needed() -> None:
-    with pytest.raises(SettingsError, match="needs an optimiser of torch, got 3"):
+    with raises(SettingsError):
         optimizer_param(3, "lr")  # type: ignore[arg-type]
 
 
@@ -116,11 +114,7 @@ def test_a_scheduler_that_overwrites_the_value_is_caught() -> None:
         step(optimizer)
         scheduler.step()
 
-    with pytest.raises(
-        ValueNotInForce,
-        match=r"lr should be 0\.1 but is 0\.05 after the epoch; .*scheduler.*"
-        r"dynhp_torch\.schedule_scale\(optimizer\)",
-    ):
+    with raises(ValueNotInForce):
         run(optimizer_param(optimizer, "lr"), body, optimizer, scheduler)
     assert optimizer.param_groups[0]["lr"] == 0.1  # back at the origin
 
@@ -133,7 +127,7 @@ def test_a_restore_that_undoes_the_value_is_caught() -> None:
         optimizer.load_state_dict(checkpoint)
         step(optimizer)
 
-    with pytest.raises(ValueNotInForce, match=r"lr should be 0\.2 but is 0\.1 after the epoch"):
+    with raises(ValueNotInForce):
         run(optimizer_param(optimizer, "lr"), body, optimizer)
 
 
@@ -156,7 +150,7 @@ def test_detached_groups_are_caught() -> None:
     optimizer = optimizer_of("only")
     bind = Detached(optimizer)
     optimizer.load_state_dict(optimizer.state_dict())  # as when a checkpoint is loaded
-    with pytest.raises(ValueNotInForce, match=r"lr should be 0\.2 but is 0\.1 right after it was"):
+    with raises(ValueNotInForce):
         run(bind, lambda: step(optimizer), optimizer)
 
 
@@ -168,7 +162,7 @@ def test_our_own_restores_detach_nobody() -> None:
 def test_groups_that_differ_are_refused_before_the_run() -> None:
     optimizer = optimizer_of("body", "head")
     optimizer.param_groups[0]["lr"] = 0.01
-    with pytest.raises(ValueNotInForce, match="lr differs between the groups"):
+    with raises(ValueNotInForce):
         run(optimizer_param(optimizer, "lr"), lambda: step(optimizer), optimizer)
 
 
@@ -241,22 +235,22 @@ def test_a_scale_that_was_taken_off_tells_the_truth() -> None:
     scale.set(3.0)
     assert (scale.get(), repr(scale)) == (3.0, "ScheduleScale('lr', 3.0)")
     scale.remove()
-    with pytest.raises(ValueNotInForce, match=r"scale of lr should be 3\.0 but its hook"):
+    with raises(ValueNotInForce):
         scale.get()
 
 
 @pytest.mark.parametrize(
-    ("key", "pattern"),
-    [("betas.0", "must be one number in every group"), ("rl", "no setting 'rl'")],
+    "key",
+    ["betas.0", "rl"],
 )
-def test_a_scale_needs_one_number(key: str, pattern: str) -> None:
-    with pytest.raises(SettingsError, match=pattern):
+def test_a_scale_needs_one_number(key: str) -> None:
+    with raises(SettingsError):
         schedule_scale(optimizer_of("only"), key)
 
 
 @pytest.mark.parametrize("value", ["a", None, True])
 def test_a_scale_is_a_number(value: Any) -> None:
-    with pytest.raises(SettingsError, match="a scale must be a number"):
+    with raises(SettingsError):
         schedule_scale(optimizer_of("only")).set(value)
 
 
@@ -272,5 +266,5 @@ def test_a_second_scale_takes_the_place_of_the_first_and_goes_on_from_it() -> No
         optimizer.step()
     assert optimizer.param_groups[0]["lr"] == 0.1  # two at once let the rate grow with every step
     assert weight.item() == pytest.approx(1 - 3 * 10 * 0.1)
-    with pytest.raises(ValueNotInForce, match="no longer in the optimiser"):
+    with raises(ValueNotInForce):
         first.get()

@@ -13,6 +13,7 @@ import torch.distributed as dist
 from dynhp.errors import SettingsError
 from dynhp.testing import NoisyQuadratic
 from dynhp_torch.distributed import Distributed
+from tests.support.messages import raises
 
 Two: TypeAlias = Callable[..., list[tuple[str, str]]]
 
@@ -133,7 +134,7 @@ def test_ranks_go_on_from_what_all_of_them_have_saved(
 
 def test_without_ranks_there_is_an_error() -> None:
     assert not dist.is_initialized()
-    with pytest.raises(SettingsError, match="init_process_group first"):
+    with raises(SettingsError):
         Distributed(NoisyQuadratic())
-    with pytest.raises(SettingsError, match="did you mean 'mean'"):
+    with raises(SettingsError):
         Distributed(NoisyQuadratic(), reduce="meen")

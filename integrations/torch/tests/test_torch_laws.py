@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from dynhp.errors import LawBroken
 from dynhp.testing import check_trainer, difference, trainer_checks
 from dynhp.testing.laws import purity
+from tests.support.messages import raises
 
 LR = {"lr": [0.01, 0.05, 0.1]}
 INPUTS = torch.randn(24, 4, generator=torch.Generator().manual_seed(1))
@@ -306,7 +307,7 @@ BROKEN = [
 @pytest.mark.parametrize(("make", "law"), BROKEN)
 def test_a_broken_trainer_is_refused_by_its_law(make: Any, law: str) -> None:
     checks = dict(trainer_checks(make, LR, another_process=False))
-    with pytest.raises(LawBroken, match=f"^{law}: .*Usual cause: .*Way out: ") as caught:
+    with raises(LawBroken) as caught:
         checks[law]()
     assert len(str(caught.value)) < 800
 

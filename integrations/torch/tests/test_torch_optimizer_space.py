@@ -11,10 +11,13 @@ import torch
 from torch import nn
 from torch.optim import lr_scheduler
 
+from dynhp import Policy, lowest
 from dynhp.errors import DynhpError, Hint, LoopError, SettingsError, ValueNotInForce
 from dynhp.loops import Epoch, Loop
 from dynhp.records import Candidate
+from dynhp.triggers import Every
 from dynhp_torch import adapt, attribute, schedule_scale
+from tests.support.messages import raises, warns
 
 LRS = [0.01, 0.1, 0.3]
 
@@ -74,28 +77,87 @@ def test_an_optimiser_and_names_in_one_space() -> None:
         adapt_every=2,
         try_for=2,  # in its first step momentum does nothing
     )
-    assert set(loop.adapter.space) == {"momentum", "p", "lr"}
+    assert set(loop.adapter.policy.space) == {"momentum", "p", "lr"}
     run(loop, model, optimizer)
 
 
-SCHEDULERS: dict[str, tuple[Any, float, str]] = {
-    "cosine": (lambda opt: lr_scheduler.CosineAnnealingLR(opt, T_max=9), 0.1, "initial"),
-    "warm-up": (lambda opt: lr_scheduler.LinearLR(opt, 0.1), 0.1, "initial"),
-    "plateau": (lambda opt: lr_scheduler.ReduceLROnPlateau(opt), 0.1, "initial"),
-    "one cycle": (lambda opt: lr_scheduler.OneCycleLR(opt, 0.3, total_steps=99), 0.3, "peak"),
-    "cyclic": (lambda opt: lr_scheduler.CyclicLR(opt, 0.01, 0.3), 0.3, "peak"),
+def policy_of(space: Any) -> Policy:
+    return Policy(space=space, criterion=lowest("loss"), when=Every(2), try_for=1)
+
+
+@pytest.mark.parametrize("name", ["lr", "learning_rate"])
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_the_rate_of_a_policy_binds_itself_as_lr_does(name: str, scheduled: bool) -> None:
+    weights, chosen, used = [], [], []
+    for by_policy in (False, True):
+        model, optimizer = made()
+        scheduler = lr_scheduler.StepLR(optimizer, 3) if scheduled else None
+        state = [model, optimizer, *([scheduler] if scheduled else [])]
+        if by_policy:
+            loop = adapt(6, state=state, policy=policy_of({name: LRS}))
+        else:
+            loop = adapt(6, state=state, lr=LRS, minimize="loss", adapt_every=2, try_for=1)
+        used.append(used_rates(optimizer))
+        run(loop, model, optimizer, scheduler)
+        chosen.append([next(iter(round_.candidate.values())) for round_ in loop.history])
+        weights.append(torch.cat([each.flatten() for each in model.parameters()]))
+    assert torch.equal(*weights)
+    assert chosen[0] == chosen[1]
+    assert used[0] == used[1]
+
+
+def test_a_rate_of_a_policy_that_is_bound_by_hand_stays_so() -> None:
+    model, optimizer = made()
+    scale = schedule_scale(optimizer)
+    loop = adapt(
+        2, state=[model, optimizer], policy=policy_of({"lr": [0.5, 1.0]}), bind={"lr": scale}
+    )
+    run(loop, model, optimizer)
+    assert scale.get() == loop.adapter.current["lr"]
+    assert optimizer.param_groups[0]["lr"] == 0.1
+
+
+@pytest.mark.parametrize("optimizers", [0, 2])
+def test_a_rate_of_a_policy_is_read_from_the_epoch_where_no_optimiser_is_the_one(
+    optimizers: int,
+) -> None:
+    model, optimizer = made()
+    others = [torch.optim.SGD(model.parameters(), lr=0.5) for _ in range(optimizers)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Hint)  # the optimiser is in reach and not in the state
+        loop = adapt(2, state=[model, *others], policy=policy_of({"lr": LRS}), check="off")
+        for epoch in loop:
+            optimizer.param_groups[0]["lr"] = epoch["lr"]
+            epoch.report(loss=float(epoch["lr"]))
+    assert loop.adapter.current == {"lr": 0.01}
+
+
+def test_a_space_beside_a_policy_takes_the_place_of_its_own() -> None:
+    model, optimizer = made()
+    policy = policy_of({"lr": LRS})
+    space = {optimizer: {"momentum": [0.5, 0.9]}}
+    loop = adapt(2, state=[model, optimizer], policy=policy, space=space, seed=3)
+    assert set(loop.adapter.policy.space) == {"momentum"}
+    assert (loop.adapter.policy.when, loop.adapter.policy.seed) == (Every(2), 3)
+    assert loop.adapter.current == {"momentum": 0.9}
+
+
+SCHEDULERS: dict[str, tuple[Any, float]] = {
+    "cosine": (lambda opt: lr_scheduler.CosineAnnealingLR(opt, T_max=9), 0.1),
+    "warm-up": (lambda opt: lr_scheduler.LinearLR(opt, 0.1), 0.1),
+    "plateau": (lambda opt: lr_scheduler.ReduceLROnPlateau(opt), 0.1),
+    "one cycle": (lambda opt: lr_scheduler.OneCycleLR(opt, 0.3, total_steps=99), 0.3),
+    "cyclic": (lambda opt: lr_scheduler.CyclicLR(opt, 0.01, 0.3), 0.3),
 }
 
 
 @pytest.mark.parametrize("way", SCHEDULERS)
 def test_under_a_scheduler_rates_are_factors_on_its_schedule(way: str) -> None:
-    make, base, word = SCHEDULERS[way]
+    make, base = SCHEDULERS[way]
     model, optimizer = made()
     scheduler = make(optimizer)
     own = optimizer.param_groups[0]["lr"]
-    with pytest.warns(
-        Hint, match=f"{type(scheduler).__name__} drives .*its {word} rate, and {base}"
-    ):
+    with warns(Hint):
         loop = adapt(
             2,
             state=[model, optimizer, scheduler],
@@ -118,7 +180,7 @@ def test_a_dry_run_under_a_scheduler_is_the_plain_loop_to_the_bit() -> None:
         model, optimizer = made()
         scheduler = lr_scheduler.OneCycleLR(optimizer, max_lr=0.3, total_steps=99)
         if wrapped:
-            with pytest.warns(Hint, match="OneCycleLR drives"):
+            with warns(Hint):
                 loop: Any = adapt(
                     6,
                     state=[model, optimizer, scheduler],
@@ -143,7 +205,7 @@ class _Plain:
 def test_a_scheduler_that_is_not_in_the_state_is_missed() -> None:
     model, optimizer = made()
     lr_scheduler.StepLR(optimizer, 3)
-    with pytest.raises(SettingsError, match="a scheduler was made for SGD, but none is in the st"):
+    with raises(SettingsError):
         adapt(2, state=[model, optimizer], lr=LRS, minimize="loss", adapt_every=2, try_for=1)
 
 
@@ -155,34 +217,28 @@ def two_groups() -> Any:
 
 def test_groups_with_rates_of_their_own() -> None:
     state, optimizer = two_groups()
-    with pytest.raises(ValueNotInForce, match="differs between the groups"):
+    with raises(ValueNotInForce):
         adapt(2, state=state, lr=LRS, minimize="loss", adapt_every=2, try_for=1)
     scheduler = lr_scheduler.StepLR(optimizer, 3)
-    with pytest.raises(SettingsError, match=r"rates 0.001, 0.2, so no rate.*schedule_scale"):
+    with raises(SettingsError):
         adapt(2, state=[*state, scheduler], lr=LRS, minimize="loss", adapt_every=2, try_for=1)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "pattern"),
+    "arguments",
     [
-        ({}, r"what is adapted must be said: lr=\[0.01, 0.1\]"),
-        (
-            {"lr": LRS, "two": True},
-            "lr= needs one optimiser in the state, got 2 among .*; say which",
-        ),
-        ({"below": {"lrr": LRS}}, "no setting 'lrr'; did you mean 'lr'"),
-        ({"below": LRS}, r"below SGD stand its settings.*got \[0.01"),
-        ({"below": {}}, "below SGD stand its settings"),
-        ({"below": {"lr": LRS}, "lr": LRS}, r"two hyperparameters are called 'lr'.*bind="),
-        (
-            {"lr": ["fast", "slow"], "scheduled": True},
-            "a learning rate must be a number, got 'fast'",
-        ),
-        ({"lr": 0.1}, "an axis must be"),
-        ({"space": 3, "lr": None}, "a space is a mapping"),
+        {},
+        {"lr": LRS, "two": True},
+        {"below": {"lrr": LRS}},
+        {"below": LRS},
+        {"below": {}},
+        {"below": {"lr": LRS}, "lr": LRS},
+        {"lr": ["fast", "slow"], "scheduled": True},
+        {"lr": 0.1},
+        {"space": 3, "lr": None},
     ],
 )
-def test_bad_input(arguments: dict[str, Any], pattern: str) -> None:
+def test_bad_input(arguments: dict[str, Any]) -> None:
     model, optimizer = made()
     state: list[Any] = [model, optimizer]
     given = dict(arguments)
@@ -195,7 +251,7 @@ def test_bad_input(arguments: dict[str, Any], pattern: str) -> None:
     settings: dict[str, Any] = {"minimize": "loss", "adapt_every": 2, "try_for": 1, **given}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Hint)
-        with pytest.raises(DynhpError, match=pattern):
+        with raises(DynhpError):
             run(adapt(2, state=state, **settings), model, optimizer)
 
 
@@ -204,7 +260,7 @@ def test_a_value_that_nobody_uses_is_an_error() -> None:
     loop = adapt(
         2, state=[model, optimizer], space={"lr": LRS}, minimize="loss", adapt_every=2, try_for=1
     )
-    with pytest.raises(LoopError, match="'lr' was neither bound nor read"):
+    with raises(LoopError):
         run(loop, model, optimizer)
 
 
@@ -232,5 +288,5 @@ def test_an_epoch_can_be_saved_and_counted_with(tmp_path: Path) -> None:
     assert torch.load(tmp_path / "saved", weights_only=True) == {"epoch": 3}
     assert (torch.ones(2) * epoch).tolist() == [3.0, 3.0]
     assert torch.arange(5)[epoch] == 3
-    with pytest.raises(TypeError, match=r"write int\(epoch\)"):
+    with raises(TypeError):
         torch.tensor(epoch)

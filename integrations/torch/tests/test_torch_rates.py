@@ -16,6 +16,7 @@ from dynhp.errors import Hint, SettingsError
 from dynhp.loops import Loop
 from dynhp.planning import RateFinder, rate_search
 from dynhp_torch import adapt, recommended_lr, schedule_scale, wsd_schedule
+from tests.support.messages import raises, warns
 
 STEPS = 120
 
@@ -48,7 +49,7 @@ def trained(
     loop = adapt(
         steps=STEPS,
         state=state if schedule is None else [*state, schedule],
-        **{**recommended_lr(), **changes},  # type: ignore[arg-type]
+        **{"policy": recommended_lr(), **changes},
     )
     rates = []
     for step in loop:
@@ -105,7 +106,7 @@ def test_a_tail_is_a_schedule_of_its_own(tensor: bool) -> None:
     optimizer = torch.optim.Adam(task.model.parameters(), lr=rate, foreach=False, capturable=False)
     schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1e-3, 1.0, total_iters=STEPS)
     state = [task.model, optimizer, task.generator, schedule]
-    loop = adapt(steps=STEPS, state=state, check="off", **recommended_lr())
+    loop = adapt(steps=STEPS, state=state, check="off", policy=recommended_lr())
     optimizer.register_step_pre_hook(lambda *_: used.append(float(optimizer.param_groups[0]["lr"])))
     for step in loop:
         step.report(train_loss=task.step(optimizer, schedule))
@@ -169,7 +170,7 @@ def test_a_tail_on_a_scale_is_a_schedule_of_its_own_for_each_group(way: str, ten
         state=[task.model, optimizer, task.generator, schedule],
         bind={"scale": scale},
         check="off",
-        **recommended("lr", name="scale", default=1.0),
+        policy=recommended("lr", name="scale", default=1.0),
     )
     optimizer.register_step_pre_hook(
         lambda *_: used.append([float(group["lr"]) for group in optimizer.param_groups])
@@ -197,8 +198,8 @@ def test_a_scale_is_found_as_its_rate_is() -> None:
         schedule = wsd_schedule(optimizer, STEPS, warm_up=0.3)
         changes: dict[str, Any] = {}
         if by_scale:
-            changes = {"bind": {"scale": schedule_scale(optimizer)}, "lr": None}
-            changes |= recommended("lr", name="scale", default=1.0)
+            changes["bind"] = {"scale": schedule_scale(optimizer)}
+            changes["policy"] = recommended("lr", name="scale", default=1.0)
         loop, _ = trained(task, optimizer, schedule, **changes)
         searches.append([each.score for each in loop.history[0].tries])
     assert searches[0] == pytest.approx(searches[1])
@@ -209,8 +210,8 @@ def test_in_a_tail_a_scheduler_says_the_rate_that_steps_are_made_with() -> None:
     optimizer = torch.optim.SGD(task.model.parameters(), lr=0.1)
     schedule = wsd_schedule(optimizer, STEPS, warm_up=0.3)
     state = [task.model, optimizer, task.generator, schedule]
-    with pytest.warns(Hint, match="drives the learning rate"):
-        loop = adapt(steps=STEPS, state=state, **recommended_lr())
+    with warns(Hint):
+        loop = adapt(steps=STEPS, state=state, policy=recommended_lr())
     optimizer.register_step_pre_hook(lambda *_: used.append([optimizer.param_groups[0]["lr"]]))
     for step in loop:
         read.append(schedule.get_last_lr())
@@ -247,9 +248,13 @@ def test_the_search_alone_leaves_everything_where_it_was() -> None:
     task, plain = Regression(), Regression()
     optimizer = torch.optim.SGD(task.model.parameters(), lr=0.01, momentum=0.9)
     finder = RateFinder(
-        adapt(steps=STEPS, state=[task.model, optimizer, task.generator], **recommended_lr())
+        adapt(
+            steps=STEPS,
+            state=[task.model, optimizer, task.generator],
+            policy=recommended("learning_rate"),
+        )
     )
-    with pytest.raises(RuntimeError, match="the search is not over"):
+    with raises(RuntimeError):
         finder.result  # noqa: B018
     for step in finder:
         step.report(train_loss=task.step(optimizer))
@@ -262,16 +267,16 @@ def test_the_search_alone_leaves_everything_where_it_was() -> None:
 
 def test_wsd_refuses() -> None:
     optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
-    with pytest.raises(SettingsError, match="wsd_schedule: steps must be a whole number above 0"):
+    with raises(SettingsError):
         wsd_schedule(optimizer, 0)
-    with pytest.raises(SettingsError, match="wsd: warm_up must end before the decay"):
+    with raises(SettingsError):
         wsd_schedule(optimizer, 10, warm_up=0.8)
 
 
 def test_a_given_default_comes_before_the_rate_of_the_optimiser() -> None:
     task = Regression()
     optimizer = torch.optim.SGD(task.model.parameters(), lr=1e-8)
-    loop, _ = trained(task, optimizer, **recommended_lr(default=0.01))
+    loop, _ = trained(task, optimizer, policy=recommended_lr(default=0.01))
     assert rate_search(loop).start == 0.01
 
 
@@ -281,7 +286,7 @@ def test_a_schedule_that_is_over_before_the_run_gets_a_hint() -> None:
     schedule = wsd_schedule(optimizer, 5)  # as many as epochs, but it is called every batch
     for _ in range(6):
         task.step(optimizer, schedule)
-    with pytest.warns(Hint, match=r"steps=5\): step\(\) has been called 7 times, and the rate is"):
+    with warns(Hint):
         task.step(optimizer, schedule)
 
 
@@ -295,12 +300,12 @@ def test_a_schedule_as_long_as_the_run_gets_none() -> None:
 
 
 def test_a_schedule_needs_an_optimiser() -> None:
-    with pytest.raises(SettingsError, match="an optimizer of torch is needed, got Linear"):
+    with raises(SettingsError):
         wsd_schedule(nn.Linear(2, 2), 100)  # type: ignore[arg-type]
 
 
 def test_a_schedule_of_a_rate_of_0_is_refused_with_the_way_out() -> None:
     task = Regression()
     optimizer = torch.optim.SGD(task.model.parameters(), lr=0.0)
-    with pytest.raises(SettingsError, match=r"initial rate of SGD must be above 0.*got 0\.0; make"):
+    with raises(SettingsError):
         trained(task, optimizer, wsd_schedule(optimizer, STEPS))

@@ -16,6 +16,7 @@ from dynhp.errors import Hint, SettingsError, ValueNotInForce
 from dynhp_torch import adapt, remove_scale, schedule_scale
 from dynhp_torch.settings.reading import show_scale, true_rates
 from dynhp_torch.settings.scale import scales_on
+from tests.support.messages import raises
 
 SCHEDULERS: dict[str, Any] = {
     "cosine": lambda o: lr_scheduler.CosineAnnealingLR(o, 20),
@@ -156,7 +157,7 @@ def test_nothing_is_said_where_nothing_is_scaled() -> None:
     loop = again.run()  # goes on from the value that the first run left, and scales once
     assert loop.history[0].previous["lr"] == pytest.approx(0.3)
     assert len(scales_on(again.optimizer)) == 1
-    with pytest.raises(SettingsError, match="needs an optimiser of torch, got 'adam'"):
+    with raises(SettingsError):
         remove_scale("adam")  # type: ignore[arg-type]
 
 
@@ -179,14 +180,14 @@ def test_two_scales_on_overlapping_groups_are_refused(first: Any, second: Any) -
     trained = Trained(groups=3)
     scale = schedule_scale(trained.optimizer, groups=first)
     scale.set(2.0)
-    with pytest.raises(SettingsError, match=r"two scales of lr overlap, .*remove_scale\(optimizer"):
+    with raises(SettingsError):
         schedule_scale(trained.optimizer, groups=second)
     assert scales_on(trained.optimizer) == [scale]  # and the first is whole
     assert scale.get() == 2.0
     schedule_scale(trained.optimizer, "momentum")  # another setting is another scale
     remove_scale(trained.optimizer)
     schedule_scale(trained.optimizer, groups=second).set(3.0)
-    with pytest.raises(ValueNotInForce, match="no longer in the optimiser"):
+    with raises(ValueNotInForce):
         scale.get()
 
 

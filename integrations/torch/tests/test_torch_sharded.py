@@ -16,6 +16,7 @@ from dynhp.storage.codecs import decode, encode
 from dynhp_torch import torch_part
 from dynhp_torch.parts.shards import LocalShard, is_fully_sharded, is_sharded, local
 from dynhp_torch.parts.tensors import filled, made, write_into
+from tests.support.messages import raises
 
 SHARD = LocalShard(local=torch.ones(2, 3), shape=(4, 3), mesh=(2,), placements=("S(0)",))
 
@@ -81,7 +82,7 @@ def test_what_needs_a_copy_of_the_model_is_refused(ranks: list[dict[str, Any]]) 
 def test_the_older_way_to_shard_is_refused_at_construction() -> None:
     older: Any = FullyShardedDataParallel.__new__(FullyShardedDataParallel)
     nn.Module.__init__(older)  # its own needs an accelerator
-    with pytest.raises(SettingsError, match=r"\(FSDP1\).* use torch.distributed.fsdp.fully_shard"):
+    with raises(SettingsError):
         torch_part(nn.ModuleList([older]))
 
 
@@ -95,7 +96,7 @@ def test_a_shard_is_stored_and_never_takes_the_place_of_a_tensor() -> None:
         lambda: filled(torch.zeros(2, 3), SHARD, like=torch.zeros(2, 3)),
         lambda: made({"nested": [(SHARD,)]}),
     ):
-        with pytest.raises(ContractError, match="got one that is whole on this rank"):
+        with raises(ContractError):
             write()
 
 

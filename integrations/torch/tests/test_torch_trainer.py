@@ -15,6 +15,7 @@ from dynhp.errors import MetricError, SettingsError, ValueNotInForce
 from dynhp.testing import check_trainer
 from dynhp_torch import optimizer_param, torch_trainer
 from dynhp_torch.example import example
+from tests.support.messages import raises
 
 
 def test_the_example_obeys_all_laws() -> None:
@@ -79,7 +80,7 @@ def test_values_are_bound_or_read() -> None:
     assert impure.trainer.hyperparameters() == {"lr": 0.5}
     impure.trainer.train_k(1, {"ratio": 0.3})  # the others stay as they are
     assert impure.optimizer.param_groups[0]["lr"] == 0.5
-    with pytest.raises(SettingsError, match="unknown hyperparameter 'ratoi'; did you mean 'ratio'"):
+    with raises(SettingsError):
         impure.trainer.train_k(1, {"ratoi": 0.3})
     assert not hasattr(ImpureEvaluation(bind=None, reads=["lr"]).trainer, "hyperparameters")
 
@@ -91,7 +92,7 @@ def test_a_value_overwritten_while_training_is_caught() -> None:
         bind={"lr": optimizer_param(impure.optimizer, "lr")},
         train_epoch=lambda values: impure.optimizer.param_groups[0].update(lr=9.0),
     )
-    with pytest.raises(ValueNotInForce, match=r"lr should be 0\.5 but is 9\.0 after the epoch"):
+    with raises(ValueNotInForce):
         overwriting.trainer.train_k(1, {"lr": 0.5})
 
 
@@ -104,22 +105,22 @@ def test_bound_values_go_with_the_state() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "pattern"),
+    ("arguments", "error"),
     [
-        ({"bind": None}, SettingsError, "name them in bind or in reads"),
-        ({"reads": "lr"}, SettingsError, "reads must be a list of names, got 'lr'"),
-        ({"state": []}, SettingsError, "bound to SGD, which is missing"),
-        ({"train_epoch": 3}, SettingsError, "train_epoch must be a function, got 3"),
-        ({"evaluate": None}, SettingsError, "evaluate must be a function, got None"),
+        ({"bind": None}, SettingsError),
+        ({"reads": "lr"}, SettingsError),
+        ({"state": []}, SettingsError),
+        ({"train_epoch": 3}, SettingsError),
+        ({"evaluate": None}, SettingsError),
     ],
 )
-def test_bad_input(arguments: Any, error: Any, pattern: str) -> None:
-    with pytest.raises(error, match=pattern):
+def test_bad_input(arguments: Any, error: Any) -> None:
+    with raises(error):
         ImpureEvaluation(**arguments)
 
 
 def test_metrics_must_be_numbers() -> None:
-    with pytest.raises(MetricError, match="metric 'loss' must be a number, got 'low'"):
+    with raises(MetricError):
         ImpureEvaluation(evaluate=lambda: {"loss": "low"}).trainer.metrics()
-    with pytest.raises(MetricError, match="a mapping of names to floats, got 3"):
+    with raises(MetricError):
         ImpureEvaluation(evaluate=lambda: 3).trainer.metrics()

@@ -11,8 +11,8 @@ from torch import nn
 
 from dynhp import Trainer
 from dynhp.executors import Processes
-from dynhp.executors.pool.packing import load, pack, pieces_of
-from dynhp.executors.pool.segments import Segments
+from dynhp.executors.pool.packing import pieces_of
+from dynhp.executors.pool.shared_memory import Segments, load, pack
 from dynhp.records import Value
 from dynhp.testing.executors import check_executor
 from dynhp_torch import optimizer_param, torch_trainer
@@ -43,7 +43,7 @@ def test_tensors_of_every_kind_arrive(
     segments: Segments, dtype: torch.dtype, shape: tuple[int, ...]
 ) -> None:
     tensor = some(dtype, *shape)
-    (arrived,) = load(pack([tensor], segments), segments.buffer)
+    (arrived,) = load(pack([tensor], segments), segments)
     assert type(arrived) is torch.Tensor
     assert (arrived.dtype, arrived.shape, raw(arrived)) == (dtype, tensor.shape, raw(tensor))
 
@@ -59,7 +59,7 @@ def test_tensors_of_every_kind_arrive(
     ids=["turned", "a part", "channels last", "spread"],
 )
 def test_strides_are_kept(segments: Segments, tensor: torch.Tensor) -> None:
-    arrived = load(pack(tensor, segments), segments.buffer)
+    arrived = load(pack(tensor, segments), segments)
     assert torch.equal(arrived, tensor)
     assert arrived.stride() == tensor.stride()
     assert arrived.storage_offset() == tensor.storage_offset()
@@ -70,10 +70,10 @@ def test_what_shares_memory_still_does_and_it_is_ones_own(segments: Segments, si
     whole = torch.zeros(size)
     state = {"whole": whole, "first": whole[:2], "tied": nn.Parameter(whole)}
     packed = pack(state, segments)
-    arrived = load(packed, segments.buffer)
+    arrived = load(packed, segments)
     arrived["whole"][0] = 7.0
     assert arrived["first"][0] == arrived["tied"][0] == 7.0
-    assert (whole[0], load(packed, segments.buffer)["whole"][0]) == (0, 0)
+    assert (whole[0], load(packed, segments)["whole"][0]) == (0, 0)
     assert sum(packed.sizes) < 4 * size + 2000  # it went once
 
 
@@ -83,7 +83,7 @@ def test_parameters_and_requires_grad(segments: Segments) -> None:
         nn.Parameter(torch.ones(2), requires_grad=False),
         nn.Parameter(torch.ones(50_000)),
     ]
-    arrived = load(pack(state, segments), segments.buffer)
+    arrived = load(pack(state, segments), segments)
     assert [type(each) for each in arrived] == [type(each) for each in state]
     assert [each.requires_grad for each in arrived] == [True, False, True]
     assert pieces_of(state)[1].nbytes == 200_000
@@ -103,7 +103,7 @@ def test_parameters_and_requires_grad(segments: Segments) -> None:
 def test_what_is_more_than_memory_travels_as_torch_sends_it(
     segments: Segments, tensor: torch.Tensor
 ) -> None:
-    arrived = load(pack(tensor, segments), segments.buffer)
+    arrived = load(pack(tensor, segments), segments)
     by_torch = pickle.loads(pickle.dumps(tensor))
     assert (arrived.layout, arrived.device, arrived.shape) == (
         by_torch.layout,
@@ -117,7 +117,7 @@ def test_what_is_more_than_memory_travels_as_torch_sends_it(
 def test_attributes_travel_too(segments: Segments) -> None:
     tensor = torch.ones(2)
     tensor.note = "mine"  # type: ignore[attr-defined]
-    assert load(pack(tensor, segments), segments.buffer).note == "mine"
+    assert load(pack(tensor, segments), segments).note == "mine"
 
 
 def test_memory_that_is_only_lent_is_copied() -> None:

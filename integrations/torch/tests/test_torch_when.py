@@ -35,12 +35,12 @@ def train(model: Any, optimizer: Any) -> float:
 
 def run(lr: float, epochs: int = 40, **changes: Any) -> tuple[Any, Loop]:
     model, optimizer = model_and_optimizer(lr)
-    arguments: dict[str, Any] = {**rescue("lr", default=lr, loss="loss", lag=1), **changes}
     loop = dynhp_torch.adapt(
         epochs,
         state=[model, optimizer],
         bind={"lr": optimizer_param(optimizer, "lr")},
-        **arguments,
+        policy=rescue("lr", default=lr, loss="loss", lag=1),
+        **changes,
     )
     for epoch in loop:
         with epoch:

@@ -14,7 +14,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from dynhp import DynamicGridAdapter, lowest, trainer_from
 from dynhp.errors import ContractError
-from dynhp.testing import Fragile, NoisyQuadratic
+from dynhp.testing import NoisyQuadratic
+from dynhp.testing.toys.fragile import Fragile
 from dynhp_torch import optimizer_param, torch_trainer
 from dynhp_torch.distributed import Distributed, together
 
@@ -25,7 +26,7 @@ dist.init_process_group(
     init_method=f"file://{folder}/meet",
     rank=rank,
     world_size=2,
-    timeout=datetime.timedelta(seconds=20),
+    timeout=datetime.timedelta(days=1),
 )
 RATES = [0.02, 0.05, 0.1, 0.3]
 

@@ -10,6 +10,15 @@ except ModuleNotFoundError as missing:
         "dynhp_transformers needs transformers with accelerate: pip install 'dynhp[transformers]'"
     ) from missing
 
+from dynhp.frameworks import Integration, register_integration
 from dynhp_transformers.callback import Adapt
 
 __all__ = ["Adapt"]
+
+register_integration(
+    Integration(
+        package=__name__,
+        frameworks=("transformers", "accelerate"),
+        loop_owners=("transformers", "accelerate", "torch"),
+    )
+)

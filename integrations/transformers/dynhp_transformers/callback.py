@@ -25,15 +25,13 @@ class Adapt(AdaptsTraining, TrainerCallback):
     Args:
         space: the hyperparameters and their values. A name is a setting of the optimiser, such as
             ``lr`` (or ``learning_rate``) or ``weight_decay``, or an attribute of the model; others
-            are said by ``bind``. The trainer always has a schedule, so ``lr`` scales all of it.
-        adapt_every: the epochs of a round; in its place ``when=``, a trigger.
-        try_for: the epochs of a try.
+            are said by ``bind``. The trainer always has a schedule, so ``lr`` scales all of it. It
+            is left out where a ``policy`` has it.
         bind: where values live, by name: a path in the model, a binding of dynhp, or a function
             that takes the trainer and gives one, called when the optimiser is there.
-        options: all others as in ``dynhp.adapt``: ``minimize``, ``maximize`` or ``criterion``, of
-            metrics such as ``eval_loss`` that the trainer logs in every epoch; ``proposer``,
-            ``selection``, ``keep``, ``randomness``, ``initial``, ``seed``, ``callbacks`` (of
-            dynhp), ``check``, ``tolerance``, ``dry_run``.
+        options: all others as in ``dynhp.adapt``: a ``policy`` or its fields, such as ``minimize``
+            (of a metric that the trainer logs in every epoch, as ``eval_loss``), ``adapt_every``
+            and ``try_for``; ``callbacks`` (of dynhp), ``progress``.
 
     >>> Adapt({"lr": [1e-5, 3e-5, 1e-4]}, minimize="eval_loss", adapt_every=2, try_for=1)
     Adapt({'lr': [1e-05, 3e-05, 0.0001]}, adapt_every=2, try_for=1)
@@ -81,6 +79,6 @@ class Adapt(AdaptsTraining, TrainerCallback):
 
     def _make(self, session: TrainSession, loader: Any) -> tuple[Loop, Mapping[str, Binding]]:
         trainer = session.trainer
-        bound = training_bindings(self._settings.space, self._places, trainer)
+        bound = training_bindings(self._settings.policy.space, self._places, trainer)
         epochs = trainer.state.num_train_epochs - session.first
         return self._new_loop(session, epochs, train_state(trainer, loader, self), bound), bound

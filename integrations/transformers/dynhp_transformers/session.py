@@ -182,7 +182,7 @@ class TrainSession:
     def _reported(self, epoch: Epoch) -> Mapping[str, float] | None:
         assert self.run is not None
         if epoch.trying:
-            wanted = metrics_of(self.run.loop.adapter.criterion) or ()
+            wanted = metrics_of(self.run.loop.adapter.policy.criterion) or ()
             way_out = how_to_measure(name for name in wanted if name not in self.metrics)
             number = self.first + int(epoch)
             require_metrics(wanted, self.metrics, epoch=number, way_out=way_out)

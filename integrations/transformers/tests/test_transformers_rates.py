@@ -49,7 +49,7 @@ def test_the_preset_finds_the_same_rate_from_anywhere(rate: float, tmp_path: Pat
     model = LinearModel()
     optimizer = torch.optim.SGD(model.parameters(), lr=rate)
     schedule = wsd_schedule(optimizer, EPOCHS * BATCHES)
-    ours = Adapt(**recommended("learning_rate", name="lr", loss="loss"))
+    ours = Adapt(policy=recommended("lr", loss="loss"))
     trainer = Trainer(
         model,
         TrainingArguments(

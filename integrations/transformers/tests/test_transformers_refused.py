@@ -11,6 +11,7 @@ import transformers
 from dynhp import plateau, rescue
 from dynhp.errors import DynhpError, LoopError, NotRepeatable, SettingsError
 from dynhp_transformers import Adapt
+from tests.support.messages import raises
 
 pytestmark = pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
 
@@ -21,63 +22,45 @@ def adapt(**options: Any) -> Adapt:
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    "options",
     [
-        ({"try_for": 3}, "try_for"),
-        ({"space": {}}, "space"),
-        ({"minimize": None}, "criterion"),
-        ({"steps": 100}, "Adapt counts in epochs, got steps=100"),
+        {"try_for": 3},
+        {"space": {}},
+        {"minimize": None},
+        {"steps": 100},
     ],
 )
-def test_settings_are_refused_when_the_callback_is_made(
-    options: dict[str, Any], words: str
-) -> None:
-    with pytest.raises(DynhpError, match=words):
+def test_settings_are_refused_when_the_callback_is_made(options: dict[str, Any]) -> None:
+    with raises(DynhpError):
         adapt(**options)
-    with pytest.raises(TypeError, match="minimise"):
+    with raises(TypeError):
         adapt(minimise="eval_loss")
 
 
 @pytest.mark.parametrize(
-    ("adapting", "options", "words"),
+    ("adapting", "options"),
     [
-        (
-            {},
-            {"eval_strategy": "no"},
-            "needs eval_loss, but epoch 0 gave loss.*; evaluate in every",
-        ),
-        ({}, {"eval_strategy": "steps", "eval_steps": 7}, "needs eval_loss, but epoch 0 gave"),
-        (
-            {"minimize": "eval_los"},
-            {},
-            r"needs eval_los \(did you mean .eval_loss.\?\), .* gave .*eval_loss",
-        ),
-        (
-            {"minimize": "train_loss"},
-            {},
-            r"needs train_loss, .* as 'loss', with logging_strategy=\"epoch\"; .* loss=\"loss\"",
-        ),
-        ({"minimize": "loss"}, {"logging_strategy": "no"}, 'logging_strategy="epoch"'),
-        ({"keep_best": True}, {"save_strategy": "epoch"}, "load_best_model_at_end=True"),
-        ({"space": {"warmth": [1, 2]}}, {}, "'warmth' is no setting of the optimiser .*lr"),
-        (
-            {},
-            {"dataloader_num_workers": 1, "dataloader_persistent_workers": True},
-            "dataloader_persistent_workers=True",
-        ),
+        ({}, {"eval_strategy": "no"}),
+        ({}, {"eval_strategy": "steps", "eval_steps": 7}),
+        ({"minimize": "eval_los"}, {}),
+        ({"minimize": "train_loss"}, {}),
+        ({"minimize": "loss"}, {"logging_strategy": "no"}),
+        ({"keep_best": True}, {"save_strategy": "epoch"}),
+        ({"space": {"warmth": [1, 2]}}, {}),
+        ({}, {"dataloader_num_workers": 1, "dataloader_persistent_workers": True}),
     ],
 )
 def test_trainings_that_cannot_be_adapted(
-    adapting: dict[str, Any], options: dict[str, Any], words: str, kit: Any, tmp_path: Path
+    adapting: dict[str, Any], options: dict[str, Any], kit: Any, tmp_path: Path
 ) -> None:
-    with pytest.raises(SettingsError, match=words):
+    with raises(SettingsError):
         kit.train(tmp_path, adapt(**adapting), **options)
 
 
 def test_a_callback_without_a_trainer_says_so() -> None:
-    with pytest.raises(SettingsError, match="belongs to a Trainer of transformers"):
+    with raises(SettingsError):
         adapt().on_train_begin(None, None, None)
-    with pytest.raises(LoopError, match="no run before"):
+    with raises(LoopError):
         adapt().history  # noqa: B018
 
 
@@ -90,7 +73,7 @@ def test_a_thing_that_nobody_puts_back_is_noticed(kit: Any, tmp_path: Path) -> N
             HiddenCalls.steps += 1
             return super().forward(x * (1 + HiddenCalls.steps % 11), labels)
 
-    with pytest.raises(NotRepeatable, match="was carried out again from the same origin"):
+    with raises(NotRepeatable):
         kit.train(tmp_path, adapt(), model=LeakyModel)
 
 
@@ -112,12 +95,12 @@ def test_the_sampler_follows_the_epoch_of_the_main_line(kit: Any, tmp_path: Path
 
 
 def test_presets_with_a_way_back_are_refused_with_the_way_out(kit: Any, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"write the loop yourself with adapt\(\.\.\.\)"):
-        Adapt(**rescue("lr", default=0.01, loss="eval_loss"))
-    lower: Any = plateau("lr", default=0.01, loss="eval_loss", patience=1)
-    with pytest.raises(SettingsError, match=r'plateau\(\.\.\.\) \| \{"start_from": "here"\}'):
-        Adapt(**lower)
-    ours = Adapt(**(lower | {"start_from": "here"}))
+    with raises(SettingsError):
+        Adapt(policy=rescue("lr", default=0.01, loss="eval_loss"))
+    lower = plateau("lr", default=0.01, loss="eval_loss", patience=1)
+    with raises(SettingsError):
+        Adapt(policy=lower)
+    ours = Adapt(policy=lower, start_from="here")
     trainer = kit.train(tmp_path, ours)
     assert trainer.state.global_step == 30
     assert ours.history.epochs == 6

@@ -10,6 +10,7 @@ import pytest
 
 from dynhp.errors import SettingsError
 from dynhp_transformers import Adapt
+from tests.support.messages import raises
 
 pytestmark = pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
 
@@ -70,5 +71,5 @@ def test_a_checkpoint_without_adapt_is_gone_on_with_from_the_end_of_an_epoch(
     assert trainer.state.global_step == 30
     kit.train(tmp_path / "steps", save_strategy="steps", save_steps=4, num_train_epochs=6)
     middle = tmp_path / "steps" / "out" / "checkpoint-4"
-    with pytest.raises(SettingsError, match="in the middle of an epoch and without Adapt"):
+    with raises(SettingsError):
         kit.train(tmp_path / "b", adapt({"adapt_every": 2, "try_for": 1}), resume=middle)

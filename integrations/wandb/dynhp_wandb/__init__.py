@@ -7,6 +7,9 @@ try:
 except ModuleNotFoundError as missing:
     raise ImportError("dynhp_wandb needs wandb: pip install 'dynhp[wandb]'") from missing
 
+from dynhp.frameworks import Integration, register_integration
 from dynhp_wandb.logger import WandB
 
 __all__ = ["WandB"]
+
+register_integration(Integration(package=__name__, frameworks=("wandb",)))

@@ -6,8 +6,8 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ from dynhp.storage import checkpoints
 from dynhp_wandb import WandB
 from dynhp_wandb.offline import _records, rows_in
 from tests.support.loggers import Series, adapter_with, check_series, expected_series, loop_with
+from tests.support.messages import raises, warns
 from tests.support.packages import check_examples, check_says_what_to_install, frameworks_of
+from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[3]
 QUIET = wandb.Settings(silent=True, console="off", x_disable_stats=True)
@@ -34,19 +36,27 @@ def run(tmp_path: Path) -> Iterator[Any]:
         yield run
 
 
-def written(path: Path) -> list[dict[str, str]]:
-    """The rows of a run that has ended; W&B's own process writes the last of them a bit later."""
-    size = -1
-    while size != path.stat().st_size or not rows_in(path):
-        size = path.stat().st_size
-        time.sleep(0.2)
-    return rows_in(path)
+def kinds_in(path: Path) -> list[str]:
+    """The kinds of the records in a file."""
+    kinds = []
+    for data in _records(path.read_bytes()):
+        record: Any = internal.Record()  # type: ignore[attr-defined]
+        record.ParseFromString(data)
+        kinds.append(record.WhichOneof("record_type"))
+    return kinds
+
+
+def file_of(run: Any) -> Path:
+    """The file of a run that has ended, once W&B's own process has written all of it."""
+    path = Path(run.settings.sync_file)
+    wait_until(lambda: kinds_in(path)[-1:] == ["exit"])
+    return path
 
 
 def series_of(*paths: Path) -> Series:
     """All series in the files, by the axis that each row says."""
     series: dict[str, list[tuple[int, float]]] = {}
-    rows = [json_row(row) for path in paths for row in written(path)]
+    rows = [json_row(row) for path in paths for row in rows_in(path)]
     for row in rows:
         [step] = [row[name] for name in ("dynhp/epoch", "dynhp/try_epoch") if name in row]
         for name, value in row.items():
@@ -67,9 +77,9 @@ def test_a_loop_has_every_epoch_of_the_main_line_once_and_in_order(run: Any) -> 
     run.log({"mine": 2.0})
     summary = dict(run.summary)  # which is what a resumed run is given by the server
     run.finish()
-    path = Path(run.settings.sync_file)
-    rows = [row for row in written(path) if "dynhp/row" in row]
-    assert len(written(path)) == len(rows) + 2
+    path = file_of(run)
+    rows = [row for row in rows_in(path) if "dynhp/row" in row]
+    assert len(rows_in(path)) == len(rows) + 2
     main = [json_row(row) for row in rows if "main/loss" in row]
     assert [row["dynhp/epoch"] for row in main] == list(range(12))
     assert [row["main/loss"] for row in main] == [each["loss"] for _, each in history.measured]
@@ -80,7 +90,7 @@ def test_a_loop_has_every_epoch_of_the_main_line_once_and_in_order(run: Any) -> 
 def test_the_file_says_which_series_is_drawn_over_which_axis(run: Any) -> None:
     loop_with(WandB(run))
     run.finish()
-    path = Path(run.settings.sync_file)
+    path = file_of(run)
     series = {name.partition("/")[0] for name in series_of(path)}
     metrics = []
     for data in _records(path.read_bytes()):
@@ -100,9 +110,19 @@ def test_the_run_that_is_active_and_no_tries(run: Any) -> None:
     assert wandb.run is run
     history = adapter_with(WandB(tries=False)).run(10)
     run.finish()
-    series = series_of(Path(run.settings.sync_file))
+    series = series_of(file_of(run))
     assert {name.partition("/")[0] for name in series} == {"main", "schedule", "cost"}
     assert len(series["cost/spent"]) == len(history)
+
+
+def processes_in(folder: Path) -> list[int]:
+    """The processes that work in a folder, on Linux."""
+    pids = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if Path(os.readlink(path / "cwd")) == folder:
+                pids.append(int(path.name))
+    return pids
 
 
 def test_killed_by_the_system_and_resumed_nothing_is_missing_or_twice(tmp_path: Path) -> None:
@@ -118,13 +138,16 @@ def test_killed_by_the_system_and_resumed_nothing_is_missing_or_twice(tmp_path: 
     )
     assert done.returncode == -9, done.stderr
     [killed] = tmp_path.glob("wandb/offline-run-*/*.wandb")
+    wait_until(lambda: not processes_in(tmp_path))  # W&B's own, which outlives ours
     # W&B had the last rows in its hands, also some of before the checkpoint: how many is luck.
     os.truncate(killed, killed.stat().st_size * 2 // 3)
     assert len(rows_in(killed)) > 0
-    with wandb.init(mode="offline", dir=tmp_path, id="killed", settings=QUIET) as run:
-        with checkpoints(tmp_path / "run", adapter_with(WandB(run))) as adapter:
-            history = adapter.run(100)
-        resumed = Path(run.settings.sync_file)
+    with (
+        wandb.init(mode="offline", dir=tmp_path, id="killed", settings=QUIET) as run,
+        checkpoints(tmp_path / "run", adapter_with(WandB(run))) as adapter,
+    ):
+        history = adapter.run(100)
+    resumed = file_of(run)
     series = series_of(killed, resumed)
     expected = expected_series(history)
     costs = {name: expected[name] for name in ("cost/spent", "cost/overhead")}
@@ -150,11 +173,11 @@ def test_an_error_stops_the_run_or_warns_and_no_row_is_logged_twice() -> None:
         adapter.run(5)
         broken[0] = True
         if on_error == "stop":
-            with pytest.raises(CheckpointError, match="WandB cannot be written: CommError: the"):
+            with raises(CheckpointError):
                 adapter.run(10)
             assert adapter.epoch == 5
         else:
-            with pytest.warns(RuntimeWarning, match="the server does not answer; kept for later"):
+            with warns(RuntimeWarning):
                 adapter.run(10)
         broken[0] = False
         history = adapter.run(15)
@@ -212,7 +235,7 @@ def test_where_the_files_of_an_offline_run_are_gone_nothing_is_repeated(tmp_path
         logger.rewind({**position, "files": ["no-such-file.wandb"]})
         for round_ in adapter_with(check="off").run(15)[2:]:
             logger(round_)
-    first = json_row(written(Path(run.settings.sync_file))[0])
+    first = json_row(rows_in(file_of(run))[0])
     assert first["dynhp/row"] == len(half)
 
 
@@ -224,17 +247,15 @@ def test_only_so_many_rows_go_into_a_checkpoint(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_without_a_run_nothing_is_started() -> None:
-    with pytest.raises(SettingsError, match=r"no run is active; call wandb\.init"):
+    with raises(SettingsError):
         adapter_with(WandB(on_error="warn")).run(5)
 
 
 def test_bad_input() -> None:
     wrong: Any = "my-project"
-    with pytest.raises(
-        SettingsError, match=r"run must be what wandb\.init\(\.\.\.\) gave, got 'my-"
-    ):
+    with raises(SettingsError):
         WandB(wrong)
-    with pytest.raises(CheckpointError, match="WandB: not a position of this logger, got 3"):
+    with raises(CheckpointError):
         WandB().rewind(3)
 
 

@@ -7,7 +7,10 @@ try:
 except ModuleNotFoundError as missing:
     raise ImportError("dynhp_xgboost needs XGBoost: pip install 'dynhp[xgboost]'") from missing
 
+from dynhp.frameworks import Integration, register_integration
 from dynhp_xgboost.train import adapted_train
-from dynhp_xgboost.trainer import XGBoostTrainer, xgboost_trainer
+from dynhp_xgboost.trainer import xgboost_trainer
 
-__all__ = ["XGBoostTrainer", "adapted_train", "xgboost_trainer"]
+__all__ = ["adapted_train", "xgboost_trainer"]
+
+register_integration(Integration(package=__name__, frameworks=("xgboost",)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import xgboost as xgb
 
 from dynhp import History
-from dynhp.loops import LoopOptions, with_options
+from dynhp.loops import LoopOptions, policy_and_others, with_options
 from dynhp.spaces import SpaceLike
 from dynhp.wrappers import adapt_trainer
 from dynhp_xgboost.boosters import Evals
@@ -26,9 +26,7 @@ def adapted_train(
     data: xgb.DMatrix,
     rounds: int,
     *,
-    space: SpaceLike,
-    adapt_every: int | None = None,
-    try_for: float,
+    space: SpaceLike | None = None,
     evals: Evals,
     obj: Callable[..., Any] | None = None,
     custom_metric: Callable[..., Any] | None = None,
@@ -43,16 +41,14 @@ def adapted_train(
         params: as for ``xgboost.train``.
         data: to train on.
         rounds: the rounds of boosting of the final model.
-        space: the parameters to adapt, and their values, such as ``{"max_depth": [2, 4, 6]}``.
-        adapt_every: after how many rounds of boosting values are tried again, or ``when=``.
-        try_for: the rounds of boosting of a try.
+        space: the parameters to adapt, and their values, such as ``{"max_depth": [2, 4, 6]}``,
+            unless the policy has them.
         evals: validation data with names; metrics are called ``name-metric``, as XGBoost prints
             them: ``minimize="val-logloss"``.
         obj: an objective of your own.
         custom_metric: a metric of your own.
-        options: all others as in ``dynhp.adapt``: ``minimize``, ``maximize`` or ``criterion``;
-            ``proposer``, ``selection``, ``keep``, ``keep_best``, ``initial``, ``seed``,
-            ``callbacks``, ``check``, ``tolerance``, ``dry_run``.
+        options: as in ``dynhp.adapt``: ``policy`` or its fields, such as ``adapt_every`` and
+            ``try_for`` in rounds of boosting; ``keep_best``, ``callbacks``, ``progress``.
 
     >>> import numpy as np
     >>> X = np.arange(40.0).reshape(-1, 1); y = np.sin(X[:, 0])
@@ -63,10 +59,9 @@ def adapted_train(
     >>> booster.num_boosted_rounds(), len(history)
     (6, 2)
     """
+    policy, others = policy_and_others(space, options, caller="adapted_train")
     trainer = xgboost_trainer(
-        params, data, space=space, evals=evals, obj=obj, custom_metric=custom_metric
+        params, data, space=policy.space, evals=evals, obj=obj, custom_metric=custom_metric
     )
-    history = adapt_trainer(
-        trainer, rounds, space=space, adapt_every=adapt_every, try_for=try_for, **options
-    )
+    history = adapt_trainer(trainer, rounds, policy=policy, **others)
     return trainer.booster, history

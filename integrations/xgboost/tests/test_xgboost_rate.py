@@ -33,7 +33,7 @@ def loss(booster: xgb.Booster) -> float:
 def test_the_preset_finds_a_rate_and_the_run_goes_on_with_it(name: str, start: float) -> None:
     params = {**PARAMS, "eta": start}
     preset = recommended("learning_rate", name=name, loss="train-rmse")
-    booster, history = adapted_train(params, TRAIN, ROUNDS, evals=EVALS, **preset)
+    booster, history = adapted_train(params, TRAIN, ROUNDS, evals=EVALS, policy=preset)
     search = rate_search(history)
     assert search.start == pytest.approx(start, rel=1e-6)
     assert 0.1 < search.rate < 1
@@ -46,8 +46,8 @@ def test_the_preset_finds_a_rate_and_the_run_goes_on_with_it(name: str, start: f
 
 def test_the_preset_costs_what_was_planned() -> None:
     preset = recommended("learning_rate", name="eta", loss="train-rmse")
-    trainer = xgboost_trainer({**PARAMS, "eta": 0.01}, TRAIN, space=preset["space"], evals=EVALS)
-    adapter = DynamicGridAdapter(trainer, epochs=ROUNDS, **preset)
+    trainer = xgboost_trainer({**PARAMS, "eta": 0.01}, TRAIN, space=preset.space, evals=EVALS)
+    adapter = DynamicGridAdapter(trainer, epochs=ROUNDS, policy=preset)
     plan = plan_for(adapter)
     cost, tries = spent(adapter.run(ROUNDS)), len(adapter.history[0].tries)
     assert plan.least.total <= cost.total <= plan.most.total

@@ -16,6 +16,7 @@ from dynhp.errors import Hint, MetricError, SettingsError, ValueNotUsed
 from dynhp.testing import check_trainer
 from dynhp_xgboost import adapted_train, xgboost_trainer
 from dynhp_xgboost.example import example
+from tests.support.messages import raises
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(200, 4))
@@ -119,51 +120,49 @@ def quantiles() -> xgb.DMatrix:
     return xgb.QuantileDMatrix(X[:150], Y[:150])
 
 
-MISTAKES: list[tuple[dict[str, Any], str]] = [
-    ({"space": {"max_dept": [1, 2]}}, "no parameter 'max_dept'; did you mean 'max_depth'"),
-    ({"space": {"num_class": [2, 3]}}, "num_class belongs to the whole model"),
-    ({"space": {"num_parallel_tree": [1, 3]}}, "cannot change on the way; set it in params"),
-    ({"space": {"rate_drop": [0.1, 0.5]}}, "this booster has no parameter 'rate_drop'"),
-    ({"data": quantiles, "space": {"max_bin": [16, 256]}}, "settled when the QuantileDMatrix"),
-    ({"data": lambda: X}, "data must be a DMatrix"),
-    ({"evals": []}, r"tries are judged on validation data.*evals=\[\(xgboost.DMatrix"),
-    ({"evals": VAL}, r"evals must be a list of \(data, name\)"),
-    ({"evals": None}, "tries are judged on validation data"),
-    ({"params": ["eta"]}, "params must map names to values"),
-    ({"minimize": None}, "criterion"),
-    ({"steps": 4}, "steps is for loops"),
-    ({"try_for": 9}, "try_for must be at most adapt_every"),
-    ({"rounds": 0}, "epochs must be a whole number above 0"),
+MISTAKES: list[dict[str, Any]] = [
+    {"space": {"max_dept": [1, 2]}},
+    {"space": {"num_class": [2, 3]}},
+    {"space": {"num_parallel_tree": [1, 3]}},
+    {"space": {"rate_drop": [0.1, 0.5]}},
+    {"data": quantiles, "space": {"max_bin": [16, 256]}},
+    {"data": lambda: X},
+    {"evals": []},
+    {"evals": VAL},
+    {"evals": None},
+    {"params": ["eta"]},
+    {"minimize": None},
+    {"steps": 4},
+    {"try_for": 9},
+    {"rounds": 0},
 ]
 
 
-@pytest.mark.parametrize(("mistake", "message"), MISTAKES, ids=[text for _, text in MISTAKES])
-def test_a_mistake_is_named_before_anything_is_trained(
-    mistake: dict[str, Any], message: str
-) -> None:
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_named_before_anything_is_trained(mistake: dict[str, Any]) -> None:
     given = {**RUN, **mistake}
     params, rounds = given.pop("params", PARAMS), given.pop("rounds", 8)
     data = given.pop("data", lambda: TRAIN)()
-    with pytest.raises(SettingsError, match=message):
+    with raises(SettingsError):
         adapted_train(params, data, rounds, **given)
 
 
 def test_a_wrong_metric_and_a_value_without_effect_stop_the_run() -> None:
-    with pytest.raises(MetricError, match="no metric 'logloss'; did you mean 'val-logloss'"):
+    with raises(MetricError):
         adapted_train(PARAMS, TRAIN, 8, **{**RUN, "minimize": "logloss"})
     unused = {**RUN, "space": {"max_cat_threshold": [8, 64]}}  # there are no categories
-    with pytest.raises(ValueNotUsed, match="although their values of max_cat_threshold differ"):
+    with raises(ValueNotUsed):
         adapted_train(PARAMS, TRAIN, 8, **unused)
 
 
 @pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
 def test_presets_with_a_way_back_work() -> None:
     params = {**PARAMS, "learning_rate": 1.0}
-    lower: Any = plateau("learning_rate", default=1.0, loss="val-logloss", patience=2)
-    booster, history = adapted_train(params, TRAIN, 20, evals=RUN["evals"], **lower)
+    lower = plateau("learning_rate", default=1.0, loss="val-logloss", patience=2)
+    booster, history = adapted_train(params, TRAIN, 20, evals=RUN["evals"], policy=lower)
     assert booster.num_boosted_rounds() == history.epochs == 20
     assert any(round_.abandoned for round_ in history)
-    saved: Any = rescue("learning_rate", default=1.0, loss="val-logloss", spike=1.01, window=3)
-    booster, history = adapted_train(params, TRAIN, 20, evals=RUN["evals"], **saved)
+    saved = rescue("learning_rate", default=1.0, loss="val-logloss", spike=1.01, window=3)
+    booster, history = adapted_train(params, TRAIN, 20, evals=RUN["evals"], policy=saved)
     assert booster.num_boosted_rounds() == history.epochs == 20
     assert history[-1].candidate["learning_rate"] < 1.0

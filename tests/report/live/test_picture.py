@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from dynhp import DynamicGridAdapter, History, Interpolation, Racing, adapt, lowest, plan_for, spent
-from dynhp.display import StretchBegins, TryScored
+from dynhp.middleware.display import RunBegins, StretchBegins, TryScored
 from dynhp.records import Round
 from dynhp.report import LiveDisplay
 from dynhp.report.live.course import Course
-from dynhp.report.live.marks import ASCII, UNICODE, bar, marks_of, sparkline
 from dynhp.report.live.pause import Pause
-from dynhp.report.live.picture import RunPicture
+from dynhp.report.live.picture import ASCII, UNICODE, RunPicture, bar, marks_of, sparkline
 from dynhp.testing import NoisyQuadratic, Quadratic
 from dynhp.triggers import OnPlateau
 
@@ -29,8 +28,8 @@ class DrawsAll:
         self.drawn: list[tuple[Any, list[str]]] = []
         self.texts: list[str] = []
 
-    def open(self, adapter: Any, *, unit: str) -> None:
-        self.course = Course(adapter, unit=unit)
+    def open(self, run: RunBegins) -> None:
+        self.course = Course(run)
         self.picture = RunPicture("fit", self.course)
 
     def __call__(self, moment: Any) -> None:
@@ -56,7 +55,7 @@ class DrawsAll:
 
 @pytest.fixture(autouse=True)
 def _beats_all_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dynhp.display.lead.BEATS", 0.0)
+    monkeypatch.setattr("dynhp.middleware.display.BEATS", 0.0)
 
 
 def watched(epochs: int = 20, size: tuple[int, int] = (79, 30), **settings: Any) -> DrawsAll:
@@ -198,7 +197,7 @@ def test_there_are_never_more_lines_than_room(size: tuple[int, int]) -> None:
 
 def test_time_left_is_as_honest_as_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = watched(10)
-    course = Course(seen.adapter)  # type: ignore[attr-defined]
+    course = Course(seen.adapter._begins())  # type: ignore[attr-defined]
     picture = RunPicture("fit", course)
     for left, text in {
         (60.0, 60.0): "about 1 min 0 s left",
@@ -214,7 +213,7 @@ def test_a_wide_plan_says_the_least_and_is_looked_at_again() -> None:
     when = OnPlateau("loss", patience=2)
     seen = watched(30, adapt_every=None, when=when, start_from="best", max_rounds=30, max_rescues=2)
     assert "of at least 30" in seen.drawn[0][1][3]
-    course = Course(seen.adapter)  # type: ignore[attr-defined]
+    course = Course(seen.adapter._begins())  # type: ignore[attr-defined]
     assert course.abandoned == spent(history_of(seen)).abandoned > 0
     assert seen.course.abandoned == course.abandoned
     assert seen.course.trained == spent(history_of(seen)).total
@@ -223,7 +222,7 @@ def test_a_wide_plan_says_the_least_and_is_looked_at_again() -> None:
     assert seen.course.best is not None
     assert (seen.course.best.value, seen.course.best.epoch) == min(measured)
     seen.course._pause = Pause(least=0.0)  # the time has come to look again
-    assert seen.course.current_plan() == plan_for(course._adapter)
+    assert seen.course.current_plan() == plan_for(seen.adapter)  # type: ignore[attr-defined]
 
 
 def test_rescues_are_counted() -> None:
@@ -249,7 +248,7 @@ def test_rescues_are_counted() -> None:
     assert seen.course.rescues == 1
     assert ", 1 rescue" in seen.drawn[-1][1][3]
     assert seen.course.trained == spent(history_of(seen)).total
-    again = Course(seen.adapter)  # type: ignore[attr-defined]
+    again = Course(seen.adapter._begins())  # type: ignore[attr-defined]
     assert (again.rescues, again.abandoned) == (1, seen.course.abandoned)
 
 
@@ -257,7 +256,7 @@ def test_a_resumed_run_goes_on_where_it_was() -> None:
     seen = watched(10)
     adapter = seen.adapter  # type: ignore[attr-defined]
     adapter.epochs = 20
-    course = Course(adapter)
+    course = Course(adapter._begins())
     assert course.epoch == 10
     assert course.trained == spent(adapter.history).total
     assert course.best == seen.course.best

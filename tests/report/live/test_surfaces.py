@@ -13,17 +13,19 @@ from typing import Any
 import pytest
 
 from dynhp import DynamicGridAdapter, lowest
-from dynhp.campaign import CampaignProgress, product, run_campaign
-from dynhp.errors import SettingsError
+from dynhp.campaign import product, run_campaign
+from dynhp.campaign.progress import CampaignProgress
+from dynhp.errors import Hint, SettingsError
 from dynhp.records import Round
 from dynhp.report import LiveDisplay
 from dynhp.report.live import screen, surfaces
 from dynhp.report.live.campaign import campaign_view
-from dynhp.report.live.marks import Line
 from dynhp.report.live.pause import Pause
-from dynhp.report.live.streams import CaughtStream, _release_all
+from dynhp.report.live.picture import Line
+from dynhp.report.live.screen import CaughtStream, _release_all
 from dynhp.testing import Quadratic
 from tests.support.campaigning import picky, serial
+from tests.support.messages import raises, warns
 from tests.support.terminal import Terminal, screen_of
 
 pytest.importorskip("rich")
@@ -62,6 +64,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     for name, value in {"COLUMNS": "60", "LINES": "20", "TERM": "xterm-256color"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(screen, "UNENDED", 0.0)
     return Terminal()
 
 
@@ -71,7 +74,7 @@ def test_a_picture_takes_the_place_of_the_one_before(terminal: Terminal) -> None
     shown.show(StillPicture([("one", "title")], [("two", "")]))
     print("printed", file=terminal)
     terminal.write("unfinished")
-    assert screen_of(terminal.getvalue()) == ["printed", "unfinished", "one", "two", ""]
+    assert screen_of(terminal.getvalue()) == ["printed", "unfinished", "one", "two"]
     before = terminal.getvalue()
     shown.show(StillPicture([("one", "title")], [("two", "")]))
     assert terminal.getvalue() == before  # nothing new is nothing written
@@ -98,7 +101,7 @@ def test_long_and_wide_lines_are_cut(terminal: Terminal) -> None:
     terminal.write("\t" + "x" * 100)
     first, second, *_ = screen_of(terminal.getvalue(), width=60)
     assert first == " " * 8 + "x" * 51
-    assert second == "宽" * 29 + "…"
+    assert second == "宽" * 29
     shown.close(StillPicture())
     assert terminal.write("12") == 2
 
@@ -111,7 +114,7 @@ def test_only_one_screen_has_the_terminal(terminal: Terminal) -> None:
     second.show(StillPicture())
     first.show(StillPicture([("picture", "")]))
     second.close(StillPicture())
-    assert screen_of(terminal.getvalue()) == ["still", "still", "picture", ""]
+    assert screen_of(terminal.getvalue()) == ["still", "still", "picture"]
     first.close(StillPicture())
     third = screen.screen_on(terminal)
     assert third is not None
@@ -167,7 +170,7 @@ def test_without_a_terminal_there_is_no_screen(stream: Any) -> None:
 def test_without_rich_there_is_no_screen(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "rich.cells", None)
+    monkeypatch.setitem(sys.modules, "rich.console", None)
     monkeypatch.setattr(screen, "_missing", ["pip install it"])
     for _ in range(2):
         assert screen.screen_on(terminal) is None
@@ -209,7 +212,7 @@ def test_every_beat_is_drawn_where_there_is_time(
 ) -> None:
     monkeypatch.setattr(screen, "Pause", lambda **_: Pause(least=0.0))
     monkeypatch.setattr("dynhp.report.live.pause.SHARE", 0)
-    monkeypatch.setattr("dynhp.display.lead.BEATS", 0.0)
+    monkeypatch.setattr("dynhp.middleware.display.BEATS", 0.0)
     a_run(progress=LiveDisplay(stream=terminal), check="off")
     assert terminal.getvalue().count("1 of 1 epochs") == 3 * 4
     assert screen_of(terminal.getvalue())[0].startswith("training  epoch 20/20  ")
@@ -254,21 +257,80 @@ def test_pictures_are_so_seldom_that_they_take_a_400th(monkeypatch: pytest.Monke
     assert slow.is_over()
 
 
-class StoppedTerminal(Terminal):
-    """A terminal that stands still for a moment, as after Ctrl-S."""
-
-    def write(self, text: str) -> int:
-        time.sleep(0.1)
-        return super().write(text)
-
-
 @pytest.mark.usefixtures("terminal")
-def test_a_terminal_that_stands_still_for_a_while_does_not_stop_the_pictures() -> None:
+def test_a_terminal_that_stands_still_for_a_while_does_not_stop_the_pictures(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 1000.0
+
+    class StoppedTerminal(Terminal):
+        """A terminal that stands still for a moment, as after Ctrl-S."""
+
+        def write(self, text: str) -> int:
+            nonlocal now
+            now += 0.1
+            return super().write(text)
+
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    monkeypatch.setattr(time, "thread_time", lambda: 5.0)
     shown = screen.screen_on(StoppedTerminal())
     assert shown is not None
     shown.show(StillPicture([("one", "")]))
-    assert shown.quiet_until < time.monotonic() + 4.9  # 40 seconds, were waiting drawing
+    assert 1000.0 < now < shown.pause.until < now + 1.0  # 40 seconds, were waiting drawing
     shown.close(StillPicture([("last", "")]))
+
+
+class BrokenTerminal(Terminal):
+    """A terminal whose other end goes away."""
+
+    broken = flushes = False
+
+    def write(self, text: str) -> int:
+        if self.broken and not self.flushes:
+            raise BrokenPipeError
+        return super().write(text)
+
+    def flush(self) -> None:
+        if self.broken and self.flushes:
+            raise BrokenPipeError
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("flushes", [False, True])
+def test_a_terminal_that_goes_away_ends_the_display_and_not_the_run(
+    flushes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dynhp.errors._given", set())  # a hint comes once in a process
+    gone = BrokenTerminal()
+    gone.flushes = flushes
+
+    def go(event: Any) -> None:
+        gone.broken |= isinstance(event, Round)
+
+    with warns(Hint):
+        a_run(progress=LiveDisplay(stream=gone), callbacks=go)
+    gone.broken = False
+    assert "write" not in vars(gone)
+    shown = screen.screen_on(gone)  # the terminal is free again
+    assert shown is not None
+    shown.close(StillPicture())
+
+
+def test_a_line_that_has_not_ended_is_drawn_now_and_then_and_with_the_next_picture(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = screen.screen_on(terminal)
+    assert shown is not None
+    shown.show(StillPicture([("picture", "")]))
+    monkeypatch.setattr(screen, "UNENDED", 3600.0)
+    for percent in range(0, 101, 10):
+        terminal.write(f"\r{percent} %")
+    assert screen_of(terminal.getvalue()) == ["0 %", "picture"]
+    shown.show(StillPicture([("picture", "")]))
+    assert screen_of(terminal.getvalue()) == ["100 %", "picture"]
+    shown.close(StillPicture([("last", "")]))
+    assert screen_of(terminal.getvalue()) == ["100 %", "last", ""]
 
 
 class OutputHandle:
@@ -308,11 +370,14 @@ def test_a_notebook_has_one_output_that_is_updated(notebook: list[Any]) -> None:
     assert "<b>" not in last["text/html"]
 
 
-def test_a_notebook_is_quiet_between_two_outputs(notebook: list[Any]) -> None:
+def test_a_notebook_is_quiet_between_two_outputs(
+    notebook: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
     output = surfaces.surface_on()
-    assert output.quiet_until == 0.0
+    assert output.pause.until == 0.0
     output.show(StillPicture([("one", "")]))
-    assert output.quiet_until > time.monotonic()
+    assert output.pause.until > 1000.0
     assert len(notebook) == 1
 
 
@@ -379,5 +444,5 @@ def test_a_campaign_is_shown_on_standard_error(
         f"{done} of 2 runs" for done in range(3)
     ]
     wrong: Any = "yes"
-    with pytest.raises(SettingsError, match="progress must be True, or a function"):
+    with raises(SettingsError):
         run_campaign(picky, product(seed=[1]), folder=tmp_path, executor=serial, progress=wrong)

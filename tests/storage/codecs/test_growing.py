@@ -14,6 +14,7 @@ import pytest
 from dynhp.errors import CodecError, DamagedFile
 from dynhp.storage.codecs import archive, decode, encode, register_dataclass, state_file
 from dynhp.storage.codecs.json_text import json_line
+from tests.support.messages import raises
 
 MANY = 1000
 
@@ -58,11 +59,6 @@ def test_a_long_list_takes_few_bytes_and_no_json() -> None:
     curve = [n / 7 for n in range(100_000)]
     data = encode({"curve": curve})
     assert len(data) < 8 * len(curve) + 1000
-    assert data.count(b'"version":3') == 1
-
-
-def test_states_without_long_lists_are_written_as_before() -> None:
-    assert b'"version":2' in encode({"curve": [0.5] * (MANY - 1), "array": np.zeros(MANY)})
 
 
 def test_what_is_one_long_list_stays_one() -> None:
@@ -84,7 +80,7 @@ def test_more_than_sixteen_mebibytes_of_text_fit_where_they_are_numbers() -> Non
 def sealed(node: Any, *buffers: bytes) -> bytes:
     """A whole file that says this."""
     file = io.BytesIO()
-    text = json_line({"format": "dynhp state", "version": 3, "state": node})[:-1]
+    text = json_line({"format": "dynhp state", "version": 2, "state": node})[:-1]
     archive.write(file, [text, *buffers])
     return file.getvalue()
 
@@ -103,7 +99,7 @@ def sealed(node: Any, *buffers: bytes) -> bytes:
     ],
 )
 def test_lists_that_nobody_wrote(node: Any, size: int) -> None:
-    with pytest.raises(DamagedFile, match="it describes no possible state"):
+    with raises(DamagedFile):
         decode(sealed(node, bytes(size)))
 
 
@@ -119,5 +115,5 @@ def test_a_dataclass_may_get_fields_that_have_a_default() -> None:
     for plain in ({"first": 1}, {"first": 1, "second": "two"}, {"first": 1, "third": []}):
         assert decode(sealed({"$codec": ["tests.seen", plain]})) == Seen(1)
     for plain in ({}, {"second": "two"}, {"third": [], "first": 1}, {"first": 1, "fourth": 1}):
-        with pytest.raises(CodecError, match="the fields are"):
+        with raises(CodecError):
             decode(sealed({"$codec": ["tests.seen", plain]}))

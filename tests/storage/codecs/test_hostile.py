@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -22,6 +23,7 @@ from dynhp.errors import CodecError, DamagedFile
 from dynhp.storage.codecs import archive, decode, encode, read_state
 from dynhp.storage.codecs.decoder import MOST_STATE
 from dynhp.storage.codecs.encoder import Encoder
+from tests.support.messages import raises
 
 ROOT = Path(__file__).resolve().parents[3]
 SMALL = {"w": np.arange(3.0), "n": (1, None, float("nan")), "raw": b"bytes", "t": "text"}
@@ -61,14 +63,20 @@ def test_every_truncation_and_every_addition_is_seen() -> None:
                 decode(longer)
 
 
-def test_every_byte_counts_even_where_the_digest_is_made_to_fit() -> None:
+def test_no_flipped_bit_makes_another_state_even_where_the_digest_is_made_to_fit() -> None:
     data = encode(SMALL)
-    decode(resealed(data))
+    read = 0
     for place in range(len(data) - 64):
-        flipped = bytearray(data)
-        flipped[place] ^= 1 << place % 8
-        with pytest.raises(DamagedFile):
-            decode(resealed(bytes(flipped)))
+        for bit in range(8):
+            flipped = bytearray(data)
+            flipped[place] ^= 1 << bit
+            try:
+                state = decode(resealed(bytes(flipped)))
+            except DamagedFile:
+                continue
+            read += 1  # a date, or a version, that nobody looks at
+            assert encode(state) == data
+    assert read
 
 
 def resealed(data: bytes) -> bytes:
@@ -77,11 +85,30 @@ def resealed(data: bytes) -> bytes:
 
 def test_a_file_that_shrinks_while_it_is_read() -> None:
     class Shrinking(io.BytesIO):
-        def readinto(self, buffer: Any) -> int:
-            return max(0, super().readinto(buffer) - 1)
+        def read(self, size: int | None = -1) -> bytes:
+            return b"" if size == 8000 else super().read(size)
 
-    with pytest.raises(DamagedFile, match="became shorter"):
-        read_state(Shrinking(encode(SMALL)))
+    with raises(DamagedFile):
+        read_state(Shrinking(encode(np.zeros(1000))))
+
+
+def test_a_failing_disk_is_not_called_damage() -> None:
+    class Failing(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            raise OSError(errno.EIO, "Input/output error")
+
+    with pytest.raises(OSError, match="Input/output error"):
+        read_state(Failing(encode(SMALL)))
+
+
+@pytest.mark.parametrize("offset", [0, 1, 2**31, 2**32 - 2])
+def test_a_directory_elsewhere_in_a_file_on_disk(offset: int, tmp_path: Path) -> None:
+    data = bytearray(encode(SMALL))
+    place = data.rindex(b"PK\5\6") + 16
+    data[place : place + 4] = offset.to_bytes(4, "little")
+    (tmp_path / "state").write_bytes(data)
+    with open(tmp_path / "state", "rb") as file, pytest.raises(DamagedFile):
+        read_state(file)
 
 
 class Evil:
@@ -97,15 +124,26 @@ def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes
     return file.getvalue()
 
 
-def lying_size(size: int) -> bytes:
-    """The first member claims this many bytes."""
-    data = bytearray(encode(SMALL))
-    start = len(archive._local(0, 0, 0)) - 16
-    data[start : start + 16] = size.to_bytes(8, "little") * 2
-    return bytes(data)
-
-
 STATE_JSON = b'{"format":"dynhp state","version":2,"state":1}'
+
+
+def lying(**claims: int) -> bytes:
+    """A file in which the first member claims this."""
+    file = io.BytesIO()
+    sealed = archive._SealedFile(file)
+    with zipfile.ZipFile(sealed, "w") as made:
+        made.writestr("state.json", STATE_JSON)
+        for name, value in claims.items():
+            setattr(made.filelist[0], name, value)
+        made.comment = archive._COMMENT + bytes(64)
+    sealed.seal()
+    return file.getvalue()
+
+
+def lying_size(size: int) -> bytes:
+    return lying(file_size=size, compress_size=size)
+
+
 FOREIGN = {
     "nothing": b"",
     "text": b"hello",
@@ -121,7 +159,15 @@ FOREIGN = {
     "a size of 8 exabytes": lying_size(2**63),
     "a size of 1 terabyte": lying_size(2**40),
     "a size one too large": lying_size(10**4),
+    "a size that ends in the directory": lying_size(len(STATE_JSON) + 1),
     "a size of nothing": lying_size(0),
+    "a size that differs when compressed": lying(compress_size=10),
+    "a size that is smaller than what is there": lying(file_size=10),
+    "a member that is compressed": lying(compress_type=zipfile.ZIP_DEFLATED),
+    "a member that is encrypted": lying(flag_bits=1),
+    "a member that lies elsewhere": lying(header_offset=20),
+    "a member that lies behind": lying(header_offset=2**40),
+    "another checksum": lying(CRC=1),
     "no members": (lambda f: (archive.write(f, []), f))(io.BytesIO())[1].getvalue(),
 }
 
@@ -129,7 +175,7 @@ FOREIGN = {
 @pytest.mark.parametrize("name", FOREIGN)
 def test_foreign_files_are_refused(name: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DamagedFile, match=r"\w"):
+    with raises(DamagedFile):
         decode(FOREIGN[name])
     assert list(tmp_path.iterdir()) == []
 
@@ -217,7 +263,7 @@ LIES: dict[str, bytes] = {
 
 @pytest.mark.parametrize("name", LIES)
 def test_lies_inside_a_sound_file_are_refused(name: str) -> None:
-    with pytest.raises(DamagedFile, match=r"\w"):
+    with raises(DamagedFile):
         decode(LIES[name])
 
 
@@ -227,23 +273,28 @@ def test_the_corpus_is_refused_for_what_it_says_and_not_for_how_it_is_sealed() -
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
+    "data",
     [
-        (sealed({"$codec": ["os.system", "touch owned"]}), "'os.system', which is not registered"),
-        (sealed({"$codec": [["a"], 1]}), "which is not registered|describes no possible state"),
-        (sealed({"$codec": ["numpy.generator", {"bit_generator": "seed"}]}), "needs a bit gen"),
-        (sealed({"$codec": ["numpy.PCG64", {"bit_generator": "seed"}]}), "no bit generator of"),
-        (sealed({"$codec": ["default", ["exec", {}]]}), "default cannot be made"),
-        (sealed({"$codec": ["candidate", 3]}), "candidate cannot be made"),
-        (sealed({"$codec": ["set", [[1]]]}), "set cannot be made"),
-        (sealed(1, version=1), "reads versions 2 and 3 of states, the file has 1"),
-        (sealed(1, version="9" * 1000), "the file has 9{40};"),
-        (sealed(1, more=1), "reads versions 2 and 3"),
+        sealed({"$codec": [["a"], 1]}),
+        sealed({"$codec": ["numpy.generator", {"bit_generator": "seed"}]}),
+        sealed({"$codec": ["numpy.PCG64", {"bit_generator": "seed"}]}),
+        sealed({"$codec": ["default", ["exec", {}]]}),
+        sealed({"$codec": ["candidate", 3]}),
+        sealed({"$codec": ["set", [[1]]]}),
+        sealed(1, version=1),
+        sealed(1, version="9" * 1000),
+        sealed(1, more=1),
     ],
 )
-def test_what_this_version_cannot_read_is_refused(data: bytes, message: str) -> None:
-    with pytest.raises((CodecError, DamagedFile), match=message):
+def test_what_this_version_cannot_read_is_refused(data: bytes) -> None:
+    with raises((CodecError, DamagedFile)):
         decode(data)
+
+
+def test_only_what_is_registered_is_made() -> None:
+    # Not with the whole text, which lists what the packages imported so far have registered.
+    with pytest.raises(CodecError, match=r"'os\.system', which is not registered"):
+        decode(sealed({"$codec": ["os.system", "touch owned"]}))
 
 
 def lying_generator(kind: str, *way: str, value: Any) -> bytes:
@@ -290,21 +341,21 @@ LONGS = np.zeros(3, np.uint64)
 def test_a_generator_that_would_read_foreign_memory_is_refused(
     kind: str, way: tuple[str, ...], value: Any
 ) -> None:
-    with pytest.raises(CodecError, match="no bit generator of numpy has such a"):
+    with raises(CodecError):
         decode(lying_generator(kind, *way, value=value))
 
 
 def test_fields_that_a_dataclass_does_not_have() -> None:
-    import dynhp.storage.session  # noqa: F401 - registers dynhp.asked
+    import dynhp.storage.log  # noqa: F401 - registers dynhp.asked
 
-    with pytest.raises(CodecError, match="the fields are"):
+    with raises(CodecError):
         decode(sealed({"$codec": ["dynhp.asked", {"candidate": 1}]}))
 
 
 def test_too_much_json_is_refused_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     data = encode([0.5] * 999)
     monkeypatch.setattr("dynhp.storage.codecs.state_file.MOST_STATE", 1000)
-    with pytest.raises(DamagedFile, match="bytes of JSON are more than 1000"):
+    with raises(DamagedFile):
         decode(data)
 
 

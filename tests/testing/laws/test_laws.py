@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,18 +12,19 @@ import numpy as np
 import pytest
 
 from dynhp.errors import LawBroken, SettingsError
+from dynhp.frameworks import Integration
 from dynhp.testing import (
     LAWS,
     NoisyQuadratic,
     Quadratic,
-    Verdict,
     check_trainer,
     trainer_checks,
-    verdicts,
 )
-from dynhp.testing.laws.probe import generators_put_back
+from dynhp.testing.laws.check import Verdict, verdicts
+from dynhp.testing.laws.experiments import generators_put_back
 from dynhp.trainer import trainer_from
 from tests.support.doubles import BROKEN, SPACE
+from tests.support.messages import raises
 
 SPACES = {"lr": [0.02, 0.05, 0.1]}
 
@@ -43,14 +44,14 @@ def test_all_laws_of_a_sound_trainer_hold() -> None:
 
 def test_one_epoch_is_enough_for_an_experiment() -> None:
     check_trainer(NoisyQuadratic, SPACES, epochs=1, another_process=False)
-    make, law = BROKEN["starts a new optimiser in each call"]
-    with pytest.raises(LawBroken, match=law):
+    make, _ = BROKEN["starts a new optimiser in each call"]
+    with raises(LawBroken):
         check_trainer(make, SPACE, epochs=1, another_process=False)
 
 
 def test_all_broken_laws_are_told_in_one_error() -> None:
     make, _ = BROKEN["forgets its random state"]
-    with pytest.raises(LawBroken, match=r"(?s)restore: .*Usual cause: .*\norder: ") as caught:
+    with raises(LawBroken) as caught:
         check_trainer(make, SPACE)
     assert "isolation" not in str(caught.value)
 
@@ -59,7 +60,7 @@ def test_a_check_raises_on_its_own() -> None:
     make, _ = BROKEN["ignores the value"]
     checks = dict(trainer_checks(make, SPACE))
     assert checks["order"]() == ()
-    with pytest.raises(LawBroken, match=r"^force: lr made no difference: 0\.05, 0\.02, 0\.1 led"):
+    with raises(LawBroken):
         checks["force"]()
 
 
@@ -78,7 +79,7 @@ def test_an_expected_failure_is_none() -> None:
 
 
 def test_an_expected_failure_that_holds_is_an_error() -> None:
-    with pytest.raises(LawBroken, match=r"^force: holds, .*\('never'\); take it out$"):
+    with raises(LawBroken):
         check_trainer(
             Quadratic, SPACES, another_process=False, expected_failures={"force": "never"}
         )
@@ -86,43 +87,38 @@ def test_an_expected_failure_that_holds_is_an_error() -> None:
 
 @pytest.mark.parametrize("call", [check_trainer, trainer_checks, verdicts])
 def test_an_unknown_law_is_an_error_at_once(call: Callable[..., object]) -> None:
-    with pytest.raises(SettingsError, match="no law 'isolatoin'; did you mean 'isolation'"):
+    with raises(SettingsError):
         call(Quadratic, SPACES, expected_failures={"isolatoin": "x"})
 
 
 # --- bad input
 
 
-def raises() -> Any:
+def without_data() -> Any:
     raise OSError("no data")
 
 
 @pytest.mark.parametrize(
-    ("make", "space", "epochs", "message"),
+    ("make", "space", "epochs"),
     [
-        (Quadratic(), SPACES, 3, "make must be a function that builds a fresh trainer"),
-        (Quadratic, {}, 3, "at least one hyperparameter"),
-        (Quadratic, SPACES, 0, "epochs must be a whole number above 0, got 0"),
-        (Quadratic, SPACES, True, "epochs must be a whole number above 0, got True"),
-        (Quadratic, SPACES, 1.5, "epochs must be a whole number above 0, got 1.5"),
-        (dict, SPACES, 3, "lacks get_state, set_state, train_k, metrics"),
-        (raises, SPACES, 3, "but raised OSError: no data"),
-        (
-            (lambda trainer: lambda: trainer)(Quadratic()),
-            SPACES,
-            3,
-            "a fresh trainer each time, got",
-        ),
+        (Quadratic(), SPACES, 3),
+        (Quadratic, {}, 3),
+        (Quadratic, SPACES, 0),
+        (Quadratic, SPACES, True),
+        (Quadratic, SPACES, 1.5),
+        (dict, SPACES, 3),
+        (without_data, SPACES, 3),
+        ((lambda trainer: lambda: trainer)(Quadratic()), SPACES, 3),
     ],
 )
-def test_bad_input_is_refused(make: Any, space: Any, epochs: Any, message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_bad_input_is_refused(make: Any, space: Any, epochs: Any) -> None:
+    with raises(SettingsError):
         check_trainer(make, space, epochs=epochs)
 
 
 def test_a_check_refuses_what_is_no_trainer() -> None:
     checks = dict(trainer_checks(dict, SPACES))  # type: ignore[arg-type]
-    with pytest.raises(SettingsError, match="lacks get_state"):
+    with raises(SettingsError):
         checks["order"]()
 
 
@@ -175,11 +171,14 @@ def test_a_verdict_is_one_line() -> None:
     assert str(Verdict(law="order", status="ok", notes=("a", "b"))) == "ok       order (a; b)"
 
 
-def test_torchs_generator_is_put_back_where_torch_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = SimpleNamespace(state="before")
-    torch.get_rng_state = lambda: torch.state
-    torch.set_rng_state = lambda state: setattr(torch, "state", state)
-    monkeypatch.setitem(sys.modules, "torch", torch)
+def test_generators_of_a_framework_are_put_back(registry: Callable[[Integration], None]) -> None:
+    acme = SimpleNamespace(state="before")
+
+    def hold_generators() -> Callable[[], None]:
+        return partial(setattr, acme, "state", acme.state)
+
+    registry(Integration(package="dynhp_other"))
+    registry(Integration(package="dynhp_acme", hold_generators=hold_generators))
     with generators_put_back():
-        torch.state = "used"
-    assert torch.state == "before"
+        acme.state = "used"
+    assert acme.state == "before"

@@ -13,16 +13,16 @@ from dynhp.testing import (
     LAWS,
     NoisyQuadratic,
     Quadratic,
-    TwoSurrogates,
     check_trainer,
     trainer_checks,
-    verdicts,
 )
-from dynhp.testing.laws.probe import Make
+from dynhp.testing.laws.check import verdicts
+from dynhp.testing.laws.experiments import Make
 from dynhp.testing.toys import example
 from examples.softmax import SoftmaxRegression
 from tests.support.doubles import BROKEN, SPACE
 from tests.support.forgetful import WritesInPlace
+from tests.support.toys import TwoSurrogates
 
 ALSO = {
     "forgets its random state": {"order"},
@@ -55,6 +55,7 @@ def test_each_double_is_caught_by_its_law_and_by_no_other_than_listed(name: str)
 def test_a_process_is_needed_for_what_depends_on_it() -> None:
     make, law = BROKEN[OTHER_PROCESS_ONLY]
     dict(trainer_checks(make, SPACE, another_process=False))[law]()
+    # The numbers in its text depend on the process.
     with pytest.raises(LawBroken, match="another process gave another result"):
         dict(trainer_checks(make, SPACE))[law]()
 

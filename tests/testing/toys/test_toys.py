@@ -7,7 +7,9 @@ import math
 import pytest
 
 from dynhp.errors import SettingsError
-from dynhp.testing import Fragile, NoisyQuadratic, Quadratic, TwoSurrogates
+from dynhp.testing import NoisyQuadratic, Quadratic
+from dynhp.testing.toys.fragile import Fragile
+from tests.support.messages import raises
 
 
 def test_quadratic() -> None:
@@ -16,7 +18,7 @@ def test_quadratic() -> None:
     assert trainer.metrics() == {"loss": 0.5**6 / 2}
     trainer.set_state(2.0)
     assert trainer.get_state() == 2.0
-    with pytest.raises(SettingsError, match="unknown hyperparameter 'lx'; Known: 'lr'"):
+    with raises(SettingsError):
         trainer.train_k(1, {"lx": 0.5})
 
 
@@ -35,22 +37,10 @@ def test_momentum_is_09_where_nobody_says_otherwise() -> None:
     assert default.metrics() == given.metrics()
 
 
-def test_two_surrogates_alone_and_in_turn() -> None:
-    for name in ("first", "second"):
-        trainer = TwoSurrogates()
-        assert trainer.metrics()["value"] == pytest.approx(1.2 - 2 * 0.81)
-        trainer.train_k(200, {"surrogate": name})
-        assert trainer.metrics()["value"] == pytest.approx(0.39, abs=0.001)
-    trainer.train_k(200, {"surrogate": "first"})
-    assert trainer.metrics()["value"] > 1.199
-    with pytest.raises(KeyError, match="third"):
-        trainer.train_k(1, {"surrogate": "third"})
-
-
 def test_fragile_raises_or_measures_nan_until_set_back() -> None:
     trainer = Fragile(NoisyQuadratic, bad=(0.5,), failure="raise")
     trainer.train_k(1, {"lr": 0.1})
-    with pytest.raises(RuntimeError, match=r"cannot bear lr=0\.5"):
+    with raises(RuntimeError):
         trainer.train_k(1, {"lr": 0.5})
     trainer = Fragile(NoisyQuadratic, bad=(0.5,), failure="nan")
     origin = trainer.get_state()

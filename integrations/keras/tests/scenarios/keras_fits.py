@@ -30,6 +30,7 @@ from dynhp.errors import SettingsError
 from dynhp.testing import trainer_checks
 from dynhp_keras import Adapt, variable
 from dynhp_keras.example import example
+from tests.support.messages import raises
 
 
 @pytest.mark.parametrize("how", [{"dry_run": True}, TIES], ids=["dry run", "by ties"])
@@ -104,7 +105,7 @@ def test_a_callback_that_takes_part_acts_in_tries_and_is_put_back() -> None:
     fit(model, lowering(), ours)
     assert bits(model) == wanted
     assert float(model.optimizer.learning_rate) < 0.01 / 8
-    with pytest.raises(SettingsError, match="ReduceLROnPlateau and Adapt both set"):
+    with raises(SettingsError):
         fit(make(), lowering(), adapt())
 
 
@@ -148,7 +149,7 @@ def test_a_fit_that_was_killed_goes_on_to_the_bit(tmp_path: Path) -> None:
     done, complete = make(), adapt(checkpoint=tmp_path / "fit.zip")
     assert fit(done, complete, epochs=8).epoch == []
     assert bits(done) == bits_wanted
-    with pytest.raises(SettingsError, match="all epochs are tries"):
+    with raises(SettingsError):
         adapt(checkpoint=tmp_path / "other.zip", try_for=3)
 
 
@@ -167,9 +168,7 @@ def test_a_second_fit_has_rounds_of_its_own_and_begins_with_the_value_in_force(
     again = fit(model, more, epochs=3)
     assert again.epoch == [0, 1, 2]
     assert more.history.epochs == 3
-    with pytest.raises(
-        SettingsError, match=r"began with epoch 0, and this one has initial_epoch=4"
-    ):
+    with raises(SettingsError):
         fit(model, ours, epochs=8, initial_epoch=4)
 
 

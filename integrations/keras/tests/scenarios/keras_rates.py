@@ -19,6 +19,7 @@ from dynhp.tails.contract import tail_values
 from dynhp.triggers import At
 from dynhp_keras import Adapt
 from dynhp_keras.schedule import FitSchedule
+from tests.support.messages import raises
 
 BATCHES, EPOCHS = 4, 4
 INPUTS = np.random.default_rng(0).normal(size=(64, 4)).astype("float32")
@@ -33,8 +34,7 @@ def linear(rate: float) -> Any:
 
 
 def search(**options: Any) -> Adapt:
-    arguments: Any = recommended("learning_rate", name="learning_rate", loss="loss")
-    return Adapt(**(arguments | options))
+    return Adapt(policy=recommended("learning_rate", loss="loss"), **options)
 
 
 class FitPlan(callbacks.Callback):
@@ -204,7 +204,7 @@ def sets_the_rate(hook: str) -> Any:
 @pytest.mark.parametrize("schedule", [wsd, lambda progress: 1.0, lambda progress: 1 - progress])
 def test_a_rate_that_somebody_else_sets_is_still_noticed(hook: str, schedule: Any) -> None:
     other = sets_the_rate(hook)
-    with pytest.raises(ValueNotInForce, match=r"learning_rate should be .* but is 0\.5"):
+    with raises(ValueNotInForce):
         fit(make(), adapt(schedule=schedule, acting=[other]), other)
 
 
@@ -245,18 +245,18 @@ def test_progress_is_that_of_the_whole_training() -> None:
 @torch_is_enough
 def test_what_is_no_schedule_is_refused_with_the_way_out() -> None:
     cosine = keras.optimizers.schedules.CosineDecay(0.01, 20)
-    with pytest.raises(SettingsError, match=r"must be a function, got 0\.5; .*dynhp\.tails\.wsd"):
+    with raises(SettingsError):
         adapt(schedule=0.5)
-    with pytest.raises(ContractError, match=r"a factor .*, got .* for the progress 0\.05"):
+    with raises(ContractError):
         fit(make(), adapt(schedule=cosine))
-    with pytest.raises(ContractError, match=r"from 0 on, got -1\.0 for the progress"):
+    with raises(ContractError):
         fit(make(), adapt(schedule=lambda progress: -1.0))
-    with pytest.raises(SettingsError, match=r"space has beta_1; .*Adam a .*LearningRateSchedule"):
+    with raises(SettingsError):
         fit(make(), adapt({"beta_1": [0.9, 0.5]}, schedule=wsd))
     by_epoch = callbacks.LearningRateScheduler(lambda epoch, rate: rate)
-    with pytest.raises(SettingsError, match=r"both set .* Adapt\(\.\.\., schedule=wsd\)"):
+    with raises(SettingsError):
         fit(make(), by_epoch, search())
-    with pytest.raises(SettingsError, match=r"follows a schedule.* Adapt\(\.\.\., schedule=wsd\)"):
+    with raises(SettingsError):
         fit(make(keras.optimizers.Adam(cosine)), search())
 
 

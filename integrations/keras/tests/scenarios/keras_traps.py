@@ -24,6 +24,7 @@ from keras_shared import (
 from dynhp import attribute, plateau, rescue
 from dynhp.errors import LoopError, NotRepeatable, SettingsError, ValueNotInForce, ValueNotUsed
 from dynhp_keras import Adapt, keras_trainer, setting, state, variable
+from tests.support.messages import raises
 
 
 class Decays(callbacks.Callback):
@@ -36,7 +37,7 @@ class Decays(callbacks.Callback):
 
 @torch_is_enough
 def test_a_hidden_callback_that_changes_what_is_trained_is_noticed() -> None:
-    with pytest.raises(NotRepeatable, match=r"Decays changes what is trained.*acting=\[callback\]"):
+    with raises(NotRepeatable):
         fit(make(), Decays(), adapt())
     plain = make()
     fit(plain, Decays())
@@ -44,26 +45,26 @@ def test_a_hidden_callback_that_changes_what_is_trained_is_noticed() -> None:
     model, decays = make(), Decays()
     fit(model, decays, adapt(**TIES, try_for=2, acting=[decays]))
     assert bits(model) == wanted
-    with pytest.raises(SettingsError, match="not among the callbacks"):
+    with raises(SettingsError):
         fit(make(), adapt(acting=[Decays()]))
 
 
 @torch_is_enough
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"steps_per_epoch": 1}, "steps_per_epoch=1 lets an epoch begin"),
-        ({"validation_freq": 2}, "validation_freq=2 leaves epochs"),
+        {"steps_per_epoch": 1},
+        {"validation_freq": 2},
     ],
 )
-def test_fits_that_cannot_be_put_back_are_refused_by_name(options: Any, message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_fits_that_cannot_be_put_back_are_refused_by_name(options: Any) -> None:
+    with raises(SettingsError):
         fit(make(), adapt(), **options)
 
 
 def test_a_generator_is_refused() -> None:
     batches = ((X[:16], Y[:16]) for _ in range(100))
-    with pytest.raises(SettingsError, match="a generator, whose place in the data"):
+    with raises(SettingsError):
         fit(make(), adapt(), data=(batches,), batch_size=None, shuffle=False)
 
 
@@ -93,7 +94,7 @@ def test_a_dataset_of_keras_is_repeated_and_its_own_generator_is_not_forgotten()
         fit(make(), adapt(), data=(Dataset(np.random.default_rng(0)),), batch_size=None)
     rng = np.random.default_rng(0)
     fit(make(), adapt(state=[rng]), data=(Dataset(rng),), batch_size=None, epochs=3)
-    with pytest.raises(SettingsError, match="workers=1"):
+    with raises(SettingsError):
         fit(make(), adapt(), data=(Dataset(workers=2),), batch_size=None)
 
 
@@ -103,7 +104,7 @@ def test_a_seed_of_a_layer_that_is_left_out_is_caught(monkeypatch: pytest.Monkey
         name: each for name, each in whole(*things).items() if "seed_generator" not in name
     }
     monkeypatch.setattr(state, "_variables", seeds_left_out)
-    with pytest.raises(NotRepeatable, match=r"did not come to the same|is not in the state"):
+    with raises(NotRepeatable, name=keras.backend.backend()):  # one sees the seed, one its effect
         fit(make(), adapt())
 
 
@@ -113,7 +114,7 @@ def test_the_memory_of_adam_is_in_the_first_snapshot() -> None:
     part = state.model_part(model)
     early = part.get()
     fit(model, epochs=1)
-    with pytest.raises(SettingsError, match="made after the snapshot"):
+    with raises(SettingsError):
         part.set(early)
     model = make()
     state.require_built(model)
@@ -121,36 +122,36 @@ def test_the_memory_of_adam_is_in_the_first_snapshot() -> None:
     assert sum("momentum" in name for name in names) == 6
     unbuilt = keras.Sequential([keras.layers.Dense(1)])
     unbuilt.compile("adam", "mse")
-    with pytest.raises(SettingsError, match="is not built"):
+    with raises(SettingsError):
         state.require_built(unbuilt)
-    with pytest.raises(SettingsError, match="has no optimiser"):
+    with raises(SettingsError):
         state.require_built(keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)]))
 
 
 @torch_is_enough
 def test_schedules_and_unknown_names_are_refused() -> None:
     schedule = keras.optimizers.schedules.CosineDecay(0.01, 20)
-    with pytest.raises(SettingsError, match="follows a schedule"):
+    with raises(SettingsError):
         fit(make(keras.optimizers.Adam(schedule)), adapt())
-    with pytest.raises(SettingsError, match="'rate'; say where the value lives"):
+    with raises(SettingsError):
         fit(make(), adapt({"rate": [0.1, 0.2]}))
-    with pytest.raises(SettingsError, match="no setting 'lr'; Keras calls it 'learning_rate'"):
+    with raises(SettingsError):
         fit(make(), adapt({"lr": [0.1, 0.2]}))
-    with pytest.raises(SettingsError, match=r"without weight_decay, .* give Adam\(weight_decay="):
+    with raises(SettingsError):
         fit(make(), adapt({"weight_decay": [0.0, 0.1]}))
-    with pytest.raises(SettingsError, match="counts in epochs, got steps=3"):
+    with raises(SettingsError):
         adapt(steps=3)
-    with pytest.raises(SettingsError, match="one Adapt per fit"):
+    with raises(SettingsError):
         fit(make(), adapt(), adapt())
     alone = adapt()
     alone.set_model(make())
-    with pytest.raises(SettingsError, match=r"belongs into model\.fit"):
+    with raises(SettingsError):
         alone.on_train_begin()
-    with pytest.raises(LoopError, match="no history before"):
+    with raises(LoopError):
         _ = adapt().history
-    with pytest.raises(SettingsError, match=r"keras\.Variable with one number"):
+    with raises(SettingsError):
         variable(3.0)
-    with pytest.raises(SettingsError, match="no setting 'momentum'"):
+    with raises(SettingsError):
         setting(keras.optimizers.Adam(0.1), "momentum")
 
 
@@ -161,7 +162,7 @@ def test_a_rate_that_is_overwritten_stops_the_run() -> None:
             self.model.optimizer.learning_rate = 0.5
 
     overwrites = Overwrites()
-    with pytest.raises(ValueNotInForce, match=r"learning_rate should be .* but is 0\.5"):
+    with raises(ValueNotInForce):
         fit(make(), overwrites, adapt(acting=[overwrites]))
 
 
@@ -186,7 +187,7 @@ def test_backup_and_restore_comes_first(tmp_path: Path) -> None:
     again = callbacks.BackupAndRestore(tmp_path / "backup", delete_checkpoint=False)
     assert fit(make(), again, adapt(), epochs=6).epoch == [4, 5]
     late = callbacks.BackupAndRestore(tmp_path / "backup", delete_checkpoint=False)
-    with pytest.raises(SettingsError, match="list BackupAndRestore before Adapt"):
+    with raises(SettingsError):
         fit(make(), adapt(), late, epochs=9)
 
 
@@ -200,24 +201,24 @@ def test_constants_of_a_compiled_step() -> None:
         with pytest.raises(ValueNotUsed):
             fit(make(), adapt({"n": [1, 3]}, bind={"n": attribute(Dataset(), "workers")}))
         return
-    with pytest.raises(SettingsError, match="constant in a step that JAX compiled"):
+    with raises(SettingsError):
         fit(make(optimizer), adapt(decays))
     free = {"free": variable(keras.Variable(0.1))}
-    with pytest.raises(SettingsError, match="constant in a step that JAX compiled"):
+    with raises(SettingsError):
         fit(make(), adapt({"free": [0.1, 0.2]}, bind=free))
 
 
 @torch_is_enough
 def test_what_a_trainer_cannot_be_made_of_is_refused() -> None:
     model = make()
-    with pytest.raises(SettingsError, match="fit must be a function"):
+    with raises(SettingsError):
         keras_trainer(model, fit=3, evaluate=dict)  # type: ignore[arg-type]
-    with pytest.raises(SettingsError, match="adapts must be a list"):
+    with raises(SettingsError):
         keras_trainer(model, fit=dict, evaluate=dict, adapts="learning_rate")
     trainer = keras_trainer(model, fit=dict, evaluate=lambda: 3.0)  # type: ignore[arg-type,return-value]
-    with pytest.raises(SettingsError, match="unknown hyperparameter"):
+    with raises(SettingsError):
         trainer.train_k(1, {"rate": 1.0})
-    with pytest.raises(Exception, match="return_dict=True"):
+    with raises(Exception):
         trainer.metrics()
 
 
@@ -241,10 +242,10 @@ def test_a_loader_of_torch_belongs_to_the_state() -> None:
 
 @torch_is_enough
 def test_presets_with_a_way_back_are_refused_with_the_way_out() -> None:
-    with pytest.raises(SettingsError, match=r"write the loop yourself with adapt\(\.\.\.\)"):
-        Adapt(**rescue("learning_rate", default=0.03))
-    lower: Any = plateau("learning_rate", default=0.03, patience=1)
-    with pytest.raises(SettingsError, match=r'plateau\(\.\.\.\) \| \{"start_from": "here"\}'):
-        Adapt(**lower)
-    ours = Adapt(**(lower | {"start_from": "here"}))
+    with raises(SettingsError):
+        Adapt(policy=rescue("learning_rate", default=0.03))
+    lower = plateau("learning_rate", default=0.03, patience=1)
+    with raises(SettingsError):
+        Adapt(policy=lower)
+    ours = Adapt(policy=lower, start_from="here")
     assert fit(make(), ours, epochs=4).epoch == [0, 1, 2, 3]

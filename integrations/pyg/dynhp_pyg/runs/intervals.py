@@ -1,4 +1,4 @@
-"""Means over seeds with Student's interval, and tests of many differences at once."""
+"""Means over seeds with Student's interval."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean, stdev
 
-__all__ = ["Mean", "holm", "mean_of", "p_value", "student"]
+__all__ = ["Mean", "mean_of", "student"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,33 +31,6 @@ def mean_of(values: Sequence[float]) -> Mean:
         return Mean(mean=values[0], half_width=None, count=count)
     half_width = student(count - 1) * stdev(values) / math.sqrt(count)
     return Mean(mean=fmean(values), half_width=half_width, count=count)
-
-
-def p_value(differences: Sequence[float]) -> float:
-    """How often luck alone gives a mean as far from zero as this one, by Student's t.
-
-    >>> round(p_value([0.25, 0.75]), 4), p_value([0.0, 0.0]), p_value([1.0, 1.0])
-    (0.2952, 1.0, 0.0)
-    """
-    from scipy.special import stdtr  # late, as below
-
-    mean, error = fmean(differences), stdev(differences) / math.sqrt(len(differences))
-    if error == 0:
-        return float(mean == 0)
-    return float(2 * stdtr(len(differences) - 1, -abs(mean) / error))
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct for testing several differences at once: below 0.05 none is luck, 19 times of 20.
-
-    >>> [round(p, 4) for p in holm([0.01, 0.04, 0.03])]
-    [0.03, 0.06, 0.06]
-    """
-    corrected, largest = [0.0] * len(p_values), 0.0
-    for place, index in enumerate(sorted(range(len(p_values)), key=lambda at: p_values[at])):
-        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[index]))
-        corrected[index] = largest
-    return corrected
 
 
 @lru_cache

@@ -1,9 +1,10 @@
-"""The ways to choose hyperparameters: each is one set of arguments of the same adapter."""
+"""The ways to choose hyperparameters: each is one policy of the same adapter."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Literal
 
 from dynhp import (
     DynamicGridAdapter,
@@ -14,6 +15,7 @@ from dynhp import (
     OneAxis,
     Ordered,
     Placebo,
+    Policy,
     Space,
     Trainer,
     highest,
@@ -22,14 +24,12 @@ from dynhp import (
 from dynhp.adapter import Callback
 from dynhp.planning import ema_race
 from dynhp.proposers import Drawn, Proposer
-from dynhp_pyg.runs.spec import LinkRun
+from dynhp.triggers import Every
+from dynhp_pyg.runs.spec import WITH_TRIES, LinkRun, Randomness
 
-__all__ = ["adapter_for"]
+__all__ = ["adapter_for", "policy_of"]
 
 _BY_FACTORS = {"learning_rate_scale"}  # drawn evenly on a scale of factors, not of differences
-
-
-_BASELINE = {"check": "off"}  # it costs what it always did: a repeat would be a model more
 
 
 def adapter_for(
@@ -41,6 +41,23 @@ def adapter_for(
 ) -> DynamicGridAdapter:
     """Make the adapter that carries out ``settings.method``; baselines are never checked.
 
+    >>> from dynhp_pyg.runs.example import tiny_split
+    >>> from dynhp_pyg.model.trainer import LinkPredictionTrainer
+    >>> trainer = LinkPredictionTrainer(tiny_split(), width=4, epochs=20)
+    >>> adapter_for(LinkRun(method="placebo", epochs=20), trainer).policy.proposer
+    Placebo(k=9)
+    """
+    return DynamicGridAdapter(
+        trainer,
+        policy=policy_of(settings, check=check),
+        epochs=settings.epochs,
+        callbacks=callbacks,
+    )
+
+
+def policy_of(settings: LinkRun, *, check: Literal["first", "off"] = "first") -> Policy:
+    """The policy of ``settings.method``; baselines are never checked.
+
     - adagrid: the paper's method, the whole grid; neighbors, interpolation: its future work;
     - one_axis: the whole grid of one hyperparameter after the other, where there are several;
     - recommended: what research recommends for a learning rate: racing, by averaged weights;
@@ -48,47 +65,35 @@ def adapter_for(
     - random: a new value each epoch, uniform between the smallest and the largest of the grid;
     - fixed: always the initial values; placebo: as many tries as the grid, all of one value.
 
-    >>> from dynhp_pyg.runs.example import tiny_split
-    >>> from dynhp_pyg.model.trainer import LinkPredictionTrainer
-    >>> trainer = LinkPredictionTrainer(tiny_split(), width=4, epochs=20)
-    >>> adapter_for(LinkRun(method="placebo", epochs=20), trainer).proposer
-    Placebo(k=9)
+    >>> policy_of(LinkRun(method="complete", epochs=20)).when
+    Every(n=20)
     """
-    grid = Space({name: Ordered(*values) for name, values in settings.space.items()})
-    arguments: dict[str, Any] = {
-        **paper(settings.adapt_every, settings.try_for, settings.criterion),
-        **_changes(settings, grid),
-    }
-    return DynamicGridAdapter(
-        trainer,
-        arguments.pop("space", grid),
-        initial=settings.initial,
-        epochs=settings.epochs,
-        seed=settings.seed,
-        callbacks=callbacks,
-        **{"check": check, **arguments},
+    # A baseline costs what it always did: a repeat would be a model more.
+    checked = check if settings.method in WITH_TRIES else "off"
+    return replace(
+        _of_method(settings), initial=settings.initial, seed=settings.seed, check=checked
     )
 
 
-def _changes(settings: LinkRun, grid: Space) -> dict[str, Any]:
-    """The arguments of a method that differ from the paper's."""
+def _of_method(settings: LinkRun) -> Policy:
+    grid = Space({name: Ordered(*values) for name, values in settings.space.items()})
     if settings.method == "complete":
         best = highest("best_val_auc")
-        lengths = {"adapt_every": settings.epochs, "try_for": settings.epochs}
-        return {**lengths, **_BASELINE, "criterion": best}
+        whole = Every(settings.epochs)
+        return Policy(space=grid, criterion=best, when=whole, try_for=settings.epochs)
     if settings.method == "random":
         space = {name: _interval(name, values) for name, values in settings.space.items()}
-        return {"space": space, "proposer": Drawn(), "adapt_every": 1, "try_for": 1, **_BASELINE}
+        return replace(paper(space, 1, 1, criterion=settings.criterion), proposer=Drawn())
+    if settings.method == "recommended":
+        advice = ema_race("learning_rate_scale", epochs=settings.epochs, default=1.0)
+        # The settings' values instead of the recommended ones.
+        return replace(advice, space=grid, randomness=settings.randomness)
     if settings.method == "fixed":
         # One candidate: the adapter then trains exactly as the plain loop does.
-        values = {name: Ordered(value) for name, value in settings.initial.items()}
-        return {"space": values, **_BASELINE}
-    if settings.method == "recommended":
-        name = "learning_rate_scale"
-        advice = ema_race(name, epochs=settings.epochs, default=1.0)
-        # The settings' values instead of the recommended ones.
-        return {**advice, "space": grid, "randomness": settings.randomness}
+        grid = Space({name: Ordered(value) for name, value in settings.initial.items()})
+    policy = paper(grid, settings.adapt_every, settings.try_for, criterion=settings.criterion)
     proposers: dict[str, Proposer] = {
+        "fixed": FullGrid(),
         "adagrid": FullGrid(),
         "one_axis": OneAxis(),
         "neighbors": Neighbors(),
@@ -96,8 +101,10 @@ def _changes(settings: LinkRun, grid: Space) -> dict[str, Any]:
         "placebo": Placebo(len(grid.grid())),
     }
     # Left to the proposer where nothing else is asked for: a placebo's copies are independent.
-    randomness = "independent" if settings.randomness == "independent" else None
-    return {"proposer": proposers[settings.method], "randomness": randomness}
+    randomness: Randomness | None = None
+    if settings.randomness == "independent":
+        randomness = "independent"
+    return replace(policy, proposer=proposers[settings.method], randomness=randomness)
 
 
 def _interval(name: str, values: Sequence[float]) -> Float | Ordered:

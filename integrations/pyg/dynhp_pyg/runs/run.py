@@ -13,8 +13,8 @@ import torch
 from dynhp import History, plan_for, schedule_of, spent
 from dynhp.adapter import Callback
 from dynhp.criteria.contract import metrics_of
-from dynhp.display import Display
 from dynhp.errors import Hint, SettingsError
+from dynhp.middleware.display import Display
 from dynhp.planning import Cost, Plan, Schedule
 from dynhp.records import Value
 from dynhp_pyg.graphs.bundled import load_dataset
@@ -154,7 +154,7 @@ def prepare(settings: LinkRun, *, graph: Graph | None = None, lean: bool = False
             warnings.simplefilter("ignore", Hint)
         adapter = adapter_for(settings, trainer, check=check)
     if lean:
-        trainer.measure_only(metrics_of(adapter.criterion))
+        trainer.measure_only(metrics_of(adapter.policy.criterion))
     return LinkJob(
         settings=replace(settings, graph=graph.name),
         split=split,

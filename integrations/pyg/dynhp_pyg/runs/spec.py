@@ -71,7 +71,7 @@ class LinkRun:
         protocol: "undirected", or "paper", which leaks; see ``make_split``.
         negatives: "uniform" or "community"; see ``make_split``.
         communities: how communities are detected; see ``detect_communities``.
-        method: how hyperparameters are chosen; see ``adapter_for``.
+        method: how hyperparameters are chosen; see ``policy_of``.
         adapt_every: the epochs of a round.
         try_for: the epochs of a try.
         criterion: what tries are judged by: the "validation" AUC, or the "gap" to training.

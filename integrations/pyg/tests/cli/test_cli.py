@@ -275,3 +275,10 @@ def test_a_report_says_how_its_run_is_repeated(graph: str, tmp_path: Path) -> No
     again = shlex.split(shown)[1:]
     assert main([*again, "--out", str(tmp_path / "again"), "--quiet"]) == 0
     assert (tmp_path / "again" / "report-1.html").read_text() == pages[1]
+
+
+def test_the_help_lists_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["linkpred", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "train, adapt, report" in shown
+    assert "reproduce" not in shown

@@ -109,6 +109,8 @@ def test_bad_input_is_one_clear_line(
     [
         (["trian"], "invalid choice: 'trian'"),
         ([], "train|audit"),
+        (["reproduce"], "from a checkout: make reproduce PART="),
+        (["reproduce", "--part", "headline"], "from a checkout: make reproduce PART="),
         (["audit", "--dataset", "coar"], "did you mean 'cora'?"),
         (["audit", "--dataset", "cora", "--protocol", "papr"], "did you mean 'paper'?"),
         (["audit", "--dataset", "cora", "--epochs", "5"], "unknown argument '--epochs'"),

@@ -20,6 +20,7 @@ from scipy import sparse
 from dynhp_pyg import DataError, Graph, load_dataset, load_planetoid
 from dynhp_pyg.graphs.planetoid import read_planetoid
 from dynhp_pyg.graphs.unpickle import read_pickle
+from tests.support.messages import raises
 
 SCRIPT = Path(__file__).parents[4] / "scripts" / "make_citation_graphs.py"
 
@@ -70,7 +71,7 @@ def test_bundled_graphs_stay_the_same_to_the_bit_however_they_are_stored(
 
 
 def test_an_unknown_name_gets_the_nearest_known_one() -> None:
-    with pytest.raises(DataError, match=r"dataset must be .*'citeser'; did you mean 'citeseer'"):
+    with raises(DataError):
         load_dataset("citeser")
 
 
@@ -117,7 +118,7 @@ def fingerprint(graph: Graph) -> Counter[tuple[int, ...]]:
 
 
 def test_missing_planetoid_files_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"must exist, got .*ind\.pubmed\.graph"):
+    with raises(DataError):
         load_planetoid("PubMed", tmp_path)
 
 
@@ -159,42 +160,42 @@ def test_planetoid_parts_fall_into_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "raw", "message"),
+    ("part", "raw"),
     [
-        ("allx", old_pickle({}), "'allx': must be SparseFeatures"),
-        ("graph", old_pickle(np.eye(2)), "'graph': must be dict"),
-        ("graph", old_pickle({0: [1], 1: [0, 9], 2: [], 3: [1]}), "must fit together.*got 9"),
-        ("graph", old_pickle({0: [1], "a": [0], 2: [], 3: [1]}), "must fit together"),
-        ("graph", old_pickle({0: [1], 1: 5, 2: [], 3: [1]}), "must fit together"),
-        ("test.index", b"3000000000\n", "must name 1 different nodes in 2..3"),
-        ("test.index", b"3\n3\n", "got 2 entries"),
-        ("test.index", b"three", "one integer a line"),
-        ("ty", old_pickle(np.eye(2)), "must fit together"),
+        ("allx", old_pickle({})),
+        ("graph", old_pickle(np.eye(2))),
+        ("graph", old_pickle({0: [1], 1: [0, 9], 2: [], 3: [1]})),
+        ("graph", old_pickle({0: [1], "a": [0], 2: [], 3: [1]})),
+        ("graph", old_pickle({0: [1], 1: 5, 2: [], 3: [1]})),
+        ("test.index", b"3000000000\n"),
+        ("test.index", b"3\n3\n"),
+        ("test.index", b"three"),
+        ("ty", old_pickle(np.eye(2))),
     ],
 )
-def test_planetoid_parts_that_do_not_fit_are_refused(part: str, raw: bytes, message: str) -> None:
-    with pytest.raises(DataError, match=message):
+def test_planetoid_parts_that_do_not_fit_are_refused(part: str, raw: bytes) -> None:
+    with raises(DataError):
         read_planetoid("tiny", lambda name: (tiny() | {part: raw})[name])
 
 
 @pytest.mark.parametrize("hostile", [os.system, print, eval, np.load])
 def test_a_pickle_that_calls_anything_is_refused(hostile: object) -> None:
-    with pytest.raises(DataError, match="got a call of"):
+    with raises(DataError):
         read_pickle(pickle.dumps(hostile, protocol=2))
 
 
 @pytest.mark.parametrize(
-    ("raw", "message"),
+    "raw",
     [
-        (b"", "intact pickle"),
-        (b"not a pickle", "intact pickle"),
-        (old_pickle({1: [2]})[:-3], "intact pickle"),
-        (b"\x80\x02}r\xff\xff\xff\x7f.", "got memo index 2147483647"),
-        (b"I5\n.", "a matrix, an array or a dictionary, got 'int'"),
+        b"",
+        b"not a pickle",
+        old_pickle({1: [2]})[:-3],
+        b"\x80\x02}r\xff\xff\xff\x7f.",
+        b"I5\n.",
     ],
 )
-def test_a_broken_pickle_is_refused(raw: bytes, message: str) -> None:
-    with pytest.raises(DataError, match=message):
+def test_a_broken_pickle_is_refused(raw: bytes) -> None:
+    with raises(DataError):
         read_pickle(raw)
 
 
@@ -204,7 +205,7 @@ def test_an_array_in_a_pickle_cannot_lie_about_its_size() -> None:
         b"\x80\x02cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R"
         b"(K\x01J\x00\xca\x9a;\x85cnumpy\ndtype\nU\x02f8K\x00K\x01\x87R\x89U\x08aaaaaaaatb."
     )
-    with pytest.raises(DataError, match="must match its bytes"):
+    with raises(DataError):
         read_pickle(lie)
     honest = lie.replace(b"J\x00\xca\x9a;", b"J\x01\x00\x00\x00")
     assert isinstance(read_pickle(honest), np.ndarray)

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from dynhp_pyg import DataError, Graph, graph_from_data, graph_from_edges
 from dynhp_pyg.graphs.features import features_from
+from tests.support.messages import raises
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # torch_geometric imports deprecated parts of torch
@@ -41,11 +42,13 @@ def test_only_mixed_lists_are_directed(listed: list[tuple[int, int]]) -> None:
     one_way = {pair for pair in unique if pair[::-1] not in unique}
     edge_index = np.array(listed, dtype=np.int64).reshape(-1, 2).T
     if one_way and one_way != unique:
+        # The numbers in its text are drawn.
         with pytest.raises(DataError, match=f"{len(one_way)} of {len(unique)} arcs without"):
             graph_from_edges(edge_index, 8)
     else:
         graph_from_edges(edge_index, 8)
     if one_way:
+        # The numbers in its text are drawn.
         with pytest.raises(DataError, match="must be undirected"):
             graph_from_edges(edge_index, 8, directed="refuse")
     else:
@@ -68,36 +71,36 @@ def test_one_way_pairs_in_mixed_order_are_mentioned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("edge_index", "options", "message"),
+    ("edge_index", "options"),
     [
-        ([[0, 5], [1, 2]], {"num_nodes": 4}, r"0\.\.3, got 5"),
-        ([[0, -1], [1, 2]], {}, "got -1"),
-        ([[0, 1, 2]], {}, r"shape \(2, E\), got \(1, 3\)"),
-        ([[0, 1], [1]], {}, "ragged"),
-        ([[0.0], [1.5]], {}, "integers, got type float64"),
-        ([[True], [False]], {}, "integers, got type bool"),
-        (np.array([[2**63], [1]], np.uint64), {}, "num_nodes must be an integer in"),
-        ([[0], [1]], {"num_nodes": 2.5}, "got 2.5"),
-        (np.zeros((2, 0), int), {}, "got 0"),
-        ([[0], [1]], {"directed": "yes"}, "'symmetrize' or 'refuse', got 'yes'"),
-        ([[0], [1]], {"features": [[1.0], [np.nan]]}, "got nan at node 1, feature 0"),
-        ([[0], [1]], {"features": [[1.0, -np.inf], [0.0, 1.0]]}, "got -inf at node 0, feature 1"),
-        ([[0], [1]], {"features": [[1e300], [1.0]]}, "finite in float32"),
-        ([[0], [1]], {"features": [1.0, 2.0]}, r"got shape \(2,\)"),
-        ([[0], [1]], {"features": [["a"], ["b"]]}, "real numbers"),
-        ([[0], [1]], {"features": np.ones((3, 1)), "num_nodes": 2}, "got 3 rows for 2 nodes"),
-        ([[0], [1]], {"labels": [0, 1, 2], "num_nodes": 2}, r"got shape \(3,\)"),
-        ([[0], [1]], {"labels": [0.5, 1.0]}, "one integer per node"),
+        ([[0, 5], [1, 2]], {"num_nodes": 4}),
+        ([[0, -1], [1, 2]], {}),
+        ([[0, 1, 2]], {}),
+        ([[0, 1], [1]], {}),
+        ([[0.0], [1.5]], {}),
+        ([[True], [False]], {}),
+        (np.array([[2**63], [1]], np.uint64), {}),
+        ([[0], [1]], {"num_nodes": 2.5}),
+        (np.zeros((2, 0), int), {}),
+        ([[0], [1]], {"directed": "yes"}),
+        ([[0], [1]], {"features": [[1.0], [np.nan]]}),
+        ([[0], [1]], {"features": [[1.0, -np.inf], [0.0, 1.0]]}),
+        ([[0], [1]], {"features": [[1e300], [1.0]]}),
+        ([[0], [1]], {"features": [1.0, 2.0]}),
+        ([[0], [1]], {"features": [["a"], ["b"]]}),
+        ([[0], [1]], {"features": np.ones((3, 1)), "num_nodes": 2}),
+        ([[0], [1]], {"labels": [0, 1, 2], "num_nodes": 2}),
+        ([[0], [1]], {"labels": [0.5, 1.0]}),
     ],
 )
-def test_bad_input_is_refused(edge_index: Any, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError, match=message):
+def test_bad_input_is_refused(edge_index: Any, options: dict[str, Any]) -> None:
+    with raises(DataError):
         graph_from_edges(edge_index, **options)
 
 
 @pytest.mark.parametrize("edges", [[[1], [0]], [[1], [1]], [[0, 0], [2, 1]], [[0, 0], [1, 1]]])
 def test_a_graph_can_only_hold_sorted_unique_pairs(edges: list[list[int]]) -> None:
-    with pytest.raises(DataError, match="use graph_from_edges"):
+    with raises(DataError):
         Graph(name="bad", num_nodes=3, edges=np.array(edges))
 
 
@@ -162,12 +165,12 @@ def test_pyg_data_without_features_or_with_odd_labels_is_fine() -> None:
 
 @pytest.mark.parametrize("data", [Data(x=torch.ones(2, 1)), HeteroData()])
 def test_pyg_data_without_edges_is_refused(data: Any) -> None:
-    with pytest.raises(DataError, match="needs edge_index"):
+    with raises(DataError):
         graph_from_data(data)
 
 
 def test_pyg_data_with_one_way_arcs_needs_consent() -> None:
     rising = Data(edge_index=torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
-    with pytest.raises(DataError, match=r"2 of 2 arcs without their reverse; .*symmetrize"):
+    with raises(DataError):
         graph_from_data(rising)
     assert graph_from_data(rising, directed="symmetrize").num_edges == 2

@@ -21,6 +21,7 @@ from dynhp_pyg.model.schedule import RateSchedule
 from dynhp_pyg.model.trainer import LinkPredictionTrainer
 from dynhp_pyg.runs.example import example, tiny_graph, tiny_split
 from dynhp_pyg.splits.make import make_split
+from tests.support.messages import raises
 
 
 def _batch(values: HyperparameterValues, epoch: int = 0, resample_every: int = 1) -> Batch:
@@ -157,62 +158,62 @@ def test_a_graph_without_features_learns_an_embedding() -> None:
     bare = graph_from_edges(graph.edges, graph.num_nodes)
     trainer = LinkPredictionTrainer(make_split(bare, (0.6, 0.2, 0.2)), width=8)
     assert trainer.weights()["embedding"].shape == (60, 8)
-    with pytest.raises(SettingsError, match="inputs='features' needs a graph with features"):
+    with raises(SettingsError):
         LinkPredictionTrainer(make_split(bare, (0.6, 0.2, 0.2)), inputs="features")
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
+    "values",
     [
-        ({"edge_mesage_ratio": 0.5}, "did you mean 'edge_message_ratio'"),
-        ({"lr": 0.1}, "'lr'"),
-        ({"edge_message_ratio": 0.0}, "edge_message_ratio must lie strictly between 0 and 1"),
-        ({"edge_message_ratio": 1.0}, "got 1.0"),
-        ({"edge_message_ratio": math.nan}, "got nan"),
-        ({"dropout": 1.0}, r"dropout must lie in \[0, 1\)"),
-        ({"dropout": "0.5"}, "dropout must be a number, got '0.5'"),
-        ({"weight_decay": -1e-3}, "weight_decay must be 0 or above"),
-        ({"weight_decay": True}, "must be a number, got True"),
-        ({"learning_rate_scale": 0.0}, "learning_rate_scale must be above 0"),
-        ({"learning_rate_scale": math.inf}, "got inf"),
-        ({"negatives_per_positive": 0}, "negatives_per_positive must be above 0"),
+        {"edge_mesage_ratio": 0.5},
+        {"lr": 0.1},
+        {"edge_message_ratio": 0.0},
+        {"edge_message_ratio": 1.0},
+        {"edge_message_ratio": math.nan},
+        {"dropout": 1.0},
+        {"dropout": "0.5"},
+        {"weight_decay": -1e-3},
+        {"weight_decay": True},
+        {"learning_rate_scale": 0.0},
+        {"learning_rate_scale": math.inf},
+        {"negatives_per_positive": 0},
     ],
     ids=str,
 )
-def test_bad_values_are_refused_and_nothing_is_trained(values: dict[str, Any], words: str) -> None:
+def test_bad_values_are_refused_and_nothing_is_trained(values: dict[str, Any]) -> None:
     trainer = LinkPredictionTrainer(tiny_split(), width=4)
     before = trainer.get_state()
-    with pytest.raises(SettingsError, match=words):
+    with raises(SettingsError):
         trainer.train_k(1, values)
     assert trainer.get_state()["epoch"] == before["epoch"] == 0
     assert trainer.hyperparameters()["edge_message_ratio"] == 0.5
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    "arguments",
     [
-        ({"layers": 0}, "layers must be a whole number, 1 or above, got 0"),
-        ({"width": 2.5}, "width must be a whole number"),
-        ({"epochs": 0}, "epochs must be"),
-        ({"resample_every": 0}, "resample_every must be"),
-        ({"seed": -1}, "seed must be"),
-        ({"schedule": "step"}, "schedule must be one of the known ones, got 'step'"),
-        ({"learning_rate": 0.0}, "learning_rate must be finite and above 0"),
-        ({"momentum": 1.0}, r"momentum must lie in \[0, 1\), got 1.0"),
-        ({"path": "quick"}, "path must be one of the known ones, got 'quick'"),
-        ({"inputs": "degree"}, "inputs must be"),
-        ({"dropout": -0.1}, "dropout must lie in"),
+        {"layers": 0},
+        {"width": 2.5},
+        {"epochs": 0},
+        {"resample_every": 0},
+        {"seed": -1},
+        {"schedule": "step"},
+        {"learning_rate": 0.0},
+        {"momentum": 1.0},
+        {"path": "quick"},
+        {"inputs": "degree"},
+        {"dropout": -0.1},
     ],
     ids=str,
 )
-def test_bad_arguments_are_refused(arguments: dict[str, Any], words: str) -> None:
-    with pytest.raises(SettingsError, match=words):
+def test_bad_arguments_are_refused(arguments: dict[str, Any]) -> None:
+    with raises(SettingsError):
         LinkPredictionTrainer(tiny_split(), **arguments)
 
 
 def test_a_ratio_that_leaves_no_message_edge_is_refused() -> None:
     trainer = LinkPredictionTrainer(tiny_split(), width=4)
-    with pytest.raises(ValueError, match="message edge"):
+    with raises(ValueError):
         trainer.train_k(1, {"edge_message_ratio": 1e-6})
     assert trainer.get_state()["epoch"] == 0
 
@@ -220,13 +221,13 @@ def test_a_ratio_that_leaves_no_message_edge_is_refused() -> None:
 def test_a_bad_number_of_epochs_is_refused() -> None:
     trainer: Any = LinkPredictionTrainer(tiny_split(), width=4)
     for k in (-1, 1.5, True):
-        with pytest.raises(SettingsError, match="k must be a whole number"):
+        with raises(SettingsError):
             trainer.train_k(k, {})
 
 
 def test_the_state_of_another_model_is_refused() -> None:
     small, large = (LinkPredictionTrainer(tiny_split(), width=width) for width in (4, 8))
-    with pytest.raises(SettingsError, match="a state fits the model it was taken from"):
+    with raises(SettingsError):
         large.set_state(small.get_state())
 
 
@@ -257,11 +258,11 @@ def test_only_the_metrics_that_are_asked_for_are_measured() -> None:
 
 def test_a_metric_that_is_not_measured_is_refused() -> None:
     trainer = LinkPredictionTrainer(tiny_split(), width=4)
-    with pytest.raises(SettingsError, match=r"got 'val_acu'.*val_auc"):
+    with raises(SettingsError):
         trainer.measure_only(["val_acu"])
-    with pytest.raises(SettingsError, match="ema_val_auc"):
+    with raises(SettingsError):
         trainer.measure_only(["ema_val_auc"])
-    with pytest.raises(SettingsError, match="pass a list"):
+    with raises(SettingsError):
         trainer.measure_only("val_auc")
     assert "val_auc" in trainer.metrics()
 

@@ -7,17 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from scipy import stats
 
 from dynhp.cli.main import main
 from dynhp.errors import SettingsError
 from dynhp_pyg.runs.example import tiny_graph
-from dynhp_pyg.runs.intervals import holm, p_value
 from dynhp_pyg.runs.published import published_settings
 from dynhp_pyg.runs.run import LinkRun, run
 from dynhp_pyg.runs.spec import WITH_TRIES, space_of
+from tests.support.messages import raises
 
 GRAPH = tiny_graph()
 SETTINGS = LinkRun(epochs=12, adapt_every=4, try_for=2, width=8, split=(0.6, 0.2, 0.2), seed=3)
@@ -34,7 +32,7 @@ def test_methods_without_tries_train_as_written(method: str) -> None:
 
 
 def test_what_the_published_code_does_not_know_is_refused() -> None:
-    with pytest.raises(SettingsError, match="knows no method='recommended'"):
+    with raises(SettingsError):
         published_settings("recommended", 10)
 
 
@@ -75,19 +73,16 @@ def test_a_run_says_what_is_unusual_about_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    "settings",
     [
-        ({"rate_restarts": 0}, "rate_restarts must be a whole number, 1 or above, got 0"),
-        ({"rate_restarts": 10, "schedule": "constant"}, "rate_restarts is for a rate that falls"),
-        ({"randomness": "shared"}, "randomness"),
-        (
-            {"randomness": "independent", "method": "fixed"},
-            "randomness='independent' is for methods with tries, got method='fixed'; leave it out",
-        ),
+        {"rate_restarts": 0},
+        {"rate_restarts": 10, "schedule": "constant"},
+        {"randomness": "shared"},
+        {"randomness": "independent", "method": "fixed"},
     ],
 )
-def test_bad_settings_are_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_bad_settings_are_refused(settings: dict[str, Any]) -> None:
+    with raises(SettingsError):
         LinkRun(**settings)
 
 
@@ -132,17 +127,3 @@ def test_the_split_of_the_published_code_is_the_papers(capsys: pytest.CaptureFix
         printed.append(capsys.readouterr().out)
     assert printed[0] == printed[1]
     assert "leaks" in printed[0]
-
-
-def test_p_values_are_those_of_scipy() -> None:
-    rng = np.random.default_rng(0)
-    for size in (2, 5, 20):
-        values = rng.normal(0.5, 1.0, size)
-        assert p_value(list(values)) == pytest.approx(stats.ttest_1samp(values, 0.0).pvalue)
-
-
-def test_holm_rejects_one_after_the_other_and_never_falls() -> None:
-    assert holm([]) == []
-    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
-    # By hand: 0.001 × 4, 0.01 × 3, 0.02 × 2, and the last not below the one before it.
-    assert holm([0.02, 0.001, 0.01, 0.03]) == pytest.approx([0.04, 0.004, 0.03, 0.04])

@@ -22,6 +22,7 @@ from dynhp_pyg import (
 )
 from dynhp_pyg.splits.free_pairs import between, free_pairs, groups_of, inside
 from dynhp_pyg.splits.ranks import ranks_of
+from tests.support.messages import raises
 
 Ints = NDArray[np.int64]
 Pair = tuple[int, int]
@@ -204,28 +205,28 @@ def test_too_many_negatives_say_how_many_exist(sampler: CommunityNegatives) -> N
     rng = np.random.default_rng(0)
     triangle = uniform_negatives(4, np.array([[0, 0, 1], [1, 2, 2]]))
     assert triangle.distinct(3, rng).shape == (2, 3)
-    with pytest.raises(DataError, match="4 non-edges were asked for, but 3 exist"):
+    with raises(DataError):
         triangle.distinct(4, rng)
-    with pytest.raises(DataError, match=r"30 non-edges within communities .* but 11 exist"):
+    with raises(DataError):
         sampler.distinct(60, rng)
     # Training draws with repeats: few non-edges are enough, in the middle of a run above all.
     assert triangle.sample(400, rng).shape == (2, 400)
     assert sampler.sample(60, rng).shape == (2, 60)
-    with pytest.raises(DataError, match="1 non-edges were asked for, but 0 exist"):
+    with raises(DataError):
         uniform_negatives(2, np.array([[0], [1]])).sample(1, rng)
-    with pytest.raises(DataError, match="-1"):
+    with raises(DataError):
         triangle.sample(-1, rng)
 
 
 def test_impossible_communities_are_refused() -> None:
-    with pytest.raises(DataError, match=r"at least two communities, got 1; take"):
+    with raises(DataError):
         community_negatives(np.zeros(4, np.int64), NONE, ratio=0.5)
-    with pytest.raises(DataError, match=r"share 0.5 .* within communities, but 0"):
+    with raises(DataError):
         community_negatives(np.arange(4), NONE, ratio=0.5)
     square = np.array([[0, 0, 1, 1], [2, 3, 2, 3]])
-    with pytest.raises(DataError, match=r"share 0.5 .* between communities, but 0"):
+    with raises(DataError):
         community_negatives(np.array([0, 0, 1, 1]), square, ratio=0.5)
-    with pytest.raises(DataError, match=r"must lie in 0..1, got nan"):
+    with raises(DataError):
         community_negatives(np.array([0, 0, 1, 1]), NONE, ratio=float("nan"))
 
 

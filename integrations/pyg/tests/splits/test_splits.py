@@ -26,6 +26,7 @@ from dynhp_pyg import (
     with_degree_features,
 )
 from dynhp_pyg.splits.make import message_count
+from tests.support.messages import raises
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +77,7 @@ def test_messages_pass_on_training_edges_and_at_the_test_on_validation_edges_too
     assert columns(split.message_edges("validation")) == columns(split.train)
     expected = columns(split.train) + columns(split.validation)
     assert columns(split.message_edges("test")) == expected
-    with pytest.raises(DataError, match=r"stage must be .*, got 'tset'; did you mean 'test'"):
+    with raises(DataError):
         split.message_edges("tset")  # type: ignore[arg-type]
 
 
@@ -88,6 +89,7 @@ def test_messages_and_objective_are_a_partition(edges: int, ratio: float, seed: 
     assert split.train.shape[1] == edges
     rng = np.random.default_rng(seed)
     if not (0 < ratio < 1 and 0 < round(ratio * edges) < edges):
+        # The numbers in its text are drawn.
         with pytest.raises(DataError, match="edge message ratio must"):
             split.partition(ratio, rng)
         return
@@ -119,18 +121,18 @@ def test_equal_random_numbers_do_not_change_the_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ratio", "message"),
+    "ratio",
     [
-        (0.0, "between 0 and 1, both excluded, got 0.0"),
-        (1.0, "got 1.0"),
-        (-0.5, "got -0.5"),
-        (float("nan"), "got nan"),
-        (1e-9, "0 message and 4222 objective of 4222 .* take a ratio from 0.000237"),
-        (1 - 1e-9, "4222 message and 0 objective"),
+        0.0,
+        1.0,
+        -0.5,
+        float("nan"),
+        1e-9,
+        1 - 1e-9,
     ],
 )
-def test_bad_message_ratios_are_refused(split: Split, ratio: float, message: str) -> None:
-    with pytest.raises(DataError, match=message):
+def test_bad_message_ratios_are_refused(split: Split, ratio: float) -> None:
+    with raises(DataError):
         split.message_mask(ratio, np.random.default_rng(0))
 
 
@@ -138,46 +140,42 @@ def test_text_becomes_ratios() -> None:
     assert parse_ratios("20/40/40") == (0.2, 0.4, 0.4)
     assert parse_ratios(" 0.5 / 0.25/0.25") == (0.5, 0.25, 0.25)
     for bad in ("80/20", "a/b/c", "", "80/10/10/0"):
-        with pytest.raises(DataError, match="three numbers, like '80/10/10', got"):
+        with raises(DataError):
             parse_ratios(bad)
-    with pytest.raises(DataError, match="must sum to 1"):
+    with raises(DataError):
         parse_ratios("80/10/20")
     for bad in ("110/-5/-5", "100/0/0", "nan/1/1", "inf/1/1"):
-        with pytest.raises(DataError, match="three positive numbers"):
+        with raises(DataError):
             parse_ratios(bad)
 
 
 @pytest.mark.parametrize(
-    ("ratios", "options", "message"),
+    ("ratios", "options"),
     [
-        ((0.8, 0.1, 0.2), {}, r"sum to 1 .* got \(0.8, 0.1, 0.2\) with sum 1.1"),
-        ((0.8, 0.2), {}, "three positive numbers"),
-        ((0.99, 0.005, 0.005), {}, "got 10, 0 and 0 for ratios"),
-        ((0.8, 0.1, 0.1), {"protocol": "undirect"}, "did you mean 'undirected'"),
-        ((0.8, 0.1, 0.1), {"negatives": "comunity"}, "did you mean 'community'"),
-        (
-            (0.8, 0.1, 0.1),
-            {"negatives": "community", "communities": "x"},
-            "community method must be .*, got 'x'",
-        ),
-        ((0.8, 0.1, 0.1), {"seed": -1}, "at least 0, got -1"),
-        ((0.8, 0.1, 0.1), {"seed": 1.5}, "got 1.5"),
+        ((0.8, 0.1, 0.2), {}),
+        ((0.8, 0.2), {}),
+        ((0.99, 0.005, 0.005), {}),
+        ((0.8, 0.1, 0.1), {"protocol": "undirect"}),
+        ((0.8, 0.1, 0.1), {"negatives": "comunity"}),
+        ((0.8, 0.1, 0.1), {"negatives": "community", "communities": "x"}),
+        ((0.8, 0.1, 0.1), {"seed": -1}),
+        ((0.8, 0.1, 0.1), {"seed": 1.5}),
     ],
 )
-def test_bad_splits_are_refused(ratios: Any, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError, match=message):
+def test_bad_splits_are_refused(ratios: Any, options: dict[str, Any]) -> None:
+    with raises(DataError):
         make_split(ring(10), ratios, **options)
 
 
 def test_a_single_community_is_refused() -> None:
     clique = graph_from_edges(np.array([(u, v) for u in range(12) for v in range(u)]).T)
-    with pytest.raises(DataError, match="at least two communities, got 1; take negatives='unif"):
+    with raises(DataError):
         make_split(clique, (64 / 66, 1 / 66, 1 / 66), negatives="community")
 
 
 def test_a_graph_with_too_few_non_edges_says_how_many_exist() -> None:
     full = graph_from_edges(np.array([(u, v) for u in range(6) for v in range(u)]).T)
-    with pytest.raises(DataError, match="2 non-edges were asked for, but 0 exist"):
+    with raises(DataError):
         make_split(full)
 
 

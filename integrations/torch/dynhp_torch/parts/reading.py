@@ -11,7 +11,7 @@ from torch import nn
 from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 
-from dynhp.selfcheck.reading import read_state as read_other_state
+from dynhp.selfcheck.things import read_state as read_other_state
 from dynhp_torch.parts.optimizers import optimizer_part
 from dynhp_torch.parts.shards import local, reshard
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, cast
 
 from torch.optim import Optimizer
 
+from dynhp import Policy
 from dynhp.errors import SettingsError, advise, shown
 from dynhp.loops import Binding
 from dynhp.records import Value
@@ -15,7 +16,9 @@ from dynhp_torch.settings.param import optimizer_param
 from dynhp_torch.settings.reading import show_scale
 from dynhp_torch.settings.scale import ScheduleScale, schedule_scale
 
-__all__ = ["ScheduledRate", "bound_space", "setting_binding", "show_true_rates"]
+__all__ = ["ScheduledRate", "bound_rate", "bound_space", "setting_binding", "show_true_rates"]
+
+_RATES = ("lr", "learning_rate")
 
 
 class ScheduledRate:
@@ -102,6 +105,30 @@ def bound_space(
             names[name] = axis
             bound[name] = setting_binding(optimizer, name, state)
     return names, bound
+
+
+def bound_rate(
+    policy: Any, state: Any, bind: Mapping[str, Binding] | None
+) -> Mapping[str, Binding] | None:
+    """The bindings, with one for the rate of the one optimiser where a policy names it.
+
+    A name that was bound by hand stays so. Where the state has no optimiser, or several, the rate
+    is read from the epoch.
+
+    >>> import torch
+    >>> from dynhp import recommended
+    >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+    >>> bound_rate(recommended("learning_rate"), [optimizer], None)["learning_rate"].get()
+    0.1
+    """
+    optimizers = [thing for thing in _listed(state) if isinstance(thing, Optimizer)]
+    given = {} if bind is None else bind
+    if len(optimizers) != 1 or not isinstance(policy, Policy) or not isinstance(given, Mapping):
+        return bind  # the core says what is wrong, if anything is
+    rates = [name for name in _RATES if name in policy.space]
+    if len(rates) != 1 or rates[0] in given:
+        return bind
+    return {**given, rates[0]: setting_binding(optimizers[0], "lr", state)}
 
 
 def setting_binding(optimizer: Optimizer, name: str, state: Any) -> Binding:

@@ -12,8 +12,7 @@ from torch.utils.data import DataLoader
 from dynhp.errors import advise
 from dynhp.loops import Binding
 from dynhp.loops.bindings import Attribute
-from dynhp.selfcheck.names import loop_names
-from dynhp.selfcheck.reach import in_reach
+from dynhp.selfcheck.reach import in_reach, loop_names
 from dynhp_torch.values.augmentation import require_no_copies
 from dynhp_torch.values.batches import BatchSize
 

@@ -1,47 +1,34 @@
-"""The rate of a torch optimiser: arguments that search for it, and a schedule that ends at 0."""
+"""The rate of a torch optimiser: a policy that searches for it, and a schedule that ends at 0."""
 
 from __future__ import annotations
 
 from functools import partial
 from numbers import Integral
-from typing import Any, cast
 
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
-from dynhp import recommended
+from dynhp import Policy, recommended
 from dynhp.errors import SettingsError, advise, shown
-from dynhp.planning.arguments import SearchArguments
-from dynhp.spaces import Axis
 from dynhp.tails import wsd
 
-__all__ = ["RateArguments", "recommended_lr", "wsd_schedule"]
-
-
-class RateArguments(SearchArguments):
-    """Keyword arguments of ``adapt`` that search for the rate of its one optimiser."""
-
-    lr: Axis
+__all__ = ["recommended_lr", "wsd_schedule"]
 
 
 def recommended_lr(
     *, default: float | None = None, epochs: int | None = None, loss: str = "train_loss"
-) -> RateArguments:
-    """Search for a rate before the run: ``recommended("learning_rate")`` as arguments of ``adapt``.
+) -> Policy:
+    """Search for the rate of the one optimiser before the run: ``recommended("lr")`` of dynhp.
 
     Args:
         default: where to start; the optimiser's own rate where it is left out.
         epochs: the planned epochs (or steps); those of the loop where it is left out.
         loss: the training loss that the loop reports.
 
-    >>> recommended_lr(default=0.1)["lr"]
-    Around(0.1)
+    >>> recommended_lr(default=0.1).space
+    Space(lr=Around(0.1))
     """
-    given: Any = dict(
-        recommended("learning_rate", epochs=epochs, default=default, name="lr", loss=loss)
-    )
-    [axis] = given.pop("space").values()
-    return cast("RateArguments", {"lr": axis, **given})
+    return recommended("learning_rate", epochs=epochs, default=default, name="lr", loss=loss)
 
 
 def wsd_schedule(

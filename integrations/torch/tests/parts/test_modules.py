@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import torch
 from torch import Tensor, nn
 
 from dynhp.errors import ContractError, SettingsError
 from dynhp_torch import torch_part
 from dynhp_torch.parts import cloned
+from tests.support.messages import raises
 
 
 class AwkwardModule(nn.Module):
@@ -111,12 +111,12 @@ def test_a_module_must_keep_its_shape() -> None:
     part = torch_part(model)
     state = part.get()
     model.append(nn.Linear(2, 1))
-    with pytest.raises(ContractError, match=r"changed: 1\.bias, 1\.weight"):
+    with raises(ContractError):
         part.set(state)
 
 
 def test_a_lazy_module_is_refused() -> None:
-    with pytest.raises(SettingsError, match="'weight' has no shape yet"):
+    with raises(SettingsError):
         torch_part(nn.LazyLinear(2))
 
 

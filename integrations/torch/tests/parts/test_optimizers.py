@@ -11,6 +11,7 @@ from torch import nn
 from dynhp.errors import ContractError
 from dynhp.loops.parts import Parts
 from dynhp_torch import torch_part
+from tests.support.messages import raises
 
 
 def step(model: nn.Module, optimizer: Any) -> None:
@@ -157,7 +158,7 @@ def test_an_optimiser_must_keep_its_groups() -> None:
     part = torch_part(optimizer)
     state = part.get()
     optimizer.add_param_group({"params": [model.bias]})
-    with pytest.raises(ContractError, match=r"groups of \(1, 1\) parameters instead of \(1,\)"):
+    with raises(ContractError):
         part.set(state)
 
 

@@ -26,6 +26,7 @@ from dynhp.loops.parts import stateful_part
 from dynhp.testing import check_trainer
 from dynhp_torch import adapt, attribute, torch_trainer
 from dynhp_torch.parts import torch_part
+from tests.support.messages import raises
 
 torchdata = pytest.importorskip("torchdata.stateful_dataloader")
 Loader = torchdata.StatefulDataLoader
@@ -276,7 +277,7 @@ def test_an_order_that_the_sampler_does_not_remember_is_refused_within_an_epoch(
     loader = Loader(DATA, batch_size=4, sampler=sampler)
     part, batches = torch_part(loader), iter(loader)
     next(batches)
-    with pytest.raises(SettingsError, match=f"since {type(sampler).__name__} does not know the"):
+    with raises(SettingsError):
         part.get()
     list(batches)
     part.get()  # at the end of the epoch all is well
@@ -293,7 +294,7 @@ def test_worker_processes_between_epochs_and_within_one() -> None:
     assert [batch[0].tolist() for batch in loader] == wanted
     batches = iter(loader)
     next(batches)
-    with pytest.raises(SettingsError, match="num_workers=1 cannot be put back in the middle of"):
+    with raises(SettingsError):
         part.get()
     list(batches)
 

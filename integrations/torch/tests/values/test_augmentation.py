@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader, Dataset, Subset
 from dynhp.errors import SettingsError, ValueNotUsed
 from dynhp.testing import check_trainer
 from dynhp_torch import adapt, attribute, augmentation, optimizer_param, torch_trainer
+from tests.support.messages import raises
 
 INPUTS = torch.randn(24, 3, generator=torch.Generator().manual_seed(1))
 NOISES = {"noise": [0.0, 0.5, 2.0]}
@@ -117,7 +118,7 @@ def test_persistent_workers_would_ignore_the_value() -> None:
     training.dataset.transforms[0].noise = 100.0
     after = torch.cat([inputs for inputs, _ in training.loader])
     assert torch.equal(before, after)
-    with pytest.raises(SettingsError, match="persistent_workers=True keep the copy of the dataset"):
+    with raises(SettingsError):
         augmentation(training.loader, PATH)
 
 
@@ -130,9 +131,9 @@ def test_persistent_workers_are_refused_also_where_the_loader_is_not_in_the_stat
     }
     space = {**NOISES, "lr": [0.01, 0.1]}
     state = [training.model, training.optimizer]
-    with pytest.raises(SettingsError, match="noise: worker processes of a loader with persistent_"):
+    with raises(SettingsError):
         adapt(4, state=state, space=space, bind=bind, **SETTINGS)
-    with pytest.raises(SettingsError, match="noise: worker processes of a loader with persistent_"):
+    with raises(SettingsError):
         torch_trainer(state=state, train_epoch=print, evaluate=dict, bind=bind)
     del loader
 
@@ -149,7 +150,7 @@ def test_a_loader_that_becomes_persistent_is_refused_when_a_value_is_set() -> No
     training = AugmentedTraining(num_workers=1)
     bound = augmentation(training.loader, PATH)
     object.__setattr__(training.loader, "persistent_workers", True)
-    with pytest.raises(SettingsError, match="persistent_workers=False"):
+    with raises(SettingsError):
         bound.set(0.5)
 
 
@@ -159,7 +160,7 @@ def test_samples_that_were_prepared_before_are_caught() -> None:
     state = [training.model, training.optimizer, training.loader]
     training.loader = DataLoader([*map(training.dataset.__getitem__, range(24))], batch_size=8)
     loop = adapt(4, state=state, space=NOISES, bind=bind, **SETTINGS)
-    with pytest.raises(ValueNotUsed, match="noise"):
+    with raises(ValueNotUsed):
         training.train(loop)
 
 
@@ -171,15 +172,15 @@ def test_through_a_subset() -> None:
 
 
 @pytest.mark.parametrize(
-    ("loader", "path", "message"),
+    ("loader", "path"),
     [
-        (Jittered(), PATH, "augmentation needs the DataLoader, not what it loads from, got"),
-        (DataLoader(Jittered()), "transform.noise", "no 'transform' on the way of 'transform.noi"),
-        (DataLoader(Jittered()), "transforms.0.nois", "did you mean 'noise'"),
+        (Jittered(), PATH),
+        (DataLoader(Jittered()), "transform.noise"),
+        (DataLoader(Jittered()), "transforms.0.nois"),
     ],
 )
-def test_no_place(loader: Any, path: str, message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_no_place(loader: Any, path: str) -> None:
+    with raises(SettingsError):
         augmentation(loader, path)
 
 

@@ -13,6 +13,7 @@ from torch.utils.data import BatchSampler, DataLoader, IterableDataset, TensorDa
 from dynhp.errors import Hint, SettingsError, ValueNotInForce, ValueNotUsed
 from dynhp.testing import check_trainer
 from dynhp_torch import adapt, batch_size, torch_trainer
+from tests.support.messages import raises
 
 INPUTS = torch.randn(24, 3, generator=torch.Generator().manual_seed(1))
 DATA = TensorDataset(INPUTS, INPUTS.sum(1, keepdim=True))
@@ -98,7 +99,7 @@ def test_a_loop_that_makes_its_own_loader_is_caught() -> None:
     training = SmallTraining()
     loop = training.adapted()
     fixed = DataLoader(DATA, batch_size=8, generator=torch.Generator())
-    with pytest.raises(ValueNotUsed, match="batch_size"):
+    with raises(ValueNotUsed):
         trained(training, loop, lambda training: training.epoch(fixed))
 
 
@@ -109,14 +110,14 @@ def test_a_loop_that_sets_another_size_is_caught() -> None:
         training.epoch()
         training.loader.batch_sampler.batch_size = 6  # type: ignore[union-attr]
 
-    with pytest.raises(ValueNotInForce, match=r"of two minds .*batch_sampler.batch_size=6, batch_"):
+    with raises(ValueNotInForce):
         trained(training, training.adapted(), overwritten)
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.0, True, "4", None])
 def test_no_size(value: Any) -> None:
     bound = batch_size(DataLoader(DATA, batch_size=8))
-    with pytest.raises(SettingsError, match=r"must be a whole number above 0, got"):
+    with raises(SettingsError):
         bound.set(value)
     assert bound.get() == 8
 
@@ -124,7 +125,7 @@ def test_no_size(value: Any) -> None:
 def test_a_size_that_would_leave_no_batch() -> None:
     bound = batch_size(DataLoader(DATA, batch_size=8, drop_last=True))
     bound.set(24)
-    with pytest.raises(SettingsError, match=r"25 with drop_last=True leaves no batch of 24 samp"):
+    with raises(SettingsError):
         bound.set(25)
     assert bound.get() == 24
     batch_size(DataLoader(DATA, batch_size=8)).set(25)  # one batch, smaller than asked for
@@ -146,18 +147,15 @@ class OwnBatches(BatchSampler):
 
 
 @pytest.mark.parametrize(
-    ("loader", "message"),
+    "loader",
     [
-        (DATA, "batch_size needs a DataLoader, got <torch"),
-        (DataLoader(DATA, batch_size=None), "made with batch_size=None"),
-        (
-            DataLoader(DATA, batch_sampler=OwnBatches(range(24), 4, False)),
-            "has a batch sampler of its own, OwnBatches",
-        ),
+        DATA,
+        DataLoader(DATA, batch_size=None),
+        DataLoader(DATA, batch_sampler=OwnBatches(range(24), 4, False)),
     ],
 )
-def test_what_has_no_size_that_could_be_set(loader: Any, message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_what_has_no_size_that_could_be_set(loader: Any) -> None:
+    with raises(SettingsError):
         batch_size(loader)
 
 
@@ -193,5 +191,5 @@ def test_a_stateful_loader_changes_also_within_an_epoch() -> None:
     batches = iter(loader)
     next(batches)
     loader._iterator._sampler_iter.batch_size = 3
-    with pytest.raises(ValueNotInForce, match="batch_size of its iterator=3"):
+    with raises(ValueNotInForce):
         bound.get()

@@ -12,6 +12,7 @@ from torch.nn.utils import clip_grad_norm_
 from dynhp.errors import SettingsError, ValueNotInForce
 from dynhp.testing import check_trainer
 from dynhp_torch import adapt, gradient_clip, torch_trainer
+from tests.support.messages import raises
 
 INPUTS = torch.randn(24, 3, generator=torch.Generator().manual_seed(1))
 TARGETS = 5 * INPUTS.sum(1, keepdim=True)
@@ -106,14 +107,14 @@ def test_a_hook_that_is_gone_is_caught() -> None:
             training.optimizer._optimizer_step_pre_hooks.clear()  # as a loop that resets hooks
             epoch.report(loss=training.epoch())
 
-    with pytest.raises(ValueNotInForce, match=r"clipped to .* but the hook is no longer in the op"):
+    with raises(ValueNotInForce):
         train()
 
 
 def test_its_optimiser_must_be_in_the_state() -> None:
     training = ClippedTraining()
     clip: Any = training.clip
-    with pytest.raises(SettingsError, match="'max_norm' is bound to Adam, which is missing"):
+    with raises(SettingsError):
         adapt(4, state=[training.model], space=NORMS, bind={"max_norm": clip}, minimize="loss",
               adapt_every=2, try_for=1)  # fmt: skip
 
@@ -121,7 +122,7 @@ def test_its_optimiser_must_be_in_the_state() -> None:
 def test_scaled_gradients_of_a_fused_optimiser_are_not_clipped_unseen() -> None:
     training = ClippedTraining(0.5, fused=True)
     training.scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
-    with pytest.raises(SettingsError, match=r"call scaler.unscale_\(optimizer\) before"):
+    with raises(SettingsError):
         training.epoch()
     training = ClippedTraining(0.5, fused=True)
     training.scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
@@ -140,10 +141,10 @@ def test_it_can_be_removed() -> None:
 def test_no_norm(value: Any) -> None:
     training = ClippedTraining()
     clip: Any = training.clip
-    with pytest.raises(SettingsError, match="a largest norm must be a number above 0, got"):
+    with raises(SettingsError):
         clip.set(value)
-    with pytest.raises(SettingsError, match="a largest norm must be"):
+    with raises(SettingsError):
         gradient_clip(training.optimizer, value)
-    with pytest.raises(SettingsError, match="needs an optimiser of torch, got Linear"):
+    with raises(SettingsError):
         gradient_clip(training.model, 1.0)  # type: ignore[arg-type]
     assert repr(clip) == "GradientClip(1.0)"

@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
 from dynhp.errors import SettingsError, ValueNotInForce
 from dynhp.testing import check_trainer
 from dynhp_torch import adapt, sampler_weight, torch_trainer
+from tests.support.messages import raises
 
 INPUTS = torch.randn(40, 3, generator=torch.Generator().manual_seed(1))
 LABELS = (INPUTS.sum(1) > 2).long()
@@ -95,26 +96,26 @@ def test_weights_that_the_loop_computes_anew_are_caught() -> None:
             training.loader.sampler.weights = torch.ones(40).double()  # type: ignore[attr-defined]
             epoch.report(training.measure())
 
-    with pytest.raises(ValueNotInForce, match=r"rare should be 4.0 but is 1.0 after the epoch"):
+    with raises(ValueNotInForce):
         train()
 
 
 def test_weights_that_differ_stand_for_no_value() -> None:
     sampler = WeightedRandomSampler([1.0, 2.0, 3.0], 3)
-    with pytest.raises(ValueNotInForce, match=r"weights from 2.0 to 3.0, so no value stands for"):
+    with raises(ValueNotInForce):
         sampler_weight(sampler, [1, 2]).get()
 
 
 @pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf"), True, "1", None])
 def test_no_weight(value: Any) -> None:
     bound = sampler_weight(WeightedRandomSampler([1.0, 1.0], 2), [1])
-    with pytest.raises(SettingsError, match="a weight must be a number from 0 on, got"):
+    with raises(SettingsError):
         bound.set(value)
 
 
 def test_some_sample_must_have_a_weight() -> None:
     bound = sampler_weight(WeightedRandomSampler([0.0, 2.0], 2), [1])
-    with pytest.raises(SettingsError, match=r"with 0.0 no sample would have a weight above 0"):
+    with raises(SettingsError):
         bound.set(0.0)
     assert bound.get() == 2.0
 
@@ -125,16 +126,16 @@ def test_some_sample_must_have_a_weight() -> None:
      [[0]], object()],
 )  # fmt: skip
 def test_no_members(members: Any) -> None:
-    with pytest.raises(SettingsError, match="members must be places among the 3 samples, or a tru"):
+    with raises(SettingsError):
         sampler_weight(WeightedRandomSampler(torch.ones(3), 3), members)
 
 
 def test_all_members_would_change_nothing() -> None:
-    with pytest.raises(SettingsError, match="members are all samples, so every value would draw"):
+    with raises(SettingsError):
         sampler_weight(WeightedRandomSampler(torch.ones(3), 3), [0, 1, 2])
 
 
 @pytest.mark.parametrize("sampler", [DataLoader([1, 2], shuffle=True), [1, 2], None])
 def test_no_sampler_with_weights(sampler: Any) -> None:
-    with pytest.raises(SettingsError, match="sampler_weight needs a WeightedRandomSampler, got"):
+    with raises(SettingsError):
         sampler_weight(sampler, [0])

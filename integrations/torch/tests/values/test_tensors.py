@@ -15,6 +15,7 @@ from dynhp.errors import SettingsError, ValueNotInForce
 from dynhp.testing import check_trainer
 from dynhp_torch import adapt, tensor_value, torch_trainer
 from dynhp_torch.values.tensors import number_in
+from tests.support.messages import raises
 
 INPUTS = torch.randn(32, 3, generator=torch.Generator().manual_seed(1))
 LABELS = (INPUTS.sum(1) > 1).long()
@@ -88,7 +89,7 @@ def test_a_weight_that_the_loop_resets_is_caught() -> None:
             training.loss.weight.fill_(1.0)
             epoch.report(training.measure())
 
-    with pytest.raises(ValueNotInForce, match=r"rare should be 3.0 but is 1.0 after the epoch"):
+    with raises(ValueNotInForce):
         train()
 
 
@@ -126,35 +127,35 @@ class Fading(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("root", "path", "message"),
+    ("root", "path"),
     [
-        (Fading(), "strenght", "no 'strenght' in Fading; did you mean 'strength'"),
-        (SimpleNamespace(w=torch.ones(2)), "v", "no 'v' in SimpleNamespace; Known: 'w'"),
-        (torch.ones(2), "", "must be one number of a tensor, got a tensor of 2; give its place"),
-        (torch.ones(2), "2", r"no '2' on the way of 2, in a tensor of shape \(2,\)"),
-        (torch.ones(2), "x", "its places are numbers from 0"),
-        (torch.ones(()), "0", r"no '0' on the way of 0, in a tensor of shape \(\)"),
-        (SimpleNamespace(w=0.5), "w", "must be one number of a tensor, got 0.5"),
-        (torch.ones(1).expand(3), "1", "repeats one number for all places"),
-        (nn.Linear(1, 1), "bias", "is trained"),
-        (Fading(), 3, "the path must look like 'weight.1', got 3"),
+        (Fading(), "strenght"),
+        (SimpleNamespace(w=torch.ones(2)), "v"),
+        (torch.ones(2), ""),
+        (torch.ones(2), "2"),
+        (torch.ones(2), "x"),
+        (torch.ones(()), "0"),
+        (SimpleNamespace(w=0.5), "w"),
+        (torch.ones(1).expand(3), "1"),
+        (nn.Linear(1, 1), "bias"),
+        (Fading(), 3),
     ],
 )
-def test_no_number_of_a_tensor(root: Any, path: Any, message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
+def test_no_number_of_a_tensor(root: Any, path: Any) -> None:
+    with raises(SettingsError):
         tensor_value(root, path)
 
 
 @pytest.mark.parametrize("value", [True, "1", None])
 def test_no_number(value: Any) -> None:
-    with pytest.raises(SettingsError, match="strength is a number, got"):
+    with raises(SettingsError):
         tensor_value(Fading(), "strength").set(value)
 
 
 def test_a_fraction_in_a_tensor_of_whole_numbers_is_not_cut_off() -> None:
     bound = tensor_value(torch.tensor([1, 2]), "1")
     bound.set(5)
-    with pytest.raises(SettingsError, match=r"holds whole numbers \(torch.int64\) and cannot be 0"):
+    with raises(SettingsError):
         bound.set(0.5)
     assert bound.get() == 5
 

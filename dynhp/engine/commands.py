@@ -1,0 +1,340 @@
+"""The commands in which the engine speaks, and the replies that a driver sends back.
+
+How long a state is kept follows from the commands alone:
+
+========================  =====================================================================
+``Snapshot``              gives a name to the state that the trainer is in, or the name that it has
+                          already; the state is kept until ``Drop``
+``StartFrom``             releases the state in which the round began, and keeps this one instead
+``Attempt``               gives names to the states of a job; kept until the next job begins
+``Keep``                  keeps one of those until ``Drop``
+``Hold``                  keeps a state beyond the round: the next ``Memory`` refers to it
+``Drop``                  releases a state, unless the memory from before the round refers to it
+the end of a round        releases all states except those that the new memory refers to
+a round that is undone    releases all states except those that the old memory refers to
+========================  =====================================================================
+
+A round of two tries, the second of which wins, with three epochs of the main line after them::
+
+    Snapshot() -> 1               the origin
+    Tell(RoundStarted)
+    Announce((job, job))          both start from state 1
+    Attempt(job) -> Tried(2)      the first try ends in state 2
+    Keep(2)                       it is the best so far
+    Tell(Try)
+    Attempt(job) -> Tried(3)
+    Drop(2)                       the second is better
+    Keep(3)
+    Tell(Try)
+    Restore(3)                    the trainer is there already
+    Drop(3)                       so no copy is needed
+    Train(values, 3) -> Trained
+    Tell(Round)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from dynhp.criteria.contract import Criterion, better_score
+from dynhp.engine.memory import Held, Memory, StateRef
+from dynhp.records import Candidate, Event, Metrics, Progress, Round
+
+Beat: TypeAlias = Callable[[int, Metrics | None], None]
+"""Called after an epoch, for displays: with how many are done, and with its metrics if any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InnerRule:
+    """Which intermediate state of a job to hold: the best before its end, if it beats ``bar``.
+
+    The state at the end is kept anyway. An epoch before that may be the best of the main line, from
+    which ``start_from="best"`` begins the next round. Each epoch is judged by itself, as those of
+    the main line are. The rule goes to workers with the job, so what is in it must be picklable.
+
+    >>> from dynhp import lowest
+    >>> rule = InnerRule(criterion=lowest("loss"), start=4, planned=20, bar=-0.5)
+    >>> rule.worth(1, {"loss": 0.4}), rule.worth(1, {"loss": 0.5})
+    (-0.4, None)
+    """
+
+    criterion: Criterion
+    start: int  # the epochs of the main line where the job begins
+    planned: int | None
+    bar: float  # the score of the best state that is held already
+
+    def of_job(self, begun: int, epochs: int, best: float | None) -> InnerRule | None:
+        """The rule for the next job of a try; None if there is nothing inside of it.
+
+        ``best`` is the score of the best state inside of the epochs that the try has already.
+        """
+        if epochs == 1:  # a job of one epoch has no intermediate state
+            return None
+        return replace(self, start=self.start + begun, bar=self.bar if best is None else best)
+
+    def worth(self, epochs: int, metrics: Metrics, best: float | None = None) -> float | None:
+        """The score after this many epochs; None if that is no better than what there is."""
+        progress = Progress(self.start + epochs, self.planned)
+        than = self.bar if best is None else best
+        return better_score(self.criterion, metrics, progress, than=than)
+
+
+@dataclass(slots=True, kw_only=True)  # not frozen, because two are made for each try
+class Job:
+    """What to train from where: one candidate for some epochs, from one state.
+
+    Attributes:
+        origin: where it starts: the name of a state in the engine, the state itself in an executor.
+        candidate: the values to train with.
+        epochs: how many epochs to train with them.
+        seed: what to seed the trainer's generators with first, if anything.
+        watch: the metrics that must stay finite.
+        repeat: whether it is run again only to compare, so that it is no try.
+        tail: the values of extra epochs, trained only to judge the try.
+        keeps: whether the state before the tail may be asked for.
+        compared: whether the state after the tail may be asked for too.
+        hold: which intermediate state is wanted as well, if any.
+        start: the number of its first epoch, as the main line counts.
+        begun: how many epochs its try had before it.
+        place: the place of its try among those of the round.
+        beat: called after each epoch, for displays; None in a copy for another process.
+
+    >>> Job(origin=0, candidate=Candidate({"lr": 0.1}), epochs=2, watch=("loss",)).epochs
+    2
+    """
+
+    origin: Any
+    candidate: Candidate
+    epochs: int
+    seed: int | None = None
+    watch: tuple[str, ...] = ()
+    repeat: bool = False
+    tail: tuple[Candidate, ...] = ()
+    keeps: bool = True
+    compared: bool = False
+    hold: InnerRule | None = None
+    start: int = 0
+    begun: int = 0
+    place: int | None = None
+    beat: Beat | None = field(default=None, compare=False, repr=False)
+
+    def from_state(self, state: Any) -> Job:
+        """The same job, with the state itself in place of its name."""
+        return Job(
+            origin=state,
+            candidate=self.candidate,
+            epochs=self.epochs,
+            seed=self.seed,
+            watch=self.watch,
+            repeat=self.repeat,
+            tail=self.tail,
+            keeps=self.keeps,
+            compared=self.compared,
+            hold=self.hold,
+            start=self.start,
+            begun=self.begun,
+            place=self.place,
+            beat=self.beat,
+        )
+
+    @property
+    def last_values(self) -> Candidate:
+        """The values of its last epoch."""
+        return self.tail[-1] if self.tail else self.candidate
+
+
+# ---- replies --------------------------------------------------------------------------------
+class Tried(NamedTuple):
+    """What came of a job, with the names of its states.
+
+    They are forgotten when the next job begins, unless ``Keep`` has said that they may be needed.
+    """
+
+    series: tuple[Metrics, ...]
+    epochs: int  # begun
+    error: str | None
+    end: StateRef  # the state after its last epoch
+    kept: StateRef  # the one that the main line would go on from: before the tail, if there is one
+    reported: tuple[int, ...] = ()  # the epochs, from 1, that the series belongs to; (): no gap
+    seconds: float = 0.0
+    elsewhere: bool = False  # in another process, into which nothing here can look
+
+
+class Trained(NamedTuple):
+    """What came of a piece of the main line."""
+
+    epochs: int
+    measured: tuple[tuple[int, Metrics], ...] = ()  # with the numbers of the epochs
+    failure: str | None = None  # what ended it, if that may be rescued
+    left: bool = False  # the loop was left here
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """What a look at everything in reach of the training code has found."""
+
+    left_behind: Sequence[str] = ()  # what the tries changed outside the state
+    suspects: Sequence[str] = ()  # what may be missing in the state, likely things first
+    hints: Sequence[str] = ()  # what went on outside the state and did no harm
+    part_names: Sequence[str] = ()  # of a state that is a sequence of parts
+    in_a_loop: bool = False  # whether hints have a reader: the author of a loop
+
+
+# ---- commands -------------------------------------------------------------------------------
+class Snapshot(NamedTuple):
+    """Remember the state that the trainer is in. Reply: its name, a ``StateRef``."""
+
+
+class Hold(NamedTuple):
+    """A later round may start from this state: put it where snapshots are kept."""
+
+    ref: StateRef
+
+
+class Restore(NamedTuple):
+    """Bring the trainer to a state, and seed its generators if a seed is given."""
+
+    ref: StateRef
+    seed: int | None = None
+
+
+class StartFrom(NamedTuple):
+    """The round starts from an earlier state: bring the trainer there.
+
+    If the round is undone, the trainer is brought back to this state, no longer to where it was.
+    """
+
+    ref: StateRef
+
+
+class Announce(NamedTuple):
+    """The jobs that come next, one ``Attempt`` each, so that workers may begin them."""
+
+    jobs: tuple[Job, ...]
+
+
+class Attempt(NamedTuple):
+    """Carry out a job. Reply: ``Tried``."""
+
+    job: Job
+
+
+class Look(NamedTuple):
+    """After an ``Attempt`` and before the next job: a fingerprint of one of its states.
+
+    Reply: ``Fingerprint``, or None if the try was carried out by an earlier process that did not
+    look.
+    """
+
+    ref: StateRef
+    tolerance: float
+
+
+class Keep(NamedTuple):
+    """After an ``Attempt`` and before the next job: this state of it may be needed.
+
+    Reply: the best state inside of the job, a ``Held``, if the job wants that and has one.
+    """
+
+    ref: StateRef
+
+
+class Drop(NamedTuple):
+    """This state is needed no longer."""
+
+    ref: StateRef
+
+
+class RoundSoFar(NamedTuple):
+    """A round in whose stretch the main line is, and what else decides the future there."""
+
+    round: Round  # as it is recorded if it ends here
+    held: tuple[Held, ...]  # the states that later rounds may start from
+    generator: Mapping[str, Any]  # the state of the run's own random generator
+
+
+class Train(NamedTuple):
+    """Train the main line from where the trainer is; 0 epochs put the values in force.
+
+    Reply: ``Trained``. ``from_try`` is the place of the try that it goes on from, None if it goes
+    on from the origin or was begun before. ``may_be_rescued`` says that an exception does not end
+    the run, ``watched`` that each epoch must be measured. ``so_far`` gives the round as it is if
+    the main line ends with what was trained: a loop saves that in the middle of a round.
+    """
+
+    values: Candidate
+    epochs: int
+    start: int  # the number of its first epoch
+    first: int  # that of the first epoch of the whole stretch
+    planned: int  # the epochs of the whole stretch, at most
+    so_far: Callable[[Trained], RoundSoFar]
+    from_try: int | None = None
+    may_be_rescued: bool = False
+    watched: bool = False
+    beat: Beat | None = None  # called after each epoch, for displays
+
+
+class NothingTrained(Exception):
+    """A loop was left before its round had any epoch on the main line: the round is undone."""
+
+
+class Tell(NamedTuple):
+    """Something happened: for callbacks, journals and displays.
+
+    A try is told with its ``place`` each time it is scored. In a race that may be several times, of
+    which the last is ``final``: an event for callbacks. A try that fell behind is told once more,
+    without its place, when that is known to be final.
+    """
+
+    event: Event
+    place: int | None = None
+    final: bool = True
+
+
+class Reach(NamedTuple):
+    """Look at what the training code can reach beside the state. Reply: ``Reached``.
+
+    Sent in a round that is checked: at its beginning, after the first try, and for each repeat once
+    at the origin and once with what came of it: it "differs" or is "equal". Only the answers to
+    these two say anything.
+    """
+
+    moment: Literal["begin", "first try", "back at origin", "differs", "equal"]
+    tolerance: float = 0.0
+
+
+class Agree(NamedTuple):
+    """Exchange this with the other ranks of the run. Reply: what each rank said, in their order."""
+
+    said: Any
+
+
+Command: TypeAlias = (
+    Snapshot
+    | Hold
+    | Restore
+    | StartFrom
+    | Announce
+    | Attempt
+    | Look
+    | Keep
+    | Drop
+    | Train
+    | Tell
+    | Reach
+    | Agree
+)
+"""What the engine asks of a driver."""
+
+Commands: TypeAlias = Generator[Command, Any, Memory]
+"""One round: it yields commands, is sent replies, and returns the memory after it."""
+
+Middleware: TypeAlias = Callable[[Commands, Memory], Commands]
+"""Stands between engine and driver: it is given the commands of a round and the memory before it.
+
+It passes commands on and replies back, may look at both and at the events that are told, and may
+end the run by raising between two commands: the round under way is undone then. To keep what was
+trained, raise before an ``Attempt`` or a ``Train``, when the round before is recorded.
+"""

@@ -1,0 +1,291 @@
+"""The main line: whether a round is due on it, and which of its states are held."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dynhp.criteria.contract import better_score
+from dynhp.engine.commands import Command, Drop, Hold, InnerRule, Snapshot
+from dynhp.engine.memory import Held, Memory, StateRef
+from dynhp.errors import RescuesSpent
+from dynhp.policy import Policy
+from dynhp.records import Metrics, Progress, Round, Try
+from dynhp.records.history import measured_on
+from dynhp.triggers import Due, LineSoFar
+from dynhp.triggers.contract import ask, goes_by_epochs
+
+__all__ = ["HeldStates", "WatchedLine", "due_now", "is_over", "line_of", "rounds_had"]
+
+
+@dataclass(slots=True, eq=False)
+class WatchedLine:
+    """The main line while a round goes on: what triggers see of it, and the states that are held.
+
+    Only a policy that looks inside of rounds has one. The memory before the round stays as it is.
+    """
+
+    policy: Policy
+    memory: Memory  # before the round
+    planned: int | None
+    line: LineSoFar
+    states: HeldStates
+    blind: bool  # whether the trigger looks at epochs alone, so that metrics are not noted
+    under_way: Due | None = None  # why the round has tries, once they are over
+
+    @classmethod
+    def before_round(cls, policy: Policy, memory: Memory, planned: int | None) -> WatchedLine:
+        """The main line as the next round finds it."""
+        return cls._of(policy, memory, planned, line_before(policy, memory, planned))
+
+    @classmethod
+    def in_round(
+        cls, policy: Policy, memory: Memory, planned: int | None, begun: Round
+    ) -> WatchedLine:
+        """The main line in the middle of a round that was left in its stretch."""
+        line = line_of(policy, [*memory.rounds, begun], begun.start + begun.epochs, planned)
+        line.failure = None
+        line.stopped = False
+        main = cls._of(policy, memory, planned, line)
+        if begun.tries:
+            main.under_way = Due(because=begun.because, alarm=begun.rescue)
+        return main
+
+    @classmethod
+    def _of(
+        cls, policy: Policy, memory: Memory, planned: int | None, line: LineSoFar
+    ) -> WatchedLine:
+        states = HeldStates(policy, planned, memory.refs, memory.held)
+        return cls(policy, memory, planned, line, states, goes_by_epochs(policy.trigger))
+
+    def due(self) -> Due | None:
+        """Why a round is due now, if one is; whether a rescue is left is another question."""
+        return due_now(self.policy, self.line, self.memory.tried, self.under_way)
+
+    def rescues_spent(self, due: Due) -> RescuesSpent | None:
+        """The error with which a run ends that needs one rescue more than it may have."""
+        if not self.policy.is_rescue(alarm=due.alarm) or self.may_be_rescued():
+            return None
+        return RescuesSpent(
+            f"the main line broke after {self.line.epoch} epochs ({due.because}), and all "
+            f"{self.policy.max_rescues} rescues are spent; the trainer is back in a healthy state "
+            "from before. Lower the value at the start, or allow more with max_rescues="
+        )
+
+    def ends_round(self) -> bool:
+        """Whether the round ends here, because the next one is due; an error if too much broke."""
+        due = self.due()
+        if due is None:
+            return False
+        spent = self.rescues_spent(due)
+        if spent is not None:
+            raise spent
+        return True
+
+    def may_be_rescued(self) -> bool:
+        """Whether an exception on the main line begins a round instead of ending the run."""
+        if not self.policy.max_rescues:
+            return False
+        had = rounds_had(self.policy, self.memory.tried, self.under_way)
+        return had[True] < self.policy.max_rescues
+
+    def begin(self, epoch: int) -> None:
+        """A round begins, perhaps at an earlier epoch: the main line is put back there."""
+        if epoch != self.memory.epoch:
+            self.line = line_of(self.policy, self.memory.rounds, epoch, self.planned)
+        self.line.failure = None
+        self.line.stopped = False
+
+    def note_tries(self, due: Due, *, start: int, kept: Try | None) -> None:
+        """The tries are over; ``kept`` is the part of one that became part of the main line."""
+        self.under_way = due
+        line = self.line
+        line.began = start
+        line.epoch = line.since = start + (0 if kept is None else kept.epochs)
+        line.fired = line.fired.and_then([self.memory.epoch])
+        if kept is not None:
+            self._note_measured([(start + place, metrics) for place, metrics in kept.measured])
+
+    def note_trained(self, epoch: int, measured: Sequence[tuple[int, Metrics]]) -> None:
+        """The main line has this many epochs now, and this was measured in the last of them."""
+        self.line.epoch = epoch
+        self._note_measured(measured)
+
+    def _note_measured(self, measured: Sequence[tuple[int, Metrics]]) -> None:
+        if not self.blind:
+            self.line.measured = self.line.measured.and_then(measured)
+
+    def memory_after(self, round_: Round, generator: Mapping[str, Any], *, checked: bool) -> Memory:
+        """The memory after the round."""
+        held = self.states.held
+        memory = self.memory.after(round_, generator=generator, checked=checked, held=held)
+        note_end(self.line, self.policy, memory.rounds, self.planned)
+        return memory._replace(line=self.line)
+
+
+def line_before(policy: Policy, memory: Memory, planned: int | None) -> LineSoFar:
+    """The line before the next round, for that round to go on with."""
+    if memory.line is None:
+        return line_of(policy, memory.rounds, memory.epoch, planned)
+    line = memory.line.copy()
+    line.planned = planned
+    return line
+
+
+def line_of(policy: Policy, rounds: Sequence[Round], epoch: int, planned: int | None) -> LineSoFar:
+    """The line up to this epoch, made from the records."""
+    tried = [round_ for round_ in rounds if round_.tries]
+    line = LineSoFar(
+        () if goes_by_epochs(policy.trigger) else measured_on(rounds, until=epoch),
+        epoch=epoch,
+        planned=planned,
+        fired=[round_.start + round_.abandoned for round_ in tried],
+    )
+    if tried:
+        last = tried[-1]
+        line.began = last.start
+        line.since = last.start + (0 if last.restarted else last.winner.own.epochs)
+    note_end(line, policy, rounds, planned)
+    return line
+
+
+def note_end(line: LineSoFar, policy: Policy, rounds: Sequence[Round], planned: int | None) -> None:
+    """Note what the last round says by itself."""
+    line.rounds = rounds
+    if rounds:
+        last = rounds[-1]
+        longest = policy.longest_round(planned)
+        line.failure = last.failure
+        line.stopped = last.epochs < (
+            max(longest, policy.try_epochs(planned)) if last.tries else longest
+        )
+
+
+def rounds_had(policy: Policy, tried: Sequence[Round], under_way: Due | None) -> Counter[bool]:
+    """How many rounds with tries there were, by whether they were rescues."""
+    had = Counter(round_.rescue for round_ in tried)
+    if under_way is not None:
+        had[policy.is_rescue(alarm=under_way.alarm)] += 1
+    return had
+
+
+def due_now(
+    policy: Policy, line: LineSoFar, tried: Sequence[Round], under_way: Due | None = None
+) -> Due | None:
+    """What the trigger answers; None also if there are as many rounds as there may be."""
+    due = ask(policy.trigger, line)
+    if due is None or policy.is_rescue(alarm=due.alarm) or policy.max_rounds is None:
+        return due
+    had = rounds_had(policy, tried, under_way)
+    return due if had[False] < policy.max_rounds else None
+
+
+def is_over(policy: Policy, memory: Memory, planned: int) -> bool:
+    """Whether the main line has all planned epochs, and nothing broke in the last of them."""
+    if memory.epoch < planned:
+        return False
+    if not policy.max_rescues:
+        return True
+    due = due_now(policy, line_before(policy, memory, planned), memory.tried)
+    return due is None or not policy.is_rescue(alarm=due.alarm)
+
+
+@dataclass(slots=True, eq=False)
+class HeldStates:
+    """The states of the main line that a later round may start from, while a round goes on.
+
+    The newest few (``start_from="before"``), the best one (``"best"``), or none. The memory before
+    the round names those that are needed should it be interrupted, so these are not dropped.
+    """
+
+    policy: Policy
+    planned: int | None
+    protected: frozenset[StateRef]  # the names that the memory before the round has
+    held: tuple[Held, ...]  # the oldest first
+
+    @property
+    def wanted(self) -> bool:
+        """Whether any round may start from an earlier state."""
+        return self.policy.start_from != "here"
+
+    @property
+    def by_score(self) -> bool:
+        """Whether the best state is held."""
+        return self.policy.start_from == "best"
+
+    def pick(self, due: Due, epoch: int) -> Held | None:
+        """The state that a round starts from; None: the one that the main line is in."""
+        if self.by_score or not self.held:
+            return self.held[-1] if self.held else None
+        if due.healthy is None:
+            return None
+        healthy = [each for each in self.held if each.epoch <= min(due.healthy, epoch)]
+        return healthy[-1] if healthy else self.held[0]
+
+    def begin(self, origin: Held) -> Generator[Command, Any, None]:
+        """A round begins in this state: let go of newer ones, and hold it if none is left."""
+        held = tuple(each for each in self.held if each.epoch <= origin.epoch)
+        newest = self.policy.start_from == "before"
+        if not held or (newest and self._is_snapshot_due(held, origin.epoch)):
+            held = self._newest((*held, origin))
+            yield Hold(origin.ref)
+        yield from self._replace(held)
+
+    def hold_if_wanted(self, epoch: int, metrics: Metrics | None) -> Generator[Command, Any, None]:
+        """Hold the state that the trainer is in after this epoch, if that is wanted."""
+        if self.policy.start_from == "before" and self._is_snapshot_due(self.held, epoch):
+            ref = yield Snapshot()
+            yield Hold(ref)
+            yield from self._replace(self._newest((*self.held, Held(epoch, -math.inf, ref))))
+        elif self.by_score:
+            worth = self.better(epoch, metrics)
+            if worth is not None:
+                ref = yield Snapshot()
+                yield from self.take(Held(epoch, worth, ref))
+
+    def take(self, best: Held) -> Generator[Command, Any, None]:
+        """Hold this state in place of the best so far."""
+        yield Hold(best.ref)
+        yield from self._replace((best,))
+
+    def better(self, epoch: int, metrics: Metrics | None) -> float | None:
+        """The score of this epoch if it is better than the best one so far, else None."""
+        if metrics is None:
+            return None
+        progress = Progress(epoch, self.planned)
+        return better_score(self.policy.criterion, metrics, progress, than=self.held[-1].score)
+
+    def inner_rule(self, start: int) -> InnerRule | None:
+        """Which states inside of a try are wanted, should the main line go on from its end."""
+        if not self.by_score or self.policy.restarts:
+            return None
+        return InnerRule(
+            criterion=self.policy.criterion,
+            start=start,
+            planned=self.planned,
+            bar=self.held[-1].score,
+        )
+
+    def next_due(self, epoch: int) -> int | None:
+        """After how many epochs the next state is held; None: it does not depend on that."""
+        if self.policy.start_from == "before":
+            every = self.policy.snapshots.every
+            return (epoch // every + 1) * every
+        return None if self.policy.start_from == "here" else epoch + 1
+
+    def _is_snapshot_due(self, held: tuple[Held, ...], epoch: int) -> bool:
+        return epoch % self.policy.snapshots.every == 0 and held[-1].epoch != epoch
+
+    def _newest(self, held: tuple[Held, ...]) -> tuple[Held, ...]:
+        return held[-self.policy.snapshots.k :]
+
+    def _replace(self, held: tuple[Held, ...]) -> Generator[Command, Any, None]:
+        """Hold these; what neither they nor the memory before the round name is dropped."""
+        needed = {each.ref for each in held} | self.protected
+        dropped = [each.ref for each in self.held if each.ref not in needed]
+        self.held = held
+        for ref in dropped:
+            yield Drop(ref)

@@ -1,0 +1,431 @@
+"""One round: Algorithm 1 of the AdaGrid paper as commands for a driver.
+
+Its alpha is ``adapt_every``, the epochs of a round, and its beta ``try_for``, those of a try. What
+a round trains after its tries is its *stretch*.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from dynhp.engine.check import SelfCheck
+from dynhp.engine.commands import (
+    Command,
+    Commands,
+    NothingTrained,
+    RoundSoFar,
+    Snapshot,
+    StartFrom,
+    Tell,
+    Train,
+    Trained,
+)
+from dynhp.engine.line import WatchedLine
+from dynhp.engine.memory import Held, Memory, RunGenerator, StateRef
+from dynhp.engine.tries import Chosen, Setup, draw_seed, try_candidates
+from dynhp.errors import SettingsError
+from dynhp.policy import Policy
+from dynhp.records import Candidate, Metrics, Round, RoundStarted, Unit
+from dynhp.selection import reason
+from dynhp.triggers import Due
+from dynhp.triggers.contract import looks_at, next_look
+
+__all__ = ["Conditions", "check_is_due", "one_round"]
+
+NOT_DUE: Final = "no round was due"
+_DUE: Final = Due()
+
+
+class Conditions(NamedTuple):
+    """What a round is carried out under that is not decided by the policy."""
+
+    planned: int | None  # the epochs of the whole run, None if that is not known
+    unit: Unit
+    can_reseed: bool  # whether the trainer's generators can be seeded
+    rng: RunGenerator
+    settings: Mapping[str, str]  # the policy in words, for records
+
+
+def one_round(
+    policy: Policy, memory: Memory, conditions: Conditions, *, begun: Round | None = None
+) -> Commands:
+    """One round: tries if one is due, then the main line until the next one is.
+
+    ``begun`` is a round that was left in its stretch and goes on, as it was recorded then. The
+    generator never yields while an exception passes through it, so a driver may discard it at any
+    command: the memory before the round, and the state in which it started, are still there.
+    """
+    here: StateRef = yield Snapshot()
+    watched: WatchedLine | None = None
+    if begun is None:
+        if not policy.in_whole_rounds:
+            watched = WatchedLine.before_round(policy, memory, conditions.planned)
+        open_round = yield from _opened(policy, memory, conditions, watched, here)
+    else:
+        if not policy.in_whole_rounds:
+            watched = WatchedLine.in_round(policy, memory, conditions.planned, begun)
+        open_round = yield from _reopened(policy, memory, conditions, watched, begun)
+    yield from train_stretch(policy, watched, open_round)  # line 7
+    round_ = open_round.record()
+    yield Tell(round_)
+    # What an earlier process has checked does not count in this one.
+    checked = memory.checked or (begun is None and round_.checked > 0)
+    if watched is None:
+        return memory.after(round_, generator=open_round.generator, checked=checked)
+    return watched.memory_after(round_, open_round.generator, checked=checked)
+
+
+def _opened(
+    policy: Policy,
+    memory: Memory,
+    conditions: Conditions,
+    watched: WatchedLine | None,
+    here: StateRef,
+) -> Generator[Command, Any, OpenRound]:
+    """Begin a round: go to where it starts and, if it is due, try candidates."""
+    clock = time.perf_counter()
+    planned = conditions.planned
+    if watched is None:
+        enough = policy.max_rounds is not None and len(memory.tried) >= policy.max_rounds
+        due = None if enough else _DUE
+        origin = Held(memory.epoch, -np.inf, here)
+    else:
+        due = yield from _due(watched)
+        origin = yield from _go_to_origin(watched, due, here)
+    try_for = 0 if due is None else policy.try_epochs(planned)
+    started = _started(policy, memory, conditions, start=origin.epoch, least=try_for)
+    yield Tell(started)
+    rng = conditions.rng.at(memory.generator)
+    rescue = due is not None and policy.is_rescue(alarm=due.alarm)
+    chosen = check = tried = None
+    if due is not None:
+        check = _check(policy, memory)
+        setup = Setup(
+            policy=policy,
+            memory=memory,
+            origin=origin,
+            planned=planned,
+            unit=conditions.unit,
+            try_for=min(try_for, started.epochs),
+            rng=rng,
+            seed=draw_seed(rng) if rescue and conditions.can_reseed else None,
+            inner=None if watched is None else watched.states.inner_rule(origin.epoch),
+            check=check,
+        )
+        chosen = yield from try_candidates(setup)  # lines 3 to 6
+        tried = chosen.on_main_line
+        if watched is not None:
+            watched.note_tries(due, start=origin.epoch, kept=tried)
+            yield from _hold_kept(watched, chosen, origin.epoch)
+    return OpenRound(
+        started=started,
+        previous=memory.current,
+        because="" if due is None else due.because,
+        rescue=rescue,
+        chosen=chosen,
+        check_epochs=0 if check is None else check.epochs,
+        tolerance=0.0 if check is None else check.tolerance,
+        generator=conditions.rng.state(),
+        clock=clock,
+        reached=origin.epoch + (0 if tried is None else tried.epochs),
+        from_try=None if chosen is None or tried is None else chosen.place,
+    )
+
+
+@dataclass(slots=True, eq=False)
+class OpenRound:
+    """A round whose main line is being trained: what is known of it, and its record so far."""
+
+    started: RoundStarted
+    previous: Candidate  # the values in force before it
+    because: str  # why it has tries
+    rescue: bool
+    chosen: Chosen | None
+    check_epochs: int
+    tolerance: float
+    generator: Mapping[str, Any]  # the state of the run's own generator after the tries
+    clock: float  # when it began
+    reached: int  # the epochs of the main line by now
+    from_try: int | None = None  # the place of the try that the main line goes on from, if from one
+    measured: list[tuple[int, Metrics]] = field(default_factory=list)  # since the tries
+    failure: str | None = None
+
+    @property
+    def values(self) -> Candidate:
+        """The values that the main line goes on with."""
+        return self.previous if self.chosen is None else self.chosen.values
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no epoch of the main line yet."""
+        return self.reached == self.started.start
+
+    @property
+    def end(self) -> int:
+        """The epochs of the main line at its end, if nothing ends it before."""
+        return self.started.start + self.started.epochs
+
+    def add(self, trained: Trained) -> None:
+        """Take in one more piece of the main line."""
+        self.reached += trained.epochs
+        self.measured += trained.measured
+        self.failure = trained.failure
+
+    def and_then(self, trained: Trained) -> OpenRound:
+        """The round with one more piece of the main line, as another object."""
+        longer = copy.copy(self)
+        longer.measured = list(self.measured)
+        longer.add(trained)
+        return longer
+
+    @property
+    def metrics(self) -> Metrics:
+        """What was measured after the newest epoch; empty if it was not."""
+        last = self.reached - 1
+        if self.measured and self.measured[-1][0] == last:
+            return self.measured[-1][1]
+        tried = None if self.chosen is None else self.chosen.on_main_line
+        if tried is not None and self.reached == self.started.start + tried.epochs:
+            return dict(tried.measured).get(tried.epochs - 1, {})
+        return {}
+
+    def record(self) -> Round:
+        """The record of the round, if it ends here."""
+        chosen = self.chosen
+        started = self.started
+        last = self.reached - 1
+        return Round(
+            index=started.index,
+            start=started.start,
+            epochs=self.reached - started.start,
+            previous=self.previous,
+            tries=() if chosen is None else chosen.tries,
+            chosen=-1 if chosen is None else chosen.place,
+            reason=NOT_DUE if chosen is None else reason(chosen.tries, chosen.place, self.previous),
+            metrics=self.metrics,
+            seed=None if chosen is None else chosen.seed,
+            restarted=chosen is not None and chosen.on_main_line is None,
+            checked=self.check_epochs,
+            tolerance=self.tolerance,
+            seconds=time.perf_counter() - self.clock,
+            stretch=tuple([each for each in self.measured if each[0] < last]),
+            because=self.because,
+            rescue=self.rescue,
+            abandoned=started.abandoned,
+            failure=self.failure,
+            corrected=None if chosen is None else chosen.corrected,
+            unit=started.unit,
+        )
+
+
+def _reopened(
+    policy: Policy,
+    memory: Memory,
+    conditions: Conditions,
+    watched: WatchedLine | None,
+    begun: Round,
+) -> Generator[Command, Any, OpenRound]:
+    """Go on with a round that was left after its tries, as it was when it was left."""
+    reached = begun.start + begun.epochs
+    chosen = None
+    kept_epochs = 0
+    if begun.tries:
+        kept = None if begun.restarted else begun.winner.own
+        kept_epochs = 0 if kept is None else kept.epochs
+        chosen = Chosen(begun.tries, begun.chosen, kept, begun.seed, begun.corrected, None)
+    try_for = policy.try_epochs(conditions.planned) if begun.tries else 0
+    started = _started(policy, memory, conditions, start=begun.start, least=try_for)
+    if watched is not None and reached > max(watched.line.since, begun.start):
+        # It was left before the trigger saw its last epoch.
+        due = watched.due()
+        spent = None if due is None else watched.rescues_spent(due)
+        if spent is not None:  # it was left when the main line had just broken
+            yield StartFrom(watched.states.held[-1].ref)
+            raise spent
+        if due is not None:
+            started = replace(started, epochs=begun.epochs)
+        else:
+            yield from watched.states.hold_if_wanted(reached, dict(begun.measured).get(reached - 1))
+    return OpenRound(
+        started=started,
+        previous=begun.previous,
+        because=begun.because,
+        rescue=begun.rescue,
+        chosen=chosen,
+        check_epochs=begun.checked,
+        tolerance=begun.tolerance,
+        generator=memory.generator,
+        clock=time.perf_counter() - begun.seconds,
+        reached=reached,
+        measured=[each for each in begun.measured if each[0] >= begun.start + kept_epochs],
+    )
+
+
+def _started(
+    policy: Policy, memory: Memory, conditions: Conditions, *, start: int, least: int
+) -> RoundStarted:
+    """What is known of a round when it begins; the last one may be shorter than the others."""
+    planned = conditions.planned
+    longest = max(policy.longest_round(planned), least)
+    left = longest if planned is None else planned - start
+    if left < 1:
+        raise SettingsError(
+            f"the main line has its {planned} planned epochs; call run(n) with a larger n"
+        )
+    return RoundStarted(
+        index=len(memory.rounds),
+        start=start,
+        epochs=min(longest, left),
+        abandoned=memory.epoch - start,
+        planned=planned,
+        settings=conditions.settings,
+        unit=conditions.unit,
+    )
+
+
+def _due(watched: WatchedLine) -> Generator[Command, Any, Due | None]:
+    """Whether the next round has tries; if too much broke, an error in a healthy state."""
+    due = watched.due()
+    spent = None if due is None else watched.rescues_spent(due)
+    if due is not None and spent is not None:
+        healthy = watched.states.pick(due, watched.line.epoch)
+        if healthy is not None:
+            yield StartFrom(healthy.ref)
+        raise spent
+    return due
+
+
+def _go_to_origin(
+    watched: WatchedLine, due: Due | None, here: StateRef
+) -> Generator[Command, Any, Held]:
+    """Bring the trainer to where the round starts: here, or an earlier state of the main line."""
+    held = watched.states
+    epoch = watched.memory.epoch
+    rounds = watched.memory.rounds
+    origin = Held(epoch, -np.inf, here)
+    if not held.wanted:
+        watched.begin(epoch)
+        return origin
+    failed = bool(rounds) and rounds[-1].failure is not None
+    if not failed and not (due is not None and due.alarm):
+        # The epoch after which a round is due, or a loop was left, may itself be the best.
+        newest = rounds[-1].measured[-1:] if rounds and held.by_score else ()
+        for number, metrics in newest:
+            worth = held.better(epoch, metrics) if number == epoch - 1 else None
+            if worth is not None:
+                yield from held.take(Held(epoch, worth, here))
+    chosen = None if due is None else held.pick(due, epoch)
+    if chosen is not None and (chosen.epoch != epoch or failed):
+        origin = chosen
+        yield StartFrom(chosen.ref)
+    yield from held.begin(origin._replace(score=-np.inf))
+    watched.begin(origin.epoch)
+    return origin
+
+
+def _hold_kept(watched: WatchedLine, chosen: Chosen, start: int) -> Generator[Command, Any, None]:
+    """Hold the best epoch of the chosen try, if it is the best of the main line.
+
+    Only if states are held by score: no trigger has looked at this one, so it cannot count as
+    healthy.
+    """
+    held, tried = watched.states, chosen.on_main_line
+    if tried is None or not held.by_score:
+        return
+    if chosen.inner is not None:  # it is better than all before, or it would not be there
+        yield from held.take(chosen.inner)
+    yield from held.hold_if_wanted(start + tried.epochs, dict(tried.measured).get(tried.epochs - 1))
+
+
+def check_is_due(policy: Policy, memory: Memory) -> bool:
+    """Whether the next round with tries carries out one of them twice more, to compare."""
+    if policy.check == "off":
+        return False
+    return policy.check == "every" or policy.dry_run or not memory.checked
+
+
+def _check(policy: Policy, memory: Memory) -> SelfCheck | None:
+    if not check_is_due(policy, memory):
+        return None
+    return SelfCheck(
+        round=len(memory.rounds),
+        first=not memory.tried,
+        tolerance=policy.tolerance or 0.0,
+        common=policy.randomness == "common",
+    )
+
+
+# ---- the stretch ----------------------------------------------------------------------------
+def train_stretch(
+    policy: Policy, watched: WatchedLine | None, open_round: OpenRound
+) -> Generator[Command, Any, None]:
+    """Train the main line until its epochs are over, a round is due, or a loop is left.
+
+    It is trained in one piece, or in pieces from one look to the next if a trigger watches it or
+    states of it are held.
+    """
+    first = open_round.reached
+    end = open_round.end
+    ask_at = None  # the epoch at which the trigger is asked next
+    in_pieces = needs_metrics = may_be_rescued = False
+    if watched is not None and first < end:
+        line = watched.line
+        # If the main line goes on from the origin, the trigger was asked there already.
+        after_tries = watched.under_way is not None and (line.began or 0) < line.epoch == line.since
+        if after_tries and watched.ends_round():
+            end = first
+        ask_at = next_look(policy.trigger, line)
+        is_looked_at = not watched.blind or watched.states.wanted or (ask_at or end) < end
+        in_pieces = first < end and is_looked_at
+        needs_metrics = in_pieces and (bool(looks_at(policy.trigger)) or watched.states.by_score)
+        may_be_rescued = in_pieces and watched.may_be_rescued()
+
+    def so_far(trained: Trained) -> RoundSoFar:
+        held = () if watched is None else watched.states.held
+        return RoundSoFar(open_round.and_then(trained).record(), held, open_round.generator)
+
+    while True:
+        start = open_round.reached
+        until = end
+        if in_pieces and watched is not None:
+            until = min(end, _next_stop(watched, ask_at, start) or end)
+        trained: Trained = yield Train(
+            values=open_round.values,
+            epochs=until - start,
+            start=start,
+            first=first,
+            planned=end - first,
+            so_far=so_far,
+            from_try=open_round.from_try,
+            may_be_rescued=may_be_rescued,
+            watched=needs_metrics,
+        )
+        open_round.add(trained)
+        if trained.left and trained.failure is None and open_round.is_empty:
+            raise NothingTrained
+        if watched is not None:
+            watched.note_trained(open_round.reached, trained.measured)
+        if watched is None or trained.failure is not None or trained.left or not in_pieces:
+            return
+        if ask_at is not None and open_round.reached >= ask_at:
+            if watched.ends_round():  # or it raises, if too much broke: the round is undone then
+                return
+            ask_at = next_look(policy.trigger, watched.line)
+        if watched.states.wanted:
+            yield from watched.states.hold_if_wanted(open_round.reached, open_round.metrics or None)
+        if open_round.reached >= end:
+            return
+
+
+def _next_stop(watched: WatchedLine, ask_at: int | None, epoch: int) -> int | None:
+    """Up to which epoch the main line may be trained in one piece; None: to the end."""
+    if watched.policy.max_rescues or ask_at == epoch + 1:
+        return epoch + 1
+    stops = [stop for stop in (ask_at, watched.states.next_due(epoch)) if stop is not None]
+    return min(stops, default=None)

@@ -1,0 +1,273 @@
+"""One try carried out on a trainer, with everything checked that the contract promises."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Protocol
+
+from dynhp.engine.commands import InnerRule
+from dynhp.errors import ContractError, DynhpError, SettingsError, StateLost, shown
+from dynhp.executors.contract import UNKNOWN_STATE, InnerState, Job, Outcome, TryStates
+from dynhp.read_back import check_in_force, not_finite, read_metrics, same_value
+from dynhp.records import Candidate, Metrics
+from dynhp.selfcheck.fingerprint import fingerprint
+from dynhp.trainer import Reseeds, State, Trainer
+
+__all__ = ["TryLog", "advance", "attempt", "error_text", "go_to", "move_to", "put_back"]
+__all__ += ["put_in_force", "reseed"]
+
+MOST_ERROR = 2000
+"""The characters that a try keeps of an exception's text."""
+
+
+class Restorable(Protocol):
+    """Whatever hands out its state and takes it back: a trainer, or the parts of a loop."""
+
+    def get_state(self) -> State:
+        """Hand out the state."""
+        ...
+
+    def set_state(self, state: State) -> None:
+        """Take it back."""
+        ...
+
+
+def attempt(trainer: Trainer, job: Job, *, at: State = UNKNOWN_STATE) -> Outcome:
+    """Carry out one job on this trainer; an exception while training is a failed try, no crash.
+
+    ``at`` is the state the trainer is known to be in: a job that starts there restores nothing.
+
+    >>> from dynhp import trainer_from
+    >>> outcome = attempt(trainer_from(
+    ...     get_state=lambda: 0, set_state=lambda state: None,
+    ...     train_k=lambda k, values: None, metrics=lambda: {"loss": 0.5},
+    ... ), Job(origin=0, candidate=Candidate({"lr": 0.1}), epochs=2))
+    >>> outcome.series, outcome.error
+    (({'loss': 0.5}, {'loss': 0.5}), None)
+    """
+    go_to(trainer, job, at=at)
+    log = TryLog(job, trainer.get_state)
+    for _ in log.epochs(lambda: advance(trainer, log.values, 1)):
+        pass
+    return log.outcome()
+
+
+def go_to(trainer: Trainer, job: Job, *, at: State) -> None:
+    """Bring the trainer to where a job starts."""
+    if job.origin is not at:
+        trainer.set_state(job.origin)
+    if job.seed is not None:
+        reseed(trainer, job.seed)
+
+
+def put_back(trainer: Restorable, origin: State, failure: BaseException | None = None) -> None:
+    """Put a trainer back after a failure; if that fails too, even twice, the error says so."""
+    try:
+        trainer.set_state(origin)
+        return
+    except BaseException as error:
+        first = error
+    try:
+        trainer.set_state(origin)  # an interrupt may have come in the middle of the first
+    except BaseException as error:
+        raise StateLost(
+            f"{_after(failure)}the trainer could not be put back to where it was, because its "
+            f"set_state raised {_line(error)}; what it holds is now unknown. Make it anew, or go "
+            "on from a checkpoint"
+        ) from error
+    if not isinstance(first, Exception):
+        raise first
+
+
+def move_to(trainer: Restorable, state: State) -> None:
+    """Set a state wholly or not at all: if that fails, the trainer is back where it was.
+
+    >>> from dynhp.testing import Quadratic
+    >>> trainer = Quadratic(); move_to(trainer, 0.5); trainer.get_state()
+    0.5
+    """
+    before = trainer.get_state()
+    try:
+        trainer.set_state(state)
+    except BaseException as failure:
+        put_back(trainer, before, failure)
+        raise
+
+
+class TryLog:
+    """A try while it is carried out: what was measured so far, and why it failed if it did."""
+
+    def __init__(self, job: Job, get_state: Callable[[], State]) -> None:
+        self._job, self._get_state = job, get_state
+        self._before: State = UNKNOWN_STATE  # the state before the tail, if that may be kept
+        self._inner = None if job.hold is None else InnerBest(job.hold, job.epochs, get_state)
+        self.values = job.candidate  # of the epoch under way
+        self._began = time.perf_counter()
+        self._series: list[Metrics] = []
+        self._reported: list[int] = []
+        self._error: str | None = None
+        self._begun = 0
+
+    def epochs(self, measure: Callable[..., Metrics | None], *arguments: Any) -> Iterator[int]:
+        """Yield the number of each epoch as it begins; then ``measure(*arguments)`` completes it.
+
+        This is the one loop of a try, wherever it is carried out. ``measure`` trains the epoch with
+        ``values`` and returns its metrics; if the caller trains it between two steps, it returns
+        those, or None if nothing was measured. An exception that it raises, or a watched metric
+        that is not finite, fails the try: no epoch follows. A broken contract (``DynhpError``) is
+        not a failed try: it ends the run.
+        """
+        job, inner = self._job, self._inner
+        watch, beat, own, tail = job.watch, job.beat, job.epochs, job.tail
+        for number in range(1, own + len(tail) + 1):
+            if number > own:
+                if number == own + 1 and job.keeps:
+                    self._before = self._get_state()
+                self.values = tail[number - own - 1]
+            self._begun = number
+            yield number
+            try:
+                metrics = measure(*arguments)
+            except DynhpError:
+                raise
+            except Exception as failure:
+                self._fail(failure)
+                return
+            if beat is not None:
+                beat(number, metrics)
+            if metrics is None:
+                continue
+            self._series.append(metrics)
+            self._reported.append(number)
+            self._error = not_finite(metrics, watch, number)
+            if self._error is not None:
+                return
+            if inner is not None:
+                inner.look(number, metrics)
+
+    def _fail(self, failure: Exception) -> None:
+        self._error = error_text(failure)
+        # The record keeps a line; the logger shows where it came from.
+        logging.getLogger("dynhp").info(
+            "a try of %r failed", dict(self._job.candidate), exc_info=failure
+        )
+
+    def outcome(self) -> Outcome:
+        """What came of the job."""
+        inner = self._inner is not None and self._inner_best() is not None
+        plain = self._before is UNKNOWN_STATE and not inner
+        gaps = bool(self._reported) and self._reported[-1] > len(self._reported)
+        return Outcome(
+            series=tuple(self._series),
+            epochs=self._begun,
+            keep=self._get_state if plain else self._states,
+            error=self._error,
+            in_place=plain,
+            seconds=time.perf_counter() - self._began,
+            reported=tuple(self._reported) if gaps else (),
+        )
+
+    def _inner_best(self) -> InnerState | None:
+        return None if self._inner is None or self._error is not None else self._inner.best
+
+    def _states(self) -> TryStates:
+        """The state before the tail, or the end, and what else the job wants."""
+        before = self._before
+        inner = self._inner_best()
+        if before is UNKNOWN_STATE:
+            end = self._get_state()
+            return TryStates(kept=end, end=end, inner=inner)
+        # Without a comparison the end is not looked at.
+        end = self._get_state() if self._job.compared else before
+        return TryStates(kept=before, end=end, inner=inner)
+
+
+class InnerBest:
+    """The best state inside of a job while that is carried out, at most one at a time.
+
+    None is left if the job ends in a better one, which is kept anyway.
+    """
+
+    def __init__(self, rule: InnerRule, epochs: int, get_state: Callable[[], State]) -> None:
+        self.best: InnerState | None = None
+        self._rule = rule
+        self._epochs = epochs
+        self._get_state = get_state
+
+    def look(self, epoch: int, metrics: Metrics) -> None:
+        """Look at an epoch of the job, from 1; those of a tail are of no main line."""
+        if epoch > self._epochs:
+            return
+        worth = self._rule.worth(epoch, metrics)
+        if worth is None:
+            return
+        self._rule = replace(self._rule, bar=worth)
+        self.best = None  # dropped first, so that one state less is held
+        if epoch < self._epochs:
+            at = self._rule.start + epoch
+            self.best = InnerState(epoch=at, score=worth, state=self._get_state())
+
+
+def advance(trainer: Trainer, candidate: Candidate, epochs: int) -> Metrics:
+    """Train, check that the value stayed in force, and measure once."""
+    trainer.train_k(epochs, candidate)
+    check_in_force(trainer, candidate)
+    return read_metrics(trainer)
+
+
+def put_in_force(trainer: Trainer, candidate: Candidate) -> None:
+    """See that the values are in force if no epoch follows that would be trained with them."""
+    read_back = getattr(trainer, "hyperparameters", None)
+    if read_back is None:
+        return
+    before = Candidate(read_back())
+    if all(same_value(before[name], candidate[name]) for name in candidate if name in before):
+        return
+    rule = f"train_k(0, ...) must put {dict(candidate)} in force and train nothing"
+    state = fingerprint(trainer.get_state())
+    try:
+        trainer.train_k(0, candidate)
+    except Exception as failure:
+        raise ContractError(
+            f"{rule}, but raised {type(failure).__name__}: {str(failure)[:200]}; return where k is "
+            "0, after the values are set"
+        ) from failure
+    now = fingerprint(trainer.get_state())
+    shared = Candidate({name: before.get(name, candidate[name]) for name in candidate})
+    if not state.differs_only_by(now, shared, candidate):
+        raise ContractError(f"{rule}, but it changed {state.difference(now)}; train k epochs")
+    check_in_force(trainer, candidate)
+
+
+def reseed(trainer: object, seed: int) -> None:
+    """Seed the trainer's generators, or say what is missing for that."""
+    if not isinstance(trainer, Reseeds):
+        raise SettingsError(
+            f"independent randomness needs a trainer with reseed(seed), got {shown(trainer)}; "
+            "add that method or use randomness='common'"
+        )
+    trainer.reseed(seed)
+
+
+def _after(failure: BaseException | None) -> str:
+    if failure is None or isinstance(failure, GeneratorExit):  # what came before is in the chain
+        return ""
+    return f"{_line(failure)}. After that "
+
+
+def _line(error: BaseException) -> str:
+    return error_text(error)[:300].rstrip(": ")
+
+
+def error_text(error: BaseException) -> str:
+    """What an exception says, cut if it is long: it is kept in every record of the run."""
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception as broken:  # what cannot even say what it is
+        text = f"{type(error).__name__}, whose text raises {type(broken).__name__}"
+    if len(text) <= MOST_ERROR:
+        return text
+    return f"{text[: MOST_ERROR - 40]}... ({len(text)} characters)"

@@ -1,0 +1,6 @@
+"""Middleware: what stands between engine and driver and looks on: callbacks, displays, limits."""
+
+from dynhp.middleware.display import Display, RunBegins, StretchBegins, TriesBegin, TryScored
+from dynhp.middleware.looking import looking
+
+__all__ = ["Display", "RunBegins", "StretchBegins", "TriesBegin", "TryScored", "looking"]

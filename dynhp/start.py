@@ -1,0 +1,172 @@
+"""Where a run starts: what the trainer says, the value in force, and whether all that fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from dynhp._checks import is_number, require_count
+from dynhp.advice import kind_of
+from dynhp.criteria.contract import metrics_of
+from dynhp.errors import ContractError, MetricError, SettingsError, advise, nearest, shown
+from dynhp.executors.contract import Executor, SendsJobs
+from dynhp.policy import Policy, require_tolerance
+from dynhp.read_back import read_metrics, same_value
+from dynhp.records import Candidate, Round, Unit, Value
+from dynhp.selection import epochs_of_tries
+from dynhp.spaces import Space
+from dynhp.tails.contract import require_correction, require_tail
+from dynhp.trainer import ReadsBack, Reseeds, Trainer
+from dynhp.triggers.contract import looks_at
+
+__all__ = ["hint_at_edges", "policy_for", "require_sendable", "require_total", "require_waves"]
+
+MANY_TRIES = 1000
+"""More candidates in a round than this are hardly meant: it is said what they cost."""
+
+
+def policy_for(policy: Policy, trainer: Trainer) -> Policy:
+    """The policy of a run with this trainer: with the value at its start, and its tolerance."""
+    if policy.randomness == "independent" and not isinstance(trainer, Reseeds):
+        raise SettingsError(
+            "randomness='independent' needs a trainer with reseed(seed), "
+            f"got {shown(trainer)}; add that method or use randomness='common'"
+        )
+    known = read_metrics(trainer)
+    for name in (*metrics_of(policy.criterion), *looks_at(policy.when)):
+        # A trainer that measures nothing before it has trained is checked at its first try.
+        if known and name not in known:
+            raise MetricError(f"there is no metric {shown(name)}{nearest(name, known)}")
+    space, start = starting_point(policy.space, trainer, policy.initial)
+    declared = getattr(trainer, "tolerance", 0.0)
+    tolerance = require_tolerance(declared if policy.tolerance is None else policy.tolerance)
+    return replace(policy, space=space, initial=start, tolerance=tolerance)
+
+
+def starting_point(
+    space: Space, trainer: Trainer, initial: Mapping[str, Value] | None
+) -> tuple[Space, Candidate]:
+    """The value in force at the start: as given, as the trainer says, or the space's middle.
+
+    What the trainer says need not be on the grid: then it joins the space, which is given back.
+    """
+    _require_rates(space, getattr(trainer, "kinds", None) or {})
+    if initial is not None:
+        try:
+            return space, space.candidate(initial)
+        except SettingsError as error:
+            raise SettingsError(f"initial: {error}") from None
+    in_force = _in_force(space, trainer)
+    values = dict(space.start())
+    for name, axis in space.items():
+        # None says that nothing is in force yet, unless it is one of the values.
+        if in_force.get(name) is not None or (name in in_force and axis.admits(None)):
+            equal = (value for value in axis.grid() if same_value(value, in_force[name]))
+            values[name] = next(equal, in_force[name])
+    joined = space.including(values)
+    for name in space:
+        if joined[name] is not space[name]:
+            advise(f"{name} starts at {shown(values[name])}, which joins the candidates")
+    if all(len(axis.grid()) == 1 for axis in joined.values()):
+        advise(f"{', '.join(joined)}: with one value there is nothing to choose; list several")
+    return joined, joined.candidate(values)
+
+
+def _require_rates(space: Space, kinds: Mapping[str, str]) -> None:
+    """Refuse learning rates that are below zero or no numbers, and say what zero means."""
+    for name, axis in space.items():
+        bound = name in kinds and kind_of(kinds[name]) == "learning_rate"
+        if not bound and kind_of(name) != "learning_rate" and name != "eta":
+            continue
+        words = [value for value in axis.grid() if not is_number(value)]
+        if words and bound:
+            raise SettingsError(
+                f"{name}: a learning rate must be a number, got {shown(words[0])}; list numbers "
+                "alone, such as [0.01, 0.1]"
+            )
+        lowest = min((value for value in axis.grid() if is_number(value)), default=math.inf)
+        if lowest < 0:
+            raise SettingsError(
+                f"{name}: a learning rate must be above 0, got {shown(lowest)}; a negative one "
+                "climbs"
+            )
+        if lowest == 0:
+            advise(f"{name}: with a learning rate of 0 a try learns nothing; leave the 0 out")
+
+
+def _in_force(space: Space, trainer: Trainer) -> Mapping[str, Value]:
+    """What the trainer says is in force; that it knows no name of the space is a mistake."""
+    if not isinstance(trainer, ReadsBack):
+        return {}
+    in_force: object = trainer.hyperparameters()
+    if not isinstance(in_force, Mapping):
+        raise ContractError(f"hyperparameters() must map names to values, got {shown(in_force)}")
+    if in_force and not set(in_force) & set(space):
+        raise ContractError(
+            f"hyperparameters() names {_named(in_force)}, but {_named(space)} is adapted, so "
+            "nothing could be read back; use the same names"
+        )
+    return in_force
+
+
+def _named(names: Iterable[object]) -> str:
+    return ", ".join(map(repr, names))[:200]
+
+
+def require_waves(policy: Policy, start: Candidate, *, planned: int | None, unit: Unit) -> None:
+    """Refuse a space that does not suit the proposer, and say what very many candidates cost."""
+    require_tail(policy.tail, policy.space, start)
+    require_correction(policy.then, policy.space)
+    _, waves = policy.proposer.waves(policy.space, start)
+    if planned is None and not isinstance(policy.try_for, int):
+        return  # a share of a run is looked at once that is known
+    try_for = policy.try_epochs(planned)
+    policy.stages(waves[0], try_for)
+    if sum(waves) > MANY_TRIES:
+        epochs = epochs_of_tries(policy.selection, waves, try_for)
+        every = policy.adapt_every
+        advise(
+            f"a round tries up to {sum(waves):,} candidates: {epochs:,} {unit} in tries"
+            + ("" if every is None else f" for {every:,} of the main line")
+            + "; thin out the axes of the space, or use OneAxis, Neighbors or Interpolation. "
+            "plan_for(...) has the cost of the whole run"
+        )
+
+
+def require_sendable(policy: Policy, executor: Executor) -> None:
+    """Refuse a criterion that cannot be sent to workers, if they judge the epochs of a try."""
+    inside = policy.start_from == "best" and policy.try_for != 1 and not policy.restarts
+    if inside and isinstance(executor, SendsJobs):
+        executor.require_sendable(
+            "with start_from='best' and tries of several epochs the criterion", policy.criterion
+        )
+
+
+def require_total(epochs: object, done: int) -> int:
+    """The epochs a main line shall have in all, and a hint if it has them already."""
+    total = require_count("epochs", epochs)
+    if done >= total:
+        advise(
+            f"run({total}) trains until the main line has {total} epochs in all, and it has {done} "
+            "already, so nothing is trained; add them, as in run(adapter.epoch + 10)"
+        )
+    return total
+
+
+def hint_at_edges(space: Space, rounds: Sequence[Round]) -> None:
+    """Give a hint if the best value of the last two rounds is the last one of its axis."""
+    if len(rounds) < 2 or not space.edges:
+        return
+    before, now = rounds[-2].candidate, rounds[-1].candidate
+    for name, edges in space.edges.items():
+        value = now[name]
+        if value not in edges or before[name] != value or value == 0:
+            continue  # zero is where many values end by nature
+        if len({try_.candidate[name] for try_ in rounds[-1].tries}) > 1:
+            word = "largest" if value == edges[1] else "smallest"
+            advise(
+                f"{name} was best at its {word} value {value!r} in rounds {rounds[-2].index} and "
+                f"{rounds[-1].index}: widen its axis on that side",
+                about=(name, value, word),
+            )

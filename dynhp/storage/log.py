@@ -1,0 +1,474 @@
+"""The log of a run: middleware that saves it, and answers what an earlier process has done."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from operator import index
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from dynhp.adapter import DynamicGridAdapter
+from dynhp.drivers import StateTable
+from dynhp.engine.commands import (
+    Announce,
+    Attempt,
+    Command,
+    Commands,
+    Job,
+    Keep,
+    Look,
+    Restore,
+    Train,
+    Tried,
+)
+from dynhp.engine.memory import Held, Memory
+from dynhp.errors import (
+    AllTriesFailed,
+    CheckpointError,
+    CodecError,
+    ContractError,
+    LoopError,
+    SettingsError,
+)
+from dynhp.executors.attempt import move_to
+from dynhp.executors.contract import InnerState
+from dynhp.loops.best import BestEpoch
+from dynhp.loops.epoch import Epoch
+from dynhp.loops.parts import Elsewhere
+from dynhp.records import Candidate
+from dynhp.selfcheck.fingerprint import Fingerprint
+from dynhp.storage.codecs import register_codec, register_dataclass
+from dynhp.storage.files import locked
+from dynhp.storage.folder import CheckpointFolder, SavedRun, TryPlace
+from dynhp.trainer import State
+from dynhp.wrappers.keep_best import KeptState
+
+__all__ = ["Agrees", "OnError", "Rewinds", "RunLog", "WhetherToResume", "newest_of_all"]
+
+OnError: TypeAlias = Literal["stop", "warn"]
+"""What to do if a checkpoint cannot be written: stop the run, or warn and go on."""
+
+WhetherToResume: TypeAlias = Literal["allow", "must", "never"]
+"""Go on with the run in the folder if there is one, only if there is one, or only if not."""
+
+
+@runtime_checkable
+class Rewinds(Protocol):
+    """Optional: a callback with an output of its own that can be cut back, like ``Journal``."""
+
+    def position(self) -> Any:
+        """Where the output stands, as plain data, once all of it is safe on disk; None if lost."""
+        ...
+
+    def rewind(self, position: Any) -> None:
+        """Cut the output back to that position."""
+        ...
+
+
+@runtime_checkable
+class Agrees(Protocol):
+    """Optional: a trainer that runs on several ranks and can exchange values with the others.
+
+    A kill reaches ranks at different moments, so that one may have saved what another has not;
+    ``agree`` lets them go on from what all of them have.
+    """
+
+    def agree(self, said: Any) -> list[Any]:
+        """What every rank passes here, in the order of the ranks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TryRequest:
+    """A job without the state it starts from."""
+
+    candidate: Candidate
+    epochs: int
+    seed: int | None
+
+    @classmethod
+    def of(cls, job: Job) -> TryRequest:
+        """What this job asks for."""
+        return cls(candidate=job.candidate, epochs=job.epochs, seed=job.seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedTry:
+    """A job that was carried out, as a file: what was measured, seen and kept of it."""
+
+    asked: TryRequest
+    tried: Tried  # the names of states in it mean nothing to another process
+    looks: tuple[tuple[float, Fingerprint], ...] = ()  # what the self-check saw, by tolerance
+    kept: bool = False  # whether it led, so that its state is here
+    state: State = None
+    inner: InnerState | None = None
+
+
+for _name, _kind in {
+    "asked": TryRequest,
+    "done": FinishedTry,
+    "kept": KeptState,
+    "best_epoch": BestEpoch,
+    "inner": InnerState,
+    "elsewhere": Elsewhere,
+}.items():
+    register_dataclass(_kind, name=f"dynhp.{_name}")
+register_codec(
+    Tried, name="dynhp.tried", to_plain=Tried._asdict, from_plain=lambda plain: Tried(**plain)
+)
+# A sampler with set_epoch(epoch) keeps the loop's epoch; the number is all that matters of it.
+register_codec(Epoch, name="dynhp.epoch", to_plain=int, from_plain=index)
+register_codec(
+    Fingerprint,
+    name="dynhp.fingerprint",
+    to_plain=Fingerprint.to_plain,
+    from_plain=Fingerprint.from_plain,
+)
+
+
+class _Replayed:
+    """A job of an earlier process: the engine's commands about it are answered from its file."""
+
+    def __init__(self, place: TryPlace, done: FinishedTry, table: StateTable) -> None:
+        self._place = place
+        self._done = done
+        self._table = table
+        self._ref = table.new_name()
+        self._looks = deque(done.looks)
+
+    def answer(self, command: Command) -> Generator[Command, Any, Any]:
+        """The reply to a command, which goes on to the driver only if it is not about the job."""
+        if isinstance(command, Attempt):
+            return self._done.tried._replace(end=self._ref, kept=self._ref, elsewhere=False)
+        if isinstance(command, Look):
+            tolerance, seen = self._looks.popleft() if self._looks else (None, None)
+            return seen if tolerance == command.tolerance else None
+        if isinstance(command, Keep):
+            return self._keep()
+        return (yield command)
+
+    def _keep(self) -> Held | None:
+        """Have the state at hand, which is in the folder because the try led."""
+        if not self._done.kept:
+            raise CheckpointError(
+                f"{self._place}, {dict(self._done.asked.candidate)}, was behind when it was made "
+                "and leads now: the criterion or the selection has changed. Put it back as it was, "
+                "or delete the files try-*.zip of the checkpoint's folder"
+            )
+        self._table.put(self._ref, self._done.state)
+        self._table.keep(self._ref)
+        inner = self._done.inner
+        if inner is None:
+            return None
+        return Held(inner.epoch, inner.score, self._table.adopt(inner.state))
+
+
+class _Recorded:
+    """A job of this process: what the engine learns about it is noted, to be written."""
+
+    def __init__(self, place: TryPlace) -> None:
+        self.place = place
+        self._job: Job
+        self._tried: Tried
+        self._looks: list[tuple[float, Fingerprint]] = []
+        self._kept = False
+        self._inner: Held | None = None
+
+    def answer(self, command: Command) -> Generator[Command, Any, Any]:
+        """The driver's reply to a command."""
+        reply = yield command
+        if isinstance(command, Attempt):
+            self._job = command.job
+            self._tried = reply
+        elif isinstance(command, Look):
+            self._looks.append((command.tolerance, reply))
+        elif isinstance(command, Keep):
+            self._kept = True
+            self._inner = reply
+        return reply
+
+    def finished(self, table: StateTable) -> FinishedTry:
+        """The job as a file, with its states if they may be needed."""
+        inner = self._inner
+        return FinishedTry(
+            asked=TryRequest.of(self._job),
+            tried=self._tried,
+            looks=tuple(self._looks),
+            kept=self._kept,
+            state=table.get(self._tried.kept) if self._kept else None,
+            inner=None
+            if inner is None
+            else InnerState(epoch=inner.epoch, score=inner.score, state=table.get(inner.ref)),
+        )
+
+
+class RunLog:
+    """Saves a run in a folder: before a round all of it, inside of one each job carried out.
+
+    It is the first middleware that sees a command, so that it has saved before any other is told.
+    A process that goes on with the run loads what was saved before the open round, and its jobs are
+    answered from the folder: proposals and scores are computed anew, and must be the same. The
+    repeats of the self-check are always carried out live, so no run gets past a check that failed.
+    """
+
+    def __init__(
+        self,
+        folder: CheckpointFolder,
+        adapter: DynamicGridAdapter,
+        *,
+        every: int,
+        keep: int,
+        on_error: OnError,
+    ) -> None:
+        self._folder = folder
+        self._where = repr(str(folder.path))
+        self._adapter = adapter
+        self._every = every
+        self._keep = keep
+        self._on_error = on_error
+        trainer: object = adapter.trainer
+        self._ranks = trainer if isinstance(trainer, Agrees) else None
+        callbacks: Sequence[Any] = adapter.callbacks
+        self._outputs = [output for output in callbacks if isinstance(output, Rewinds)]
+        self._saved: tuple[int, int | None] | None = None  # rounds and planned epochs
+        self._base = ""  # the checkpoint that the jobs of the open round build on
+
+    @contextmanager
+    def saving(self, whether: WhetherToResume) -> Iterator[None]:
+        """Go on from what is saved, then save what the adapter does inside."""
+        with ExitStack() as stack:
+            if whether == "must" and not self._folder.path.is_dir():
+                raise self._nothing_there()
+            with self._faults("the lock"):
+                stack.enter_context(locked(self._folder.path))
+            self._go_on(whether)
+            try:
+                with self._adapter.through(self, first=True):
+                    yield
+                self._save()
+            except (ContractError, AllTriesFailed, LoopError):
+                # The open round broke a promise: started again, it is carried out anew.
+                self._folder.remove_tries(from_round=len(self._adapter.memory.rounds))
+                raise
+
+    # ---- loading, when a process starts ----
+    def _go_on(self, whether: WhetherToResume) -> None:
+        """Load the newest checkpoint, if there is one and that is wanted."""
+        saved = self._newest()
+        if saved is None:
+            if whether == "must":
+                raise self._nothing_there()
+            return
+        if whether == "never":
+            raise CheckpointError(
+                f"{self._where} holds a run of {saved.rounds} rounds already; choose another "
+                "folder, or go on with it by leaving out resume='never'"
+            )
+        adapter = self._adapter
+        if adapter.epoch:
+            raise SettingsError(
+                f"{self._where} holds a run to go on with, but this adapter has trained "
+                f"{adapter.epoch} epochs of its own; make a new adapter or choose another folder"
+            )
+        planned = adapter.epochs
+        self._load(saved)
+        before = adapter.epochs
+        self._base = saved.digest
+        self._saved = (saved.rounds, before)
+        if planned is None:  # never so with a loop
+            return
+        if planned < adapter.epoch:
+            raise SettingsError(
+                f"epochs must be at least {adapter.epoch}, because the run in {self._where} "
+                f"has that many already, got {planned!r}; ask for more, or choose another folder"
+            )
+        if before is not None and planned < before:
+            logging.getLogger("dynhp").warning(
+                f"the run in {self._where} was planned for {before} epochs; from now on it is for "
+                f"{planned}"
+            )
+        adapter.epochs = planned
+
+    def _newest(self) -> SavedRun | None:
+        """The newest checkpoint; if there are several ranks, the newest that all have."""
+        if self._ranks is None:
+            return self._folder.newest()
+        rounds = [saved.rounds for saved in self._folder.whole()]
+        newest = newest_of_all(self._ranks.agree(rounds), str(self._folder.path))
+        return None if newest is None else self._folder.read(newest)
+
+    def _nothing_there(self) -> CheckpointError:
+        return CheckpointError(
+            f"{self._where} holds no checkpoint to go on from; start with "
+            "run_with_checkpoints(adapter, epochs, checkpoint=...)"
+        )
+
+    def _load(self, saved: SavedRun) -> None:
+        content = saved.content
+        before = self._adapter.state_dict()
+        self._adapter.load_state_dict({**content["adapter"], "history": content["history"]})
+        try:
+            move_to(self._adapter.trainer, content["trainer"])
+        except BaseException:
+            self._adapter.load_state_dict(before)
+            raise
+        self._folder.go_on(saved, self._adapter.history)
+        # An output that is new, is no longer wanted or was lost has nothing to be cut back to.
+        for output, position in zip(self._outputs, content["outputs"], strict=False):
+            if position is not None:
+                output.rewind(position)
+
+    # ---- saving, before a round ----
+    def _save(self) -> None:
+        """Write a checkpoint, unless it would be the one that was written last."""
+        history = self._adapter.history
+        now = (len(history), self._adapter.epochs)
+        if now == self._saved:
+            return
+        self._base = ""  # jobs that build on an older one would pile up until one is written
+        with self._faults(f"the checkpoint after round {now[0]}"):
+            state = self._adapter.state_dict(since=len(history))  # the folder takes the rounds
+            del state["history"]
+            table = self._adapter.table
+            content = {
+                "adapter": state,
+                "trainer": table.get(table.snapshot()),
+                "outputs": list(map(self._position, self._outputs)),
+            }
+            self._base = self._folder.save(history, content)
+            self._saved = now
+            self._folder.tidy(now[0], keep=self._keep)
+
+    def _position(self, output: Rewinds) -> Any:
+        try:
+            return output.position()
+        except OSError as failure:
+            if self._on_error == "stop":
+                raise
+            message = f"a checkpoint is saved without the output of {output!r}: {failure}"
+            warnings.warn(message[:500], RuntimeWarning, stacklevel=2)
+            return None
+
+    @contextmanager
+    def _faults(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except CodecError as failure:
+            # That a state cannot be stored at all is said before anything is trained.
+            if self._on_error == "stop" or self._saved is None:
+                raise
+            warnings.warn(f"{what} could not be saved: {failure}", RuntimeWarning, stacklevel=2)
+        except OSError as failure:
+            message = (
+                f"{what} could not be written to {self._where}: {failure}. Those "
+                "before it are as they were; make room or fix the folder"
+            )
+            if self._on_error == "stop":
+                raise CheckpointError(
+                    f"{message}, then go on with the same call; on_checkpoint_error='warn' goes "
+                    "on without"
+                ) from failure
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+    # ---- a round passes through ----
+    def __call__(self, commands: Commands, memory: Memory) -> Commands:
+        """Save before the round, then answer or note each of its jobs."""
+        round_ = len(memory.rounds)
+        if not self._base or round_ % self._every == 0:
+            self._save()
+        if not self._adapter.driver.replays_jobs:
+            return commands
+        return self._logged(commands, round_)
+
+    def _logged(self, commands: Commands, round_: int) -> Commands:
+        places: deque[TryPlace] = deque()  # of the jobs that were announced
+        found: deque[FinishedTry] = deque()  # what an earlier process has done of them
+        job: _Replayed | _Recorded | None = None  # the one that the engine decides about
+        stages = 0
+        reply: Any = None
+        try:
+            while True:
+                try:
+                    command = commands.send(reply)
+                except StopIteration as end:
+                    after: Memory = end.value
+                    return after
+                if isinstance(command, Announce | Attempt | Restore | Train):
+                    # With these the engine is done with a job.
+                    if isinstance(job, _Recorded):
+                        self._note(job)
+                    job = None
+                if isinstance(command, Announce) and not command.jobs[0].repeat:
+                    places = deque(TryPlace(round_, stages, n) for n in range(len(command.jobs)))
+                    stages += 1
+                    found = deque(self._found(command.jobs, places))
+                    rest = command.jobs[len(found) :]
+                    reply = (yield Announce(rest)) if rest else None
+                    continue
+                if isinstance(command, Attempt) and not command.job.repeat:
+                    place = places.popleft()
+                    if found:
+                        job = _Replayed(place, found.popleft(), self._adapter.table)
+                    else:
+                        job = _Recorded(place)
+                reply = (yield command) if job is None else (yield from job.answer(command))
+        finally:
+            commands.close()
+
+    def _found(self, jobs: Sequence[Job], places: Sequence[TryPlace]) -> Iterator[FinishedTry]:
+        """What was carried out of these jobs by an earlier process: the first few of them."""
+        for job, place in zip(jobs, places, strict=True):
+            done: FinishedTry | None = None
+            match self._folder.get_try(place):
+                case {
+                    "base": self._base,
+                    "planned": self._adapter.epochs,
+                    "done": FinishedTry() as found,
+                }:
+                    done = found
+            if self._ranks is not None and not all(self._ranks.agree(done is not None)):
+                return
+            if done is None:
+                return
+            asked = TryRequest.of(job)
+            if done.asked != asked:
+                raise CheckpointError(
+                    f"{place} was {done.asked}, but now {asked} is asked for: the proposer "
+                    "or the selection is not a function of the run alone, or it is that of another "
+                    "version of dynhp. Delete the files try-*.zip of the checkpoint's folder to "
+                    "train the tries of this round again"
+                )
+            yield done
+
+    def _note(self, job: _Recorded) -> None:
+        """Keep a job until the next checkpoint, if there is one that it builds on."""
+        if not self._base:
+            return
+        with self._faults(f"a try of round {job.place.round}"):
+            done = job.finished(self._adapter.table)
+            saved = {"base": self._base, "planned": self._adapter.epochs, "done": done}
+            self._folder.put_try(job.place, saved)
+
+
+def newest_of_all(ranks: Sequence[Sequence[int]], folder: str) -> int | None:
+    """The newest checkpoint that every rank holds; None if the run has not begun on one.
+
+    >>> newest_of_all([[4, 3], [3, 2]], "saved")
+    3
+    """
+    common = set.intersection(*map(set, ranks))
+    if common:
+        return max(common)
+    # Ranks are one checkpoint apart at most: if one has none, the others have the very first.
+    if all(max(held, default=0) == 0 for held in ranks):
+        return None
+    by_rank = ", ".join(f"rank {rank}: {list(held)}" for rank, held in enumerate(ranks))
+    raise CheckpointError(
+        f"all ranks must hold a checkpoint of the same round, got by rank the rounds {by_rank}; "
+        f"{folder!r} is this rank's folder. Save with keep=2 or more, put back the folder that is "
+        "missing, or choose new folders for all ranks"
+    )

@@ -1,0 +1,98 @@
+"""An executor for threads, as anybody would write one: nothing else needs to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from dynhp import DynamicGridAdapter, Interpolation, Racing, Serial, lowest
+from dynhp.executors.attempt import attempt
+from dynhp.executors.contract import Job, Outcome
+from dynhp.testing import NoisyQuadratic
+from dynhp.testing.executors import check_executor
+from dynhp.trainer import State, Trainer
+from tests.support.reference import Toy, bits, without_times
+
+
+class Threads:
+    """Carries out tries in threads, each on a trainer of its own."""
+
+    def __init__(self, make: Callable[[], Trainer], workers: int) -> None:
+        self._free: SimpleQueue[Trainer] = SimpleQueue()
+        for _ in range(workers):
+            self._free.put(make())
+        self._pool = ThreadPoolExecutor(workers)
+
+    def run(self, trainer: Trainer, jobs: Sequence[Job], *, at: State) -> Iterator[Outcome]:
+        """Begin all jobs, and yield what comes of them in their order."""
+        begun = [self._pool.submit(self._carry_out, job) for job in jobs]
+        try:
+            for each in begun:
+                yield each.result()
+        finally:
+            for each in begun:
+                each.cancel()
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown()
+
+    def _carry_out(self, job: Job) -> Outcome:
+        trainer = self._free.get()
+        try:
+            outcome = attempt(trainer, job)
+            states = outcome.keep()  # before the next job begins on this trainer
+        finally:
+            self._free.put(trainer)
+        return replace(outcome, keep=lambda: states, in_place=False)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_it_keeps_the_contract_of_executors(workers: int) -> None:
+    assert "ok" in str(check_executor(lambda make: Threads(make, workers)))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"selection": Racing(), "try_for": 3},
+        {"proposer": Interpolation(), "randomness": "independent", "keep": "value"},
+        {"dry_run": True},
+        {"check": "every"},
+    ],
+)
+def test_a_run_is_that_of_serial(settings: dict[str, Any]) -> None:
+    def run(executor: Any) -> tuple[Any, Any]:
+        trainer = Toy(1)
+        given = {"criterion": lowest("loss"), "adapt_every": 4, "try_for": 1} | settings
+        adapter = DynamicGridAdapter(
+            trainer, {"lr": [0.05, 0.2, 0.6, 1.1]}, executor=executor, **given
+        )
+        history = without_times(adapter.run(12))
+        return history, bits(trainer.get_state())
+
+    threads = Threads(lambda: Toy(1), 2)
+    assert run(threads) == run(Serial())
+    threads.close()
+
+
+def test_after_an_interrupt_no_thread_is_left() -> None:
+    threads = Threads(NoisyQuadratic, 2)
+
+    def interrupt(event: Any) -> None:
+        raise KeyboardInterrupt
+
+    adapter = DynamicGridAdapter(
+        NoisyQuadratic(), {"lr": [0.1, 0.2]}, criterion=lowest("loss"), adapt_every=4, try_for=1,
+        executor=threads, callbacks=interrupt,
+    )  # fmt: skip
+    with pytest.raises(KeyboardInterrupt):
+        adapter.run(4)
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        threads._pool.submit(print)

@@ -1,0 +1,243 @@
+"""A run that was stopped by a broken promise never gets past it by being started again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynhp import DynamicGridAdapter, History, adapt, recommended
+from dynhp.errors import (
+    AllTriesFailed,
+    ContractError,
+    LoopError,
+    NotRepeatable,
+    ValueNotInForce,
+    ValueNotUsed,
+)
+from dynhp.executors import Processes
+from dynhp.loops import Epoch
+from dynhp.records import Value
+from dynhp.storage import checkpoints, run_with_checkpoints
+from dynhp.storage.codecs import encode
+from dynhp.testing import NoisyQuadratic
+from tests.support.killing import Killed, KilledAtCommand
+from tests.support.loops import run as run_body
+from tests.support.resuming import without_times
+
+pytestmark = pytest.mark.usefixtures("_fast_disk")
+
+EPOCHS = 12
+
+
+class Forgetful(NoisyQuadratic):
+    """From some step on it also draws from a generator that is not in the state."""
+
+    def __init__(self, since: int = 0) -> None:
+        super().__init__(noise=0.5, seed=4)
+        self.since = since
+        self.other = np.random.default_rng(7)
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
+        super().train_k(k, hyperparameters)
+        if self.steps > self.since:
+            self.weights = self.weights + 0.01 * self.other.normal()
+
+
+class Deaf(NoisyQuadratic):
+    """Uses no value that it is given."""
+
+    def __init__(self, since: int = 0) -> None:
+        super().__init__(noise=0.5, seed=4)
+
+    def step(self, lr: float, momentum: float) -> None:
+        super().step(0.05, momentum)
+
+
+class Overruled(NoisyQuadratic):
+    """A schedule of its own overwrites the value from some step on."""
+
+    def __init__(self, since: int = 0) -> None:
+        super().__init__(noise=0.5, seed=4)
+        self.since = since
+        self.rate: Any = None
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
+        super().train_k(k, hyperparameters)
+        self.rate = 1e-3 if self.steps > self.since else hyperparameters["lr"]
+
+    def hyperparameters(self) -> dict[str, Any]:
+        return {"lr": self.rate}
+
+
+class Mended(NoisyQuadratic):
+    """Each of them as it should be."""
+
+    def __init__(self) -> None:
+        super().__init__(noise=0.5, seed=4)
+
+
+class MendedRate(Overruled):
+    """The one that reads back, as it should be."""
+
+    def __init__(self) -> None:
+        super().__init__(since=10**9)
+
+
+# What stops which trainer, from which step on it is broken, and the trainer as it should be.
+BROKEN: dict[str, tuple[type[ContractError], Callable[[], Any], Callable[[], Any]]] = {
+    "not repeatable": (NotRepeatable, Forgetful, Mended),
+    "not repeatable, later": (NotRepeatable, lambda: Forgetful(since=4), Mended),
+    "not used": (ValueNotUsed, Deaf, Mended),
+    "not in force": (ValueNotInForce, Overruled, MendedRate),
+    "not in force, in a stretch": (ValueNotInForce, lambda: Overruled(since=2), MendedRate),
+    "not in force, later": (ValueNotInForce, lambda: Overruled(since=5), MendedRate),
+}
+
+
+def adapter_around(trainer: Any, **more: Any) -> DynamicGridAdapter:
+    settings: dict[str, Any] = {"adapt_every": 4, "try_for": 2, "check": "every", **more}
+    space = {"lr": [0.01, 0.03, 0.1]}
+    return DynamicGridAdapter(trainer, space, minimize="loss", initial={"lr": 0.03}, **settings)
+
+
+def run(folder: Path, trainer: Any, **more: Any) -> History:
+    return run_with_checkpoints(adapter_around(trainer, **more), EPOCHS, checkpoint=folder)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("every", [1, 3])
+def test_started_again_it_is_stopped_again(name: str, every: int, tmp_path: Path) -> None:
+    error, broken, _ = BROKEN[name]
+    stopped = []
+    for _ in range(3):
+        adapter = adapter_around(broken())
+        with pytest.raises(error):
+            run_with_checkpoints(adapter, EPOCHS, checkpoint=tmp_path, every=every)
+        stopped.append(len(adapter.history))
+    assert len(set(stopped)) == 1
+    assert stopped[0] == ("later" in name)
+
+
+@pytest.mark.parametrize("trainer", [Forgetful, Deaf])
+def test_also_where_there_are_tries_only_once(trainer: Any, tmp_path: Path) -> None:
+    policy = recommended("learning_rate", name="lr", default=0.03, loss="loss")
+    for _ in range(3):
+        adapter = DynamicGridAdapter(trainer(), policy=policy)
+        with pytest.raises((NotRepeatable, ValueNotUsed)):
+            run_with_checkpoints(adapter, 40, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["not repeatable", "not used"])
+def test_also_where_other_processes_try(name: str, tmp_path: Path) -> None:
+    error, broken, _ = BROKEN[name]
+    with Processes(type(broken()), workers=2) as executor:
+        for _ in range(2):
+            with pytest.raises(error):
+                run(tmp_path, broken(), executor=executor)
+
+
+def every_moment(commands: int) -> list[tuple[int, bool]]:
+    """Before each command, and after each but the last, which raises."""
+    before = [(fatal, False) for fatal in range(1, commands + 1)]
+    return before + [(fatal, True) for fatal in range(1, commands)]
+
+
+@pytest.mark.many
+@pytest.mark.parametrize("name", BROKEN)
+def test_killed_at_any_command_it_is_stopped_all_the_same(name: str, tmp_path: Path) -> None:
+    """Also inside of the check, whose tries are then all in the folder."""
+    error, broken, mended = BROKEN[name]
+    counted = KilledAtCommand()
+    with pytest.raises(error):
+        run(tmp_path / "counted", broken(), middleware=[counted.middleware])
+    whole = mended()
+    wanted = adapter_around(whole).run(EPOCHS)
+    for fatal, after in every_moment(counted.commands):
+        folder = tmp_path / f"{fatal}{after}"
+        with pytest.raises(Killed):
+            run(folder, broken(), middleware=[KilledAtCommand(fatal, after=after).middleware])
+        for _ in range(2):
+            with pytest.raises(error):
+                run(folder, broken())
+        trainer = mended()
+        assert without_times(run(folder, trainer)) == without_times(wanted)
+        assert encode(trainer.get_state()) == encode(whole.get_state())
+
+
+@pytest.mark.many
+@pytest.mark.parametrize("name", BROKEN)
+def test_mended_after_a_kill_it_is_refused_or_ends_as_in_a_new_folder(
+    name: str, tmp_path: Path
+) -> None:
+    """Nothing that was trained by the broken one ends up in the run without a word."""
+    error, broken, mended = BROKEN[name]
+    counted = KilledAtCommand()
+    with pytest.raises(error):
+        run(tmp_path / "counted", broken(), middleware=[counted.middleware])
+    whole = mended()
+    wanted = adapter_around(whole).run(EPOCHS)
+    for fatal, after in every_moment(counted.commands):
+        folder = tmp_path / f"{fatal}{after}"
+        with pytest.raises(Killed):
+            run(folder, broken(), middleware=[KilledAtCommand(fatal, after=after).middleware])
+        trainer = mended()
+        try:
+            history = run(folder, trainer)
+        except (NotRepeatable, ValueNotUsed):  # what the broken one has tried is in the folder
+            trainer = mended()
+            history = run(folder, trainer)
+        assert without_times(history) == without_times(wanted)
+        assert encode(trainer.get_state()) == encode(whole.get_state())
+
+
+class Fails(NoisyQuadratic):
+    """Raises whatever it is given."""
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
+        raise RuntimeError("out of memory")
+
+
+def test_where_all_tries_failed_they_are_carried_out_anew(tmp_path: Path) -> None:
+    for _ in range(2):
+        with pytest.raises(AllTriesFailed):
+            run(tmp_path, Fails(noise=0.5, seed=4))
+    trainer, whole = Mended(), Mended()
+    assert run(tmp_path, trainer) == adapter_around(whole).run(EPOCHS)
+    assert encode(trainer.get_state()) == encode(whole.get_state())
+
+
+def test_what_failed_by_itself_is_not_forgotten(tmp_path: Path) -> None:
+    """Only a broken promise makes what was trained useless, a full disk does not."""
+
+    def full(event: Any) -> None:
+        if len(list(tmp_path.glob("try-*.zip"))) == 2:
+            raise OSError("no space left on device")
+
+    with pytest.raises(OSError, match="no space left"):
+        run(tmp_path, Mended(), callbacks=[full])
+    assert len(list(tmp_path.glob("try-*.zip"))) == 2
+
+
+@pytest.mark.parametrize("forgets", ["value", "state"])
+def test_a_loop_is_stopped_again_too(forgets: str, tmp_path: Path) -> None:
+    for _ in range(3):
+        model, outside = NoisyQuadratic(), np.random.default_rng(3)
+        loop = adapt(
+            EPOCHS, state=[model], space={"lr": [0.01, 0.1]}, minimize="loss", adapt_every=4,
+            try_for=1,
+        )  # fmt: skip
+
+        def body(epoch: Epoch, model: Any = model, outside: Any = outside) -> None:
+            model.train_k(1, epoch.values if forgets == "state" else {"lr": 0.1})
+            if forgets == "state":
+                model.weights = model.weights + 0.01 * outside.normal()
+            epoch.report(loss=model.metrics()["loss"])
+
+        error = NotRepeatable if forgets == "state" else LoopError
+        with pytest.raises(error), checkpoints(tmp_path, loop):
+            run_body(loop, body)
+        assert len(loop.history) == 0
