@@ -212,7 +212,8 @@ class RunLog:
     It is the first middleware that sees a command, so that it has saved before any other is told.
     A process that goes on with the run loads what was saved before the open round, and its jobs are
     answered from the folder: proposals and scores are computed anew, and must be the same. The
-    repeats of the self-check are always carried out live, so no run gets past a check that failed.
+    repeats of the self-check are always carried out live, so no run gets past a check that failed;
+    the next round is checked as well if the tries that were repeated are of an earlier process.
     """
 
     def __init__(
@@ -382,9 +383,11 @@ class RunLog:
             self._save()
         if not self._adapter.driver.replays_jobs:
             return commands
-        return self._logged(commands, round_)
+        return self._logged(commands, memory)
 
-    def _logged(self, commands: Commands, round_: int) -> Commands:
+    def _logged(self, commands: Commands, memory: Memory) -> Commands:
+        round_ = len(memory.rounds)
+        replayed = False  # whether an earlier process has carried out some of its tries
         places: deque[TryPlace] = deque()  # of the jobs that were announced
         found: deque[FinishedTry] = deque()  # what an earlier process has done of them
         job: _Replayed | _Recorded | None = None  # the one that the engine decides about
@@ -396,7 +399,9 @@ class RunLog:
                     command = commands.send(reply)
                 except StopIteration as end:
                     after: Memory = end.value
-                    return after
+                    # What an earlier process left behind outside the state ended with it: only a
+                    # round that this process carries out whole proves anything about it.
+                    return after._replace(checked=memory.checked) if replayed else after
                 if isinstance(command, Announce | Attempt | Restore | Train):
                     # With these the engine is done with a job.
                     if isinstance(job, _Recorded):
@@ -412,6 +417,7 @@ class RunLog:
                 if isinstance(command, Attempt) and not command.job.repeat:
                     place = places.popleft()
                     if found:
+                        replayed = True
                         job = _Replayed(place, found.popleft(), self._adapter.table)
                     else:
                         job = _Recorded(place)

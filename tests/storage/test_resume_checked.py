@@ -1,13 +1,18 @@
-"""Runs that are checked and killed: each process checks once, and the end is the same."""
+"""Runs that are checked and killed: each process checks for itself, and the end is the same."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from dynhp import spent
-from tests.support.killing import Killed
+from dynhp.errors import NotRepeatable
+from dynhp.records import Value
+from dynhp.storage import run_with_checkpoints
+from dynhp.testing import NoisyQuadratic
+from tests.support.killing import Killed, MortalTrainer
 from tests.support.resuming import CASES, EPOCHS, adapter_of, mortal, run_on
 
 
@@ -32,10 +37,38 @@ def test_a_checked_run_that_is_killed_anywhere_ends_the_same(
         assert history == wanted
 
 
-def test_a_process_that_has_only_replayed_tries_checks_them_all_the_same(tmp_path: Path) -> None:
+def test_a_process_that_has_replayed_tries_also_checks_a_round_of_its_own(tmp_path: Path) -> None:
     case = {**CASES["grid"], "check": "first"}
     with pytest.raises(Killed):
         run_on(tmp_path, case, 8 + 4)  # all tries, and the repeats, but not the stretch
     trainer, history = run_on(tmp_path, case)
     assert [k for k, _ in trainer.asked[:5]] == [1] * 4 + [2]  # the repeats again, and the stretch
-    assert [round_.checked for round_ in history] == [4, 0, 0, 0]
+    assert [round_.checked for round_ in history] == [4, 4, 0, 0]
+
+
+class LeaksLate(NoisyQuadratic):
+    """Something outside the state changes training, but only after some calls in a process."""
+
+    calls = 0
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
+        super().train_k(k, hyperparameters)
+        self.calls += k > 0
+        if k and self.calls > 5:
+            self.weights = self.weights + 0.01 * self.calls
+
+
+@pytest.mark.parametrize("calls", range(1, 14))
+def test_no_kill_lets_a_leak_pass_that_shows_only_after_some_calls(
+    calls: int, tmp_path: Path
+) -> None:
+    case = {**CASES["grid"], "check": "first"}
+
+    def run(left: int | None) -> None:
+        adapter = adapter_of(MortalTrainer(LeaksLate(noise=0.5, seed=4), left), case)
+        run_with_checkpoints(adapter, EPOCHS, checkpoint=tmp_path)
+
+    with pytest.raises((Killed, NotRepeatable)):
+        run(calls)
+    with pytest.raises(NotRepeatable):
+        run(None)
