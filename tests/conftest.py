@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections.abc import Callable
 
 import pytest
@@ -14,6 +16,12 @@ from tests.support.messages import pytest_runtest_setup  # noqa: F401
 
 # A distribution of its own, whose tests run where it is installed: see tests/cli.
 collect_ignore = ["fixtures/third_party_plugin"]
+
+
+@pytest.fixture
+def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the clock that measures durations go on by a second each time that it is read."""
+    monkeypatch.setattr(time, "perf_counter", itertools.count(0.0).__next__)
 
 
 @pytest.fixture

@@ -131,6 +131,7 @@ def test_every_part_of_a_file_is_mended(notes: Path, tmp_path: Path) -> None:
         lambda line: "é".encode(),
     ],
 )
+@pytest.mark.usefixtures("ticking")  # the message shows how long the run took
 def test_a_damaged_line_is_refused_and_nothing_touched(
     damage: Any, notes: Path, tmp_path: Path
 ) -> None:
