@@ -13,6 +13,11 @@ import sys
 import termios
 from collections.abc import Mapping
 
+# Where these say something, rich looks at them instead of the terminal.
+_OF_A_TERMINAL = {
+    *("COLUMNS", "LINES", "WORLD_SIZE", "COLORTERM", "NO_COLOR", "FORCE_COLOR"),
+    *("TTY_COMPATIBLE", "TTY_INTERACTIVE", "JUPYTER_COLUMNS", "JUPYTER_LINES"),
+}
 _CODES = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])|([\r\n])|([^\x1b\r\n]+)")
 
 
@@ -66,9 +71,8 @@ def in_terminal(
     """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    given = {**os.environ, "TERM": "xterm-256color", **(environment or {})}
-    for name in ("COLUMNS", "LINES", "WORLD_SIZE"):
-        given.pop(name, None)
+    given = {name: value for name, value in os.environ.items() if name not in _OF_A_TERMINAL}
+    given |= {"TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **(environment or {})}
     process = subprocess.Popen(
         [sys.executable, "-c", code],
         stdin=theirs,

@@ -18,7 +18,7 @@ class Pause:
         least: the seconds that a pause lasts at least.
         most: those that it lasts at most, whatever was done before it.
 
-    >>> pause = Pause(least=0.1)
+    >>> pause = Pause(least=3600.0)
     >>> pause.is_over()
     True
     >>> pause.begin(cost=0.001)
