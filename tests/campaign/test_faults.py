@@ -158,11 +158,13 @@ def test_what_progress_raises_ends_the_campaign_and_its_workers(tmp_path: Path) 
 
 
 BROKEN = """
-import sys
+import math, sys
 from dynhp.campaign import product, run_campaign
+from dynhp.executors.pool import workers
 from tests.support.campaigning import slow
 
 if __name__ == "__main__":
+    workers.SLOW = math.inf  # it says nothing about workers that start slowly
     run_campaign(slow, product(seed=range(4)), folder=sys.argv[1], workers=2)
 """
 

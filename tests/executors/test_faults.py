@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import multiprocessing
 import os
 import signal
@@ -18,6 +19,7 @@ from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import ContractError
 from dynhp.executors import Processes, Serial
 from dynhp.executors.contract import UNKNOWN_STATE, Job, Outcome
+from dynhp.executors.pool import workers
 from dynhp.executors.pool.workers import WorkerHandle, WorkerPool
 from dynhp.records import Candidate, Try
 from dynhp.storage import checkpoints
@@ -122,6 +124,7 @@ def test_a_lost_try_is_repeated_and_fails_in_the_end(
 ) -> None:
     if fate == "hangs":
         monkeypatch.setattr(executor._pooled._started_pool(), "_time_limit", 1.0)
+        monkeypatch.setattr(workers, "START_LEAST", math.inf)
 
         def seconds_left(worker: WorkerHandle, limit: float | None) -> float | None:
             hangs = (folder / f"{process_of(worker).pid}").exists()

@@ -201,6 +201,7 @@ def test_tries_of_another_plan_are_not_used_where_the_checkpoint_is_the_same(
     )
 
 
+@pytest.mark.usefixtures("hurrying")  # a round that takes as long again is that checkpoint again
 def test_tries_that_build_on_a_checkpoint_that_is_lost_are_trained_again(tmp_path: Path) -> None:
     case = CASES["grid"]
     (tmp_path / "undisturbed").mkdir()

@@ -26,6 +26,7 @@ OTHER_PROCESS = {
 """What can be seen in another process only."""
 
 
+@pytest.mark.usefixtures("hurrying")  # one of them looks at the clock
 @pytest.mark.parametrize("name", BROKEN_ZOO)
 def test_a_broken_trainer_is_refused_by_its_law(name: str) -> None:
     make, law = BROKEN_ZOO[name]
