@@ -30,7 +30,7 @@ def test_progress_never_goes_back_and_ends_at_all(tmp_path: Path) -> None:
     assert seen[0] == CampaignProgress(done=0, failed=0, total=10, share=0.0, left=None)
     assert (seen[-1].done, seen[-1].failed, seen[-1].left) == (9, 1, 0.0)
     assert [progress.over for progress in seen] == [False] * 10 + [True]
-    assert all(progress.left for progress in seen[1:-1])
+    assert all(progress.left is not None for progress in seen[1:-1])
 
 
 def test_what_is_done_counts_and_what_failed_does_not(tmp_path: Path) -> None:

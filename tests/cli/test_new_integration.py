@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -185,6 +185,15 @@ def test_a_plug_in_of_others_is_a_distribution_that_dynhp_check_discovers(instal
     assert sum(line.startswith("  ok ") for line in done.stdout.splitlines()) == 2 * len(LAWS)
 
 
+@pytest.fixture
+def _forgotten(registry: object) -> Iterator[None]:
+    """Leave nothing of the plug-in in this process."""
+    yield
+    for name in [each for each in sys.modules if each.partition(".")[0] == "dynhp_numpy"]:
+        del sys.modules[name]
+
+
+@pytest.mark.usefixtures("_forgotten")
 def test_it_is_among_all_that_are_installed(
     run: Run, installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

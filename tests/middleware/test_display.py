@@ -413,7 +413,10 @@ class DoesNotKnowWhen(Keeps):
     quiet_until = None
 
 
-def test_a_display_that_cannot_say_when_it_is_quiet_ends_no_run() -> None:
+def test_a_display_that_cannot_say_when_it_is_quiet_ends_no_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dynhp.middleware.display.QUICK", math.inf)  # else it may not be asked
     display = DoesNotKnowWhen()
     with warns(Hint):
         history = an_adapter().run(20, progress=display)

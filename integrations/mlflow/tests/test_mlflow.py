@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +44,18 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def read(run_id: str | None) -> Series:
-    """All series of a run, with the names that MLflow could not take put back."""
+    """All series of a run by their steps, with the names that MLflow could not take put back.
+
+    MLflow orders them by their times, and a clock may be set back.
+    """
     client = MlflowClient()
     assert run_id is not None
     keys = client.get_run(run_id).data.metrics
     points = {key: client.get_metric_history(run_id, key) for key in keys}
     return {
-        key.replace("kind_", "kind="): [(metric.step, metric.value) for metric in metrics]
+        key.replace("kind_", "kind="): sorted(
+            ((metric.step, metric.value) for metric in metrics), key=itemgetter(0)
+        )
         for key, metrics in points.items()
     }
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import dynhp_tensorboard
@@ -91,7 +94,10 @@ def test_a_torn_file_is_mended_by_the_resumed_run(tmp_path: Path) -> None:
     check_series(read(logs), history, rel=SINGLE)
 
 
-def test_a_folder_that_holds_a_run_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_holds_a_run_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time", itertools.count(1e9).__next__)  # the same run is not refused
     adapter_with(TensorBoard(tmp_path)).run(5)
     before = event_file(tmp_path).read_bytes()
     with raises(CheckpointError):

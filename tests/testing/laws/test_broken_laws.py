@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -15,6 +16,7 @@ from dynhp.records import Value
 from dynhp.testing import LAWS, NoisyQuadratic, check_trainer, trainer_checks
 from dynhp.testing.toys.fragile import Fragile
 from tests.support.doubles import BROKEN, SPACE
+from tests.support.forgetful import MadeDifferently
 from tests.support.messages import raises
 
 
@@ -152,7 +154,8 @@ def test_calls_of_unequal_length_compose_too() -> None:
         "trains in place on a handed-in state",
     ],
 )
-def test_the_message_tells_what_was_seen(name: str) -> None:
+def test_the_message_tells_what_was_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MadeDifferently, "made", itertools.count())  # whatever tests came before
     make, law = BROKEN[name]
     with raises(LawBroken):
         dict(trainer_checks(make, SPACE))[law]()
