@@ -29,8 +29,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from _luck_runs import SELECTIONS, LuckCase, Randomness, Truth, on_record, recorded
 
 from dynhp.records import Round
-from dynhp.report import Luck, luck_of
+from dynhp.report import luck_of
 from dynhp.report.evidence import evidence_of
+from dynhp.report.luck import Luck
 
 SMALL = [(2, 4), (3, 4), (5, 4), (2, 20), (5, 20), (20, 4)]
 LARGE = [(300, 4), (9, 40), (2, 500), (300, 20)]

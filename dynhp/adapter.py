@@ -29,7 +29,8 @@ from dynhp.policy import Policy, PolicyFields, named_fields, policy_from
 from dynhp.proposers import FullGrid
 from dynhp.proposers.contract import searched_text
 from dynhp.read_back import same_value
-from dynhp.records import Callback, Candidate, History, Round
+from dynhp.records import Candidate, History, Round
+from dynhp.records.events import Callback
 from dynhp.saved import memory_of, parse_state, policy_text, state_of
 from dynhp.spaces import SpaceLike
 from dynhp.start import hint_at_edges, policy_for, require_sendable, require_total, require_waves

@@ -28,8 +28,9 @@ from dynhp.records import Value
 from dynhp.selection import Best, Selection, Stage
 from dynhp.snapshots import Snapshots
 from dynhp.spaces import Space, SpaceLike
-from dynhp.tails import Correction, Tail
 from dynhp.tails.contract import (
+    Correction,
+    Tail,
     epochs_of,
     require_one_stage,
     require_try_for,

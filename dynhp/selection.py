@@ -11,23 +11,10 @@ from dynhp._checks import require_count, require_number
 from dynhp.records import Candidate, Round, Try
 from dynhp.records.noise import paired_noise
 
-__all__ = ["Best", "BestByMargin", "Racing", "Ranking", "RanksByKey", "Selection", "Stage"]
+__all__ = ["Best", "BestByMargin", "Racing", "Selection", "Stage"]
 
 Ranking: TypeAlias = Callable[[Sequence[Try]], Sequence[int]]
 """Puts tries in order: the places of those that may be kept, the best first."""
-
-
-@runtime_checkable
-class RanksByKey(Protocol):
-    """Optional: a ranking by what each try is by itself, so that thousands are ranked fast.
-
-    >>> isinstance(Racing().ranking([], Candidate({"lr": 0.1})), RanksByKey)
-    True
-    """
-
-    def key(self, try_: Try) -> float | None:
-        """The smallest is the best, the first of equals comes first; None is never kept."""
-        ...
 
 
 _RECENT = 50  # rounds; enough for an estimate, and late rounds cost no more than early ones
@@ -71,6 +58,9 @@ class Selection(Protocol):
 
         It is asked again each time a try ends, with the tries that still lead, the try of the value
         in force and the new one: a try that has fallen behind must not be needed to decide later.
+
+        A ranking by what each try is by itself may have a method ``key(try_)``, so that thousands
+        are ranked fast: the smallest number is the best, and a try without one (None) is not kept.
         """
         ...
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from dynhp._checks import require_callable, require_count
 from dynhp.trainer import State
 
-__all__ = ["InMemory", "Snapshots", "StateStore"]
+__all__ = ["Snapshots"]
 
 
 @runtime_checkable

@@ -13,7 +13,8 @@ from dynhp.errors import ContractError, MetricError, SettingsError, advise, near
 from dynhp.executors.contract import Executor, SendsJobs
 from dynhp.policy import Policy, require_tolerance
 from dynhp.read_back import read_metrics, same_value
-from dynhp.records import Candidate, Round, Unit, Value
+from dynhp.records import Candidate, Round, Value
+from dynhp.records.units import Unit
 from dynhp.selection import epochs_of_tries
 from dynhp.spaces import Space
 from dynhp.tails.contract import require_correction, require_tail

@@ -10,8 +10,7 @@ from dynhp._checks import require_trainer as require_trainer  # the check of the
 from dynhp.records import Metrics, Value
 from dynhp.records.units import EPOCHS, Unit
 
-__all__ = ["ReadsBack", "Reseeds", "State", "Trainer", "TriesBatches", "trained_unit"]
-__all__ += ["trainer_from"]
+__all__ = ["State", "Trainer", "trainer_from"]
 
 State: TypeAlias = Any
 """All that decides the future of a training run; opaque to everyone but its trainer."""

@@ -31,7 +31,8 @@ from dynhp.engine.memory import Held, Memory, RunGenerator, StateRef
 from dynhp.engine.tries import Chosen, Setup, draw_seed, try_candidates
 from dynhp.errors import SettingsError
 from dynhp.policy import Policy
-from dynhp.records import Candidate, Metrics, Round, RoundStarted, Unit
+from dynhp.records import Candidate, Metrics, Round, RoundStarted
+from dynhp.records.units import Unit
 from dynhp.selection import reason
 from dynhp.triggers import Due
 from dynhp.triggers.contract import looks_at, next_look

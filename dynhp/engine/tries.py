@@ -28,8 +28,9 @@ from dynhp.engine.memory import Held, Memory, StateRef
 from dynhp.errors import AllTriesFailed, ContractError, shown
 from dynhp.policy import Policy
 from dynhp.proposers import Known
-from dynhp.records import Candidate, Progress, Try, Unit
+from dynhp.records import Candidate, Progress, Try
 from dynhp.records.text import failures_text
+from dynhp.records.units import Unit
 from dynhp.selection import Ranking
 from dynhp.tails.contract import corrected, tail_values
 

@@ -1,7 +1,6 @@
 """Adaptation in a loop of your own: epochs, parts of a state, values; imports adapter and below."""
 
 from dynhp.loops.adapt import adapt
-from dynhp.loops.best import BestEpoch
 from dynhp.loops.bindings import Binding, attribute
 from dynhp.loops.counter import Counter
 from dynhp.loops.driver import LoopDriver, Move
@@ -12,7 +11,6 @@ from dynhp.loops.options import CallbackSettings, LoopOptions, policy_and_others
 from dynhp.loops.parts import Part, copied
 
 __all__ = [
-    "BestEpoch",
     "Binding",
     "CallbackSettings",
     "Counter",

@@ -16,7 +16,8 @@ from dynhp.engine.memory import Memory
 from dynhp.errors import Hint, SettingsError, advise, shown
 from dynhp.middleware.looking import pass_on
 from dynhp.policy import Policy
-from dynhp.records import Candidate, Event, History, Metrics, Round, RoundStarted, Try, Unit
+from dynhp.records import Candidate, Event, History, Metrics, Round, RoundStarted, Try
+from dynhp.records.units import Unit
 
 __all__ = ["Display", "Moment", "RunBegins", "ShownRun", "StretchBegins", "TriesBegin", "TryScored"]
 __all__ += ["chosen_display"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from dynhp.engine.commands import Command, Commands, Middleware, Tell
 from dynhp.engine.memory import Memory
-from dynhp.records import Callback
+from dynhp.records.events import Callback
 
 __all__ = ["looking", "pass_on", "told"]
 

@@ -3,14 +3,13 @@
 from dynhp.planning.baselines import complete_search, fixed, random_search
 from dynhp.planning.budget import Cost, Plan, plan, plan_for, spent
 from dynhp.planning.presets import ema_race, paper, plateau, recommended, rescue
-from dynhp.planning.rates import RateFinder, RateSearch, find_rate, rate_search
+from dynhp.planning.rates import RateFinder, find_rate, rate_search
 from dynhp.planning.schedule import Schedule, replay, schedule_of
 
 __all__ = [
     "Cost",
     "Plan",
     "RateFinder",
-    "RateSearch",
     "Schedule",
     "complete_search",
     "ema_race",

@@ -17,9 +17,9 @@ from dynhp.engine.round import check_is_due
 from dynhp.errors import SettingsError, shown
 from dynhp.policy import Policy
 from dynhp.proposers import Waves
-from dynhp.records import History, Round, Unit
+from dynhp.records import History, Round
 from dynhp.records.history import kept_epochs
-from dynhp.records.units import EPOCHS, unit_of
+from dynhp.records.units import EPOCHS, Unit, unit_of
 from dynhp.selection import Best, Selection, epochs_of_tries
 from dynhp.spaces import Around
 from dynhp.trainer import trained_unit

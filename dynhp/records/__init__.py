@@ -1,14 +1,12 @@
 """The records of a run, which never change: candidates, tries, rounds and their history."""
 
 from dynhp.records.candidate import Candidate, Value
-from dynhp.records.events import Callback, Event, RoundStarted
+from dynhp.records.events import Event, RoundStarted
 from dynhp.records.history import History, Round, Try
 from dynhp.records.metrics import Metrics
 from dynhp.records.progress import Progress
-from dynhp.records.units import Unit
 
 __all__ = [
-    "Callback",
     "Candidate",
     "Event",
     "History",
@@ -17,6 +15,5 @@ __all__ = [
     "Round",
     "RoundStarted",
     "Try",
-    "Unit",
     "Value",
 ]

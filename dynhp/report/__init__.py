@@ -1,12 +1,12 @@
 """Reports: a run as text, as a page, and its progress; imports storage and below."""
 
 from dynhp.report.live import LiveDisplay
-from dynhp.report.luck import Luck, luck_of
+from dynhp.report.luck import luck_of
 from dynhp.report.page import html_report, write_html
 from dynhp.report.scalars import Scalar, ScalarLog
-from dynhp.report.signal import Signal, signal_of
+from dynhp.report.signal import signal_of
 from dynhp.report.svg import rate_chart
 from dynhp.report.text import schedule_picture, summary
 
-__all__ = ["LiveDisplay", "Luck", "Scalar", "ScalarLog", "Signal", "html_report", "luck_of"]
+__all__ = ["LiveDisplay", "Scalar", "ScalarLog", "html_report", "luck_of"]
 __all__ += ["rate_chart", "schedule_picture", "signal_of", "summary", "write_html"]

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 from dynhp.errors import CheckpointError, DamagedFile
 from dynhp.records import History
 from dynhp.records.plain import history_from_plain, round_to_plain
-from dynhp.storage.codecs import read_state, write_state
 from dynhp.storage.codecs.json_text import json_line, strict_json
-from dynhp.storage.codecs.state_file import read_parts
+from dynhp.storage.codecs.state_file import read_parts, read_state, write_state
 from dynhp.storage.files import remove, write_atomically
 from dynhp.storage.lines import AppendedFile, LinesAdded, LinesLost
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dynhp.errors import CheckpointError, DamagedFile
 from dynhp.snapshots import StateStore
-from dynhp.storage.codecs import read_state, write_state
+from dynhp.storage.codecs.state_file import read_state, write_state
 from dynhp.storage.files import locked, remove, require_path, write_atomically
 from dynhp.trainer import State
 

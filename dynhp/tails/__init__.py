@@ -1,6 +1,5 @@
 """Tails: what a try runs before it is judged, and what its value becomes; imports spaces."""
 
-from dynhp.tails.contract import Correction, Tail
 from dynhp.tails.rates import annealed, scale, wsd
 
-__all__ = ["Correction", "Tail", "annealed", "scale", "wsd"]
+__all__ = ["annealed", "scale", "wsd"]

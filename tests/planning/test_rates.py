@@ -21,7 +21,8 @@ from dynhp import (
 )
 from dynhp.errors import AllTriesFailed, LoopError, SettingsError
 from dynhp.loops import adapt
-from dynhp.planning import RateFinder, RateSearch, rate_search
+from dynhp.planning import RateFinder, rate_search
+from dynhp.planning.rates import RateSearch
 from dynhp.report import rate_chart
 from dynhp.tails import wsd
 from dynhp.testing import NoisyQuadratic, Quadratic

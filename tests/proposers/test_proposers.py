@@ -28,7 +28,8 @@ from dynhp import (
     spent,
 )
 from dynhp.errors import AllTriesFailed, SettingsError
-from dynhp.proposers import Drawn, Known, Ladder, Proposer, Waves
+from dynhp.proposers import Known, Ladder, Proposer, Waves
+from dynhp.proposers.grid import Drawn
 from dynhp.proposers.one_axis import wave_by_wave
 from dynhp.records import Candidate, Try
 from dynhp.selection import Selection

@@ -16,8 +16,8 @@ import dynhp.spaces
 from dynhp import Categorical, Float, Int, Ordered, Space
 from dynhp.errors import SettingsError
 from dynhp.records import Candidate
-from dynhp.spaces import Around, Axis, ScaledAxis
-from dynhp.spaces.axis import rounded, value_at
+from dynhp.spaces import Around, Axis
+from dynhp.spaces.axis import ScaledAxis, rounded, value_at
 from tests.support.messages import raises
 from tests.support.spaces import (
     axes,

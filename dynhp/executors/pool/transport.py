@@ -166,7 +166,8 @@ class Channel(Protocol):
     """The way to one worker.
 
     >>> from collections import deque
-    >>> from dynhp.executors.pool import Ready, WorkerLoop, build_trainer
+    >>> from dynhp.executors.pool import Ready, WorkerLoop
+    >>> from dynhp.executors.pool.worker import build_trainer
     >>> from dynhp.testing import Quadratic
     >>> class Local:  # the "worker" is an object of this process
     ...     def __init__(self, factory):

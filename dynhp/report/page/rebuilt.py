@@ -15,8 +15,8 @@ from dynhp.engine import first_memory
 from dynhp.errors import DynhpError
 from dynhp.planning.budget import Plan, plan_from
 from dynhp.policy import policy_from
-from dynhp.records import Round, Unit
-from dynhp.records.units import EPOCHS
+from dynhp.records import Round
+from dynhp.records.units import EPOCHS, Unit
 from dynhp.snapshots import Snapshots
 from dynhp.tails import annealed, scale
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from dynhp.planning.budget import Plan
-from dynhp.records import Round, Try, Unit
-from dynhp.records.units import EPOCHS, unit_of
+from dynhp.records import Round, Try
+from dynhp.records.units import EPOCHS, Unit, unit_of
 from dynhp.report.page.rebuilt import plan_of
 
 if TYPE_CHECKING:

@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 import dynhp
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.errors import SettingsError, advise
-from dynhp.loops import (
-    BestEpoch,
-    Binding,
-    Loop,
-    LoopOptions,
-    policy_and_others,
-    with_options,
-)
+from dynhp.loops import Binding, Loop, LoopOptions, policy_and_others, with_options
+from dynhp.loops.best import BestEpoch
 from dynhp.records import History
 from dynhp.spaces import SpaceLike
 from dynhp_jax.carry import Carry

@@ -115,7 +115,7 @@ def data_parts(call: FitCall) -> tuple[Part, ...]:
     if kind == "PyDatasetAdapter" and adapter.num_batches is None:
         raise SettingsError(f"the PyDataset has no end, so an epoch has none; {_WAY_OUT}")
     if kind == "TorchDataLoaderAdapter":
-        from dynhp_torch import torch_part
+        from dynhp_torch.parts import torch_part
 
         return (torch_part(adapter._dataloader),)
     if kind not in ("ArrayDataAdapter", "PyDatasetAdapter"):

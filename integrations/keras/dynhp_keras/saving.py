@@ -6,7 +6,7 @@ from typing import Any
 
 from dynhp.errors import SettingsError
 from dynhp.loops import LoopDriver
-from dynhp.storage.codecs import read_state, write_state
+from dynhp.storage.codecs.state_file import read_state, write_state
 from dynhp.storage.files import require_path, write_atomically
 
 __all__ = ["FitFile"]

@@ -9,8 +9,8 @@ except ModuleNotFoundError as missing:
 
 from dynhp.frameworks import Integration, register_integration
 from dynhp_lightgbm.train import adapted_train
-from dynhp_lightgbm.trainer import LightGBMTrainer, lightgbm_trainer
+from dynhp_lightgbm.trainer import lightgbm_trainer
 
-__all__ = ["LightGBMTrainer", "adapted_train", "lightgbm_trainer"]
+__all__ = ["adapted_train", "lightgbm_trainer"]
 
 register_integration(Integration(package=__name__, frameworks=("lightgbm",)))

@@ -11,8 +11,9 @@ import pytest
 from dynhp import DynamicGridAdapter, plan_for, recommended, spent
 from dynhp.errors import ValueNotInForce
 from dynhp.planning import rate_search
-from dynhp_lightgbm import LightGBMTrainer, adapted_train, lightgbm_trainer
+from dynhp_lightgbm import adapted_train, lightgbm_trainer
 from dynhp_lightgbm.boosters import BoosterModel
+from dynhp_lightgbm.trainer import LightGBMTrainer
 from tests.support.messages import raises
 
 pytestmark = pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")  # leave a shrinkage alone

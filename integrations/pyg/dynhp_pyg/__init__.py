@@ -7,38 +7,36 @@ from typing import TYPE_CHECKING, Any
 
 from dynhp.frameworks import Integration, register_integration
 from dynhp_pyg.graphs.bundled import load_dataset
-from dynhp_pyg.graphs.edge_list import load_edge_list
 from dynhp_pyg.graphs.errors import DataError
-from dynhp_pyg.graphs.files import load_graph, load_npz
+from dynhp_pyg.graphs.files import load_graph
 from dynhp_pyg.graphs.from_pyg import graph_from_data
-from dynhp_pyg.graphs.graph import Graph, graph_from_edges
+from dynhp_pyg.graphs.graph import graph_from_edges
 from dynhp_pyg.graphs.planetoid import load_planetoid
 from dynhp_pyg.splits.audit import audit
-from dynhp_pyg.splits.communities import Communities, detect_communities
-from dynhp_pyg.splits.make import Split, make_split, parse_ratios, with_degree_features
-from dynhp_pyg.splits.negatives import (
-    CommunityNegatives,
-    UniformNegatives,
-    community_negatives,
-    uniform_negatives,
-)
+from dynhp_pyg.splits.make import make_split
 
 if TYPE_CHECKING:
     from dynhp_pyg.model.trainer import LinkPredictionTrainer
-    from dynhp_pyg.runs.run import LinkResult, run
+    from dynhp_pyg.runs.run import run
     from dynhp_pyg.runs.spec import LinkRun
 
-__all__ = ["Communities", "CommunityNegatives", "DataError", "Graph"]
-__all__ += ["LinkPredictionTrainer", "LinkResult", "LinkRun"]
-__all__ += ["Split", "UniformNegatives", "audit", "community_negatives", "detect_communities"]
-__all__ += ["graph_from_data", "graph_from_edges", "load_dataset", "load_edge_list", "load_graph"]
-__all__ += ["load_npz", "load_planetoid", "make_split", "parse_ratios", "run", "uniform_negatives"]
-__all__ += ["with_degree_features"]
+__all__ = [
+    "DataError",
+    "LinkPredictionTrainer",
+    "LinkRun",
+    "audit",
+    "graph_from_data",
+    "graph_from_edges",
+    "load_dataset",
+    "load_graph",
+    "load_planetoid",
+    "make_split",
+    "run",
+]
 
 # Graphs and splits need numpy only; what trains needs torch, and is imported when asked for.
 _TRAINING = {
     "LinkPredictionTrainer": "dynhp_pyg.model.trainer",
-    "LinkResult": "dynhp_pyg.runs.run",
     "LinkRun": "dynhp_pyg.runs.spec",
     "run": "dynhp_pyg.runs.run",
 }

@@ -15,7 +15,6 @@ from dynhp_torch.averaging import AveragedWeights
 from dynhp_torch.distributed import Distributed, together
 from dynhp_torch.integration import INTEGRATION
 from dynhp_torch.loop import adapt
-from dynhp_torch.parts import torch_part
 from dynhp_torch.settings import optimizer_param, remove_scale, schedule_scale
 from dynhp_torch.trainer import torch_trainer
 from dynhp_torch.values import (
@@ -48,7 +47,6 @@ __all__ = [
     "sampler_weight",
     "tensor_value",
     # what belongs to the state
-    "torch_part",
     "AveragedWeights",
 ]
 

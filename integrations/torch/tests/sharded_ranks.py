@@ -20,7 +20,8 @@ from torch.distributed.fsdp import fully_shard
 
 from dynhp import DynamicGridAdapter, lowest
 from dynhp.storage.checkpoint import run_with_checkpoints
-from dynhp_torch import AveragedWeights, Distributed, optimizer_param, torch_part, torch_trainer
+from dynhp_torch import AveragedWeights, Distributed, optimizer_param, torch_trainer
+from dynhp_torch.parts import torch_part
 
 torch.set_num_threads(1)
 rank, folder = int(sys.argv[1]), sys.argv[2]

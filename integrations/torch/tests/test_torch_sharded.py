@@ -13,7 +13,7 @@ from torch.distributed.fsdp import FullyShardedDataParallel
 
 from dynhp.errors import ContractError, SettingsError
 from dynhp.storage.codecs import decode, encode
-from dynhp_torch import torch_part
+from dynhp_torch.parts import torch_part
 from dynhp_torch.parts.shards import LocalShard, is_fully_sharded, is_sharded, local
 from dynhp_torch.parts.tensors import filled, made, write_into
 from tests.support.messages import raises

@@ -18,8 +18,9 @@ from hypothesis.extra import numpy as hnp
 
 from dynhp.errors import CodecError, SettingsError
 from dynhp.records import Candidate
-from dynhp.storage.codecs import decode, encode, register_codec, register_dataclass, write_state
+from dynhp.storage.codecs import decode, encode, register_codec, register_dataclass
 from dynhp.storage.codecs import state_file as module
+from dynhp.storage.codecs.state_file import write_state
 from tests.support.messages import raises
 
 

@@ -20,9 +20,10 @@ import numpy as np
 import pytest
 
 from dynhp.errors import CodecError, DamagedFile
-from dynhp.storage.codecs import archive, decode, encode, read_state
+from dynhp.storage.codecs import archive, decode, encode
 from dynhp.storage.codecs.decoder import MOST_STATE
 from dynhp.storage.codecs.encoder import Encoder
+from dynhp.storage.codecs.state_file import read_state
 from tests.support.messages import raises
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -385,7 +386,7 @@ def test_running_out_of_memory_is_not_called_damage(monkeypatch: pytest.MonkeyPa
 
 MEASURE = """
 import resource, sys
-from dynhp.storage.codecs import read_state
+from dynhp.storage.codecs.state_file import read_state
 from dynhp.errors import DynhpError
 limit = 400 << 20
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

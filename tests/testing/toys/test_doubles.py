@@ -18,7 +18,7 @@ from dynhp.testing import (
 )
 from dynhp.testing.laws.check import verdicts
 from dynhp.testing.laws.experiments import Make
-from dynhp.testing.toys import example
+from dynhp.testing.toys.quadratic import example
 from examples.softmax import SoftmaxRegression
 from tests.support.doubles import BROKEN, SPACE
 from tests.support.forgetful import WritesInPlace

@@ -23,7 +23,8 @@ from dynhp import (
 )
 from dynhp.adapter import Callback
 from dynhp.planning import ema_race
-from dynhp.proposers import Drawn, Proposer
+from dynhp.proposers import Proposer
+from dynhp.proposers.grid import Drawn
 from dynhp.triggers import Every
 from dynhp_pyg.runs.spec import WITH_TRIES, LinkRun, Randomness
 

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dynhp_pyg import DataError, Graph, load_dataset, load_planetoid
+from dynhp_pyg import DataError, load_dataset, load_planetoid
+from dynhp_pyg.graphs.graph import Graph
 from dynhp_pyg.graphs.planetoid import read_planetoid
 from dynhp_pyg.graphs.unpickle import read_pickle
 from tests.support.messages import raises

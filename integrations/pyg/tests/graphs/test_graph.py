@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dynhp_pyg import DataError, Graph, graph_from_data, graph_from_edges
+from dynhp_pyg import DataError, graph_from_data, graph_from_edges
 from dynhp_pyg.graphs.features import features_from
+from dynhp_pyg.graphs.graph import Graph
 from tests.support.messages import raises
 
 with warnings.catch_warnings():

@@ -13,7 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dynhp_pyg import DataError, load_edge_list, load_graph, load_npz
+from dynhp_pyg import DataError, load_graph
+from dynhp_pyg.graphs.edge_list import load_edge_list
+from dynhp_pyg.graphs.files import load_npz
 from tests.support.messages import raises
 
 EDGES = np.array([[0, 1], [1, 2]], np.int32)

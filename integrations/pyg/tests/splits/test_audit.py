@@ -12,16 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dynhp_pyg import (
-    DataError,
-    Graph,
-    Split,
-    audit,
-    graph_from_edges,
-    load_dataset,
-    make_split,
-    uniform_negatives,
-)
+from dynhp_pyg import DataError, audit, graph_from_edges, load_dataset, make_split
+from dynhp_pyg.graphs.graph import Graph
+from dynhp_pyg.splits.make import Split
+from dynhp_pyg.splits.negatives import uniform_negatives
 
 
 @st.composite

@@ -11,9 +11,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from dynhp_pyg import DataError, detect_communities, load_dataset, make_split
+from dynhp_pyg import DataError, load_dataset, make_split
 from dynhp_pyg.splits import communities as module
-from dynhp_pyg.splits.communities import modularity
+from dynhp_pyg.splits.communities import detect_communities, modularity
 from tests.support.messages import raises
 
 CLIQUES = np.array([[0, 0, 1, 3, 3, 4, 2], [1, 2, 2, 4, 5, 5, 3]])

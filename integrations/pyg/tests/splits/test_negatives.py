@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import chisquare
 
-from dynhp_pyg import (
+from dynhp_pyg import DataError
+from dynhp_pyg.splits.free_pairs import between, free_pairs, groups_of, inside
+from dynhp_pyg.splits.negatives import (
     CommunityNegatives,
-    DataError,
     UniformNegatives,
     community_negatives,
     uniform_negatives,
 )
-from dynhp_pyg.splits.free_pairs import between, free_pairs, groups_of, inside
 from dynhp_pyg.splits.ranks import ranks_of
 from tests.support.messages import raises
 

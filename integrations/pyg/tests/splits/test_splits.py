@@ -12,20 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dynhp_pyg import (
-    CommunityNegatives,
-    DataError,
-    Graph,
-    Split,
-    UniformNegatives,
-    detect_communities,
-    graph_from_edges,
-    load_dataset,
-    make_split,
-    parse_ratios,
-    with_degree_features,
-)
-from dynhp_pyg.splits.make import message_count
+from dynhp_pyg import DataError, graph_from_edges, load_dataset, make_split
+from dynhp_pyg.graphs.graph import Graph
+from dynhp_pyg.splits.communities import detect_communities
+from dynhp_pyg.splits.make import Split, message_count, parse_ratios, with_degree_features
+from dynhp_pyg.splits.negatives import CommunityNegatives, UniformNegatives
 from tests.support.messages import raises
 
 

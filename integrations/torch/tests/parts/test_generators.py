@@ -11,8 +11,7 @@ import torch
 from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, TensorDataset
 
 from dynhp.errors import SettingsError
-from dynhp_torch import torch_part
-from dynhp_torch.parts import torch_generators
+from dynhp_torch.parts import torch_generators, torch_part
 from tests.support.messages import raises
 
 

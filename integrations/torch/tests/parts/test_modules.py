@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from dynhp.errors import ContractError, SettingsError
-from dynhp_torch import torch_part
-from dynhp_torch.parts import cloned
+from dynhp_torch.parts import cloned, torch_part
 from tests.support.messages import raises
 
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from dynhp.errors import ContractError
 from dynhp.loops.parts import Parts
-from dynhp_torch import torch_part
+from dynhp_torch.parts import torch_part
 from tests.support.messages import raises
 
 
