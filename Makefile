@@ -69,7 +69,7 @@ help:
 	@echo "make torture         kill and resume runs a hundred times"
 	@echo "make interrupts      interrupt runs at thousands of random lines of the library, and let them go on"
 	@echo "make torture-campaign  kill and resume campaigns a hundred times"
-	@echo "make golden          the same runs with this version and the commit before, to the bit; BASE=commit,"
+	@echo "make golden          the same runs with this version and an earlier commit, to the bit; BASE=commit,"
 	@echo "                     ONLY=\"rounds killed-loops\": these kinds alone"
 	@echo "make mutants         mutation testing of the algorithm; ONLY=\"dynhp/adapter.py\": of these files"
 	@echo "make messages        write each tests/messages.json anew, with the messages of today; ONLY=\"tests ray\""
