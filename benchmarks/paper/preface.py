@@ -14,7 +14,7 @@ from benchmarks.paper.published import MODEL
 from benchmarks.paper.results import Results
 from benchmarks.paper.tables.cells import row_of
 from dynhp import __version__
-from dynhp.campaign.progress import duration
+from dynhp.records.text import duration
 from dynhp_pyg.splits.split import LEAK_WARNING
 
 __all__ = ["caveats", "preface"]

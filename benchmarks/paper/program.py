@@ -13,9 +13,9 @@ from benchmarks.paper.protocol.parts import Part, runs_of
 from benchmarks.paper.protocol.task import TASK_NAME, cost, most_epochs, train_run
 from benchmarks.paper.report import report, summary
 from dynhp.campaign import campaign_so_far, run_campaign
-from dynhp.campaign.progress import duration
 from dynhp.campaign.results import CampaignResults
 from dynhp.errors import DynhpError, SettingsError, nearest
+from dynhp.records.text import duration
 from dynhp_pyg.checks import whole
 from dynhp_pyg.cli.files import check_writable, write_files
 from dynhp_pyg.cli.options import OneLineParser, add_progress, shows_progress

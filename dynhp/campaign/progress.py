@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dynhp.records.text import duration
 
-__all__ = ["CampaignProgress", "ProgressMeter", "duration"]
+__all__ = ["CampaignProgress", "ProgressMeter"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ import argparse
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def register(subparsers: Any) -> None:
     parser.set_defaults(func=run)
 
 
-def run(parsed: argparse.Namespace, *, sleep: Callable[[float], None] = time.sleep) -> int:
+def run(parsed: argparse.Namespace) -> int:
     """Write the page, once or again and again."""
     paths = [Path(each) for each in parsed.runs]
     target = Path(parsed.output)
@@ -68,7 +69,7 @@ def run(parsed: argparse.Namespace, *, sleep: Callable[[float], None] = time.sle
                 seen = now
                 goes_on = _write(paths, target, parsed.title, reload=parsed.every)
             if goes_on:
-                sleep(parsed.every)
+                time.sleep(parsed.every)
     finally:  # the last page does not load itself again
         _write(paths, target, parsed.title, reload=None)
     print("all runs are over")
@@ -84,7 +85,7 @@ def _write(paths: Sequence[Path], target: Path, title: str | None, *, reload: fl
         if isinstance(each, ReportedRun):
             counts[each.name] += 1
             again = counts[each.name]
-            runs.append(each if again == 1 else each.named(f"{each.name} ({again})"))
+            runs.append(each if again == 1 else replace(each, name=f"{each.name} ({again})"))
     campaigns = [each for each in sources if isinstance(each, ReportedCampaign)]
     heading = title or (sources[0].name if len(sources) == 1 else f"{len(sources)} runs")
     page = report_page(runs, title=heading, campaigns=campaigns, reload=reload)

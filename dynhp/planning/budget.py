@@ -35,8 +35,8 @@ class Cost:
     state, is ``abandoned``.
 
     >>> cost = Cost(main_line=500, overhead=400, candidates=9)
-    >>> cost.total, cost.runs, cost.of_complete_search
-    (900, 1.8, 0.2)
+    >>> cost.total, cost.runs
+    (900, 1.8)
     """
 
     main_line: int
@@ -54,11 +54,6 @@ class Cost:
     def runs(self) -> float:
         """The cost in runs of one model."""
         return self._runs(None)
-
-    @property
-    def of_complete_search(self) -> float | None:
-        """The share of a complete search, which trains one model per grid value; None: unknown."""
-        return self.runs / self.candidates if self.candidates else None
 
     def in_runs(self, planned: int | None = None) -> str:
         """The runs as text; if the run has not ended, in runs of the length that was planned.

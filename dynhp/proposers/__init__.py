@@ -2,11 +2,11 @@
 
 from dynhp.proposers.climb import Climb
 from dynhp.proposers.contract import Known, Proposer, Waves
-from dynhp.proposers.grid import FullGrid, Placebo
+from dynhp.proposers.grid import Drawn, FullGrid, Placebo
 from dynhp.proposers.interpolation import Interpolation
 from dynhp.proposers.ladder import Ladder
 from dynhp.proposers.neighbors import Neighbors
 from dynhp.proposers.one_axis import OneAxis
 
-__all__ = ["Climb", "FullGrid", "Interpolation", "Known", "Ladder"]
+__all__ = ["Climb", "Drawn", "FullGrid", "Interpolation", "Known", "Ladder"]
 __all__ += ["Neighbors", "OneAxis", "Placebo", "Proposer", "Waves"]

@@ -221,11 +221,9 @@ class Int:
         return round(value_at(position, self.low, self.high, log=self.log))
 
 
-def _fill(
-    axis: Float | Int, low: float, high: float, log: bool, points: int, also: tuple[Any, ...] = ()
-) -> None:
+def _fill(axis: Float | Int, low: float, high: float, log: bool, points: int) -> None:
     # Frozen dataclasses with an __init__ of their own are filled through object.
-    values = {"low": low, "high": high, "log": log, "points": points, "also": also}
+    values = {"low": low, "high": high, "log": log, "points": points, "also": ()}
     for name, value in values.items():
         object.__setattr__(axis, name, value)
 

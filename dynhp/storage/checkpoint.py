@@ -16,12 +16,10 @@ from dynhp.records import History
 from dynhp.storage.files import require_path
 from dynhp.storage.folder import CheckpointFolder
 from dynhp.storage.journal import Journal
-from dynhp.storage.log import Agrees, OnError, Rewinds, RunLog, WhetherToResume
+from dynhp.storage.log import OnError, RunLog, WhetherToResume
 from dynhp.wrappers.shadow import Delivery, Shadow
 
-__all__ = ["Agrees", "OnError", "Rewinds", "WhetherToResume", "checkpoints", "resume"]
-__all__ += ["run_with_checkpoints"]
-
+__all__ = ["checkpoints", "resume", "run_with_checkpoints"]
 
 Result = TypeVar("Result", covariant=True)
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from dynhp.campaign import run_campaign
-from dynhp.campaign.progress import CampaignProgress, ProgressMeter, duration
+from dynhp.campaign.progress import CampaignProgress, ProgressMeter
+from dynhp.records.text import duration
 from tests.support.campaigning import picky, serial
 
 

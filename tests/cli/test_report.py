@@ -232,8 +232,9 @@ def test_watching_writes_what_is_new_and_ends_with_the_run(
 
     write: Callable[..., None] = command.write_html
     monkeypatch.setattr(command, "write_html", lambda *a: (writes.append(a), write(*a)))
+    monkeypatch.setattr(command.time, "sleep", sleep)
     arguments = parsed(str(path), "-o", str(out), "--watch", "--every", "3")
-    assert command.run(arguments, sleep=sleep) == 0
+    assert command.run(arguments) == 0
     assert seen == [(3.0, 3.0, n) for n in (1, 1, 2, 2, 3, 3)]
     assert len(writes) == 4 + 1  # once for each that is new, and a last time
     assert data_of(out.read_text())["reload"] is None
@@ -241,7 +242,9 @@ def test_watching_writes_what_is_new_and_ends_with_the_run(
     assert capsys.readouterr().out.endswith("all runs are over\n")
 
 
-def test_watching_ends_with_ctrl_c_and_leaves_a_page_that_stays(tmp_path: Path) -> None:
+def test_watching_ends_with_ctrl_c_and_leaves_a_page_that_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     saved(tmp_path / "folder")
     forget_the_settings(tmp_path / "folder" / "run.jsonl")  # and with them when it is over
     out = tmp_path / "page.html"
@@ -251,13 +254,16 @@ def test_watching_ends_with_ctrl_c_and_leaves_a_page_that_stays(tmp_path: Path) 
         raise KeyboardInterrupt
 
     sources = str(tmp_path / "folder" / "run.jsonl"), str(tmp_path / "folder" / "saved")
+    monkeypatch.setattr(command.time, "sleep", stop)
     with pytest.raises(KeyboardInterrupt):
-        command.run(parsed(*sources, "-o", str(out), "--watch"), sleep=stop)
+        command.run(parsed(*sources, "-o", str(out), "--watch"))
     assert data_of(out.read_text())["reload"] is None
 
 
 @pytest.mark.parametrize("name", ["", "results.jsonl"])
-def test_watching_a_campaign_ends_when_its_table_is_written(name: str, tmp_path: Path) -> None:
+def test_watching_a_campaign_ends_when_its_table_is_written(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     campaign(tmp_path / "c")
     ledger, table = tmp_path / "c" / "results.jsonl", tmp_path / "c" / "results.csv"
     whole, rows = ledger.read_bytes(), table.read_bytes()
@@ -273,9 +279,11 @@ def test_watching_a_campaign_ends_when_its_table_is_written(name: str, tmp_path:
             table.write_bytes(rows)
 
     arguments = parsed(str(tmp_path / "c" / name), "-o", str(tmp_path / "page.html"), "--watch")
-    assert command.run(arguments, sleep=sleep) == 0
+    monkeypatch.setattr(command.time, "sleep", sleep)
+    assert command.run(arguments) == 0
     assert looks == [1, 1, 2]
-    assert command.run(arguments, sleep=lambda seconds: pytest.fail("it is over")) == 0
+    monkeypatch.setattr(command.time, "sleep", lambda seconds: pytest.fail("it is over"))
+    assert command.run(arguments) == 0
 
 
 def test_a_campaign_that_was_taken_up_again_is_not_over(tmp_path: Path) -> None:

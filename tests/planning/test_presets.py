@@ -159,7 +159,7 @@ def test_the_ladder_costs_what_its_plan_says(epochs: int) -> None:
     plan = plan_for(adapter, epochs)
     length = max(3, round(epochs / 20))
     assert plan.least.overhead == 4 * length
-    assert plan.most.of_complete_search is None  # an axis without ends has no grid to search
+    assert plan.most.candidates is None  # an axis without ends has no grid to search
     # Three steps up, of which two are worse, and all eight down.
     assert plan.most.overhead == (1 + 3 + 8) * length
     assert spent(adapter.run(epochs)).overhead == 4 * length  # 0.1, 1, 3, 0.3

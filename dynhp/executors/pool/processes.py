@@ -283,10 +283,9 @@ def leave_after(
     *,
     leave: Callable[[int], object] = os._exit,
     pid: Callable[[], int] = os.getppid,
-    look_up: float = LOOK_UP,
 ) -> None:
     """End this process once the main one is gone, whatever it is doing."""
     born_to = pid()
     while parent.is_alive() and pid() == born_to:
-        parent.join(look_up)
+        parent.join(LOOK_UP)
     leave(1)

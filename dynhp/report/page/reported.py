@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dynhp.planning.budget import Plan
@@ -75,10 +75,6 @@ class ReportedRun:
             "a plan of the cost": self.plan,
         }
         return [name for name, part in parts.items() if not part]
-
-    def named(self, name: str) -> ReportedRun:
-        """The same under another name."""
-        return replace(self, name=name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

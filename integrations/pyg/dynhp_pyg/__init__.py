@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from dynhp.frameworks import Integration, register_integration
 from dynhp_pyg.graphs.bundled import load_dataset
+from dynhp_pyg.graphs.edge_list import load_edge_list
 from dynhp_pyg.graphs.errors import DataError
-from dynhp_pyg.graphs.files import load_graph
+from dynhp_pyg.graphs.files import load_graph, load_npz
 from dynhp_pyg.graphs.from_pyg import graph_from_data
 from dynhp_pyg.graphs.graph import graph_from_edges
 from dynhp_pyg.graphs.planetoid import load_planetoid
@@ -28,7 +29,9 @@ __all__ = [
     "graph_from_data",
     "graph_from_edges",
     "load_dataset",
+    "load_edge_list",
     "load_graph",
+    "load_npz",
     "load_planetoid",
     "make_split",
     "run",

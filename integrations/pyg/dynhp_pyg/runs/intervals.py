@@ -34,12 +34,12 @@ def mean_of(values: Sequence[float]) -> Mean:
 
 
 @lru_cache
-def student(degrees: int, *, share: float = 0.95) -> float:
-    """The value that Student's |t| stays below with this probability.
+def student(degrees: int) -> float:
+    """The value that Student's |t| stays below with a probability of 95 %.
 
     >>> round(student(4), 4)
     2.7764
     """
     from scipy.special import stdtrit  # takes a third of a second, which --help should not wait for
 
-    return float(stdtrit(degrees, (1 + share) / 2))
+    return float(stdtrit(degrees, 0.975))

@@ -248,7 +248,6 @@ def test_the_same_name_twice_is_refused() -> None:
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 5, 9, 10, 29, 100])
 def test_student_agrees_with_scipy(degrees: int) -> None:
     assert student(degrees) == pytest.approx(stats.t.ppf(0.975, degrees), rel=1e-9)
-    assert student(degrees, share=0.9) == pytest.approx(stats.t.ppf(0.95, degrees), rel=1e-9)
 
 
 def test_the_interval_is_students() -> None:
