@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -83,21 +82,6 @@ def score(criterion: Criterion, series: Sequence[Metrics], progress: Progress) -
         raise ContractError(
             f"the criterion {shown(criterion)} must return a number, got {shown(result)}"
         ) from None
-
-
-def better_score(
-    criterion: Criterion, metrics: Metrics, progress: Progress, *, than: float
-) -> float | None:
-    """The score of one epoch by itself if it is finite and better than this, else None.
-
-    Wherever the best epoch is kept, it is the best by this rule; the first of equals stays.
-
-    >>> from dynhp import lowest
-    >>> better_score(lowest("loss"), {"loss": 0.4}, Progress(3), than=-0.5)
-    -0.4
-    """
-    worth = score(criterion, [metrics], progress)
-    return worth if math.isfinite(worth) and worth > than else None
 
 
 def metrics_of(criterion: Criterion) -> tuple[str, ...]:

@@ -174,7 +174,7 @@ class Driver:
         ref = self.table.new_name()
         self.table.put(ref, inner.state)
         self.table.keep(ref)
-        return Held(inner.epoch, inner.score, ref)
+        return Held(inner.epoch + 1, inner.score, ref)
 
     def _fetch(self, ref: StateRef) -> None:
         """Have the states of the last job at hand; one that the trainer is in stays there."""

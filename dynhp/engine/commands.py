@@ -35,50 +35,15 @@ A round of two tries, the second of which wins, with three epochs of the main li
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from dynhp.criteria.contract import Criterion, better_score
+from dynhp.best import BestRule
 from dynhp.engine.memory import Held, Memory, StateRef
-from dynhp.records import Candidate, Event, Metrics, Progress, Round
+from dynhp.records import Candidate, Event, Metrics, Round
 
 Beat: TypeAlias = Callable[[int, Metrics | None], None]
 """Called after an epoch, for displays: with how many are done, and with its metrics if any."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InnerRule:
-    """Which intermediate state of a job to hold: the best before its end, if it beats ``bar``.
-
-    The state at the end is kept anyway. An epoch before that may be the best of the main line, from
-    which ``start_from="best"`` begins the next round. Each epoch is judged by itself, as those of
-    the main line are. The rule goes to workers with the job, so what is in it must be picklable.
-
-    >>> from dynhp import lowest
-    >>> rule = InnerRule(criterion=lowest("loss"), start=4, planned=20, bar=-0.5)
-    >>> rule.worth(1, {"loss": 0.4}), rule.worth(1, {"loss": 0.5})
-    (-0.4, None)
-    """
-
-    criterion: Criterion
-    start: int  # the epochs of the main line where the job begins
-    planned: int | None
-    bar: float  # the score of the best state that is held already
-
-    def of_job(self, begun: int, epochs: int, best: float | None) -> InnerRule | None:
-        """The rule for the next job of a try; None if there is nothing inside of it.
-
-        ``best`` is the score of the best state inside of the epochs that the try has already.
-        """
-        if epochs == 1:  # a job of one epoch has no intermediate state
-            return None
-        return replace(self, start=self.start + begun, bar=self.bar if best is None else best)
-
-    def worth(self, epochs: int, metrics: Metrics, best: float | None = None) -> float | None:
-        """The score after this many epochs; None if that is no better than what there is."""
-        progress = Progress(self.start + epochs, self.planned)
-        than = self.bar if best is None else best
-        return better_score(self.criterion, metrics, progress, than=than)
 
 
 @dataclass(slots=True, kw_only=True)  # not frozen, because two are made for each try
@@ -95,7 +60,8 @@ class Job:
         tail: the values of extra epochs, trained only to judge the try.
         keeps: whether the state before the tail may be asked for.
         compared: whether the state after the tail may be asked for too.
-        hold: which intermediate state is wanted as well, if any.
+        hold: which intermediate state is wanted as well, if any: the best before its end, since the
+            end is kept anyway. From the best of the main line ``start_from="best"`` begins a round.
         start: the number of its first epoch, as the main line counts.
         begun: how many epochs its try had before it.
         place: the place of its try among those of the round.
@@ -114,7 +80,7 @@ class Job:
     tail: tuple[Candidate, ...] = ()
     keeps: bool = True
     compared: bool = False
-    hold: InnerRule | None = None
+    hold: BestRule | None = None
     start: int = 0
     begun: int = 0
     place: int | None = None

@@ -8,12 +8,12 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dynhp.criteria.contract import better_score
-from dynhp.engine.commands import Command, Drop, Hold, InnerRule, Snapshot
+from dynhp.best import BestRule
+from dynhp.engine.commands import Command, Drop, Hold, Snapshot
 from dynhp.engine.memory import Held, Memory, StateRef
 from dynhp.errors import RescuesSpent
 from dynhp.policy import Policy
-from dynhp.records import Metrics, Progress, Round, Try
+from dynhp.records import Metrics, Round, Try
 from dynhp.records.history import measured_on
 from dynhp.triggers import Due, LineSoFar
 from dynhp.triggers.contract import ask, goes_by_epochs
@@ -240,8 +240,8 @@ class HeldStates:
             ref = yield Snapshot()
             yield Hold(ref)
             yield from self._replace(self._newest((*self.held, Held(epoch, -math.inf, ref))))
-        elif self.by_score:
-            worth = self.better(epoch, metrics)
+        elif self.by_score and metrics is not None:
+            worth = self.rule.worth(epoch, metrics)
             if worth is not None:
                 ref = yield Snapshot()
                 yield from self.take(Held(epoch, worth, ref))
@@ -251,23 +251,17 @@ class HeldStates:
         yield Hold(best.ref)
         yield from self._replace((best,))
 
-    def better(self, epoch: int, metrics: Metrics | None) -> float | None:
-        """The score of this epoch if it is better than the best one so far, else None."""
-        if metrics is None:
-            return None
-        progress = Progress(epoch, self.planned)
-        return better_score(self.policy.criterion, metrics, progress, than=self.held[-1].score)
-
-    def inner_rule(self, start: int) -> InnerRule | None:
-        """Which states inside of a try are wanted, should the main line go on from its end."""
-        if not self.by_score or self.policy.restarts:
-            return None
-        return InnerRule(
-            criterion=self.policy.criterion,
-            start=start,
-            planned=self.planned,
-            bar=self.held[-1].score,
+    @property
+    def rule(self) -> BestRule:
+        """When an epoch is better than the best one so far."""
+        return BestRule(
+            criterion=self.policy.criterion, planned=self.planned, bar=self.held[-1].score
         )
+
+    @property
+    def inner_rule(self) -> BestRule | None:
+        """Which states inside of a try are wanted, should the main line go on from its end."""
+        return self.rule if self.by_score and not self.policy.restarts else None
 
     def next_due(self, epoch: int) -> int | None:
         """After how many epochs the next state is held; None: it does not depend on that."""

@@ -116,7 +116,7 @@ def _opened(
             try_for=min(try_for, started.epochs),
             rng=rng,
             seed=draw_seed(rng) if rescue and conditions.can_reseed else None,
-            inner=None if watched is None else watched.states.inner_rule(origin.epoch),
+            inner=None if watched is None else watched.states.inner_rule,
             check=check,
         )
         chosen = yield from try_candidates(setup)  # lines 3 to 6
@@ -318,7 +318,7 @@ def _go_to_origin(
         # The epoch after which a round is due, or a loop was left, may itself be the best.
         newest = rounds[-1].measured[-1:] if rounds and held.by_score else ()
         for number, metrics in newest:
-            worth = held.better(epoch, metrics) if number == epoch - 1 else None
+            worth = held.rule.worth(epoch, metrics) if number == epoch - 1 else None
             if worth is not None:
                 yield from held.take(Held(epoch, worth, here))
     chosen = None if due is None else held.pick(due, epoch)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dynhp.best import BestRule
 from dynhp.criteria.contract import metrics_of, score
 from dynhp.engine.check import SelfCheck
 from dynhp.engine.commands import (
@@ -17,7 +18,6 @@ from dynhp.engine.commands import (
     Attempt,
     Command,
     Drop,
-    InnerRule,
     Job,
     Keep,
     Restore,
@@ -48,7 +48,7 @@ class Setup(NamedTuple):
     try_for: int  # the epochs of each try
     rng: np.random.Generator
     seed: int | None  # of all tries, if a rescue must not meet the same data again
-    inner: InnerRule | None
+    inner: BestRule | None  # which epoch inside of a try is the best of the main line
     check: SelfCheck | None
 
 
@@ -229,38 +229,43 @@ def run_wave(
 def next_job(setup: Setup, running: RunningTry, epochs: int) -> Job:
     """What a try trains next."""
     policy = setup.policy
+    start = setup.origin.epoch + running.begun
     rule = setup.inner
-    if rule is not None and running.begun:
-        note_inner_end(running, rule)
+    if rule is not None:
+        if running.begun:
+            note_inner_end(running, rule, start)
+        if epochs == 1:  # a job of one epoch has no intermediate state
+            rule = None
+        elif running.inner is not None:
+            rule = replace(rule, bar=running.inner.score)
     tail: tuple[Candidate, ...] = ()
     if policy.tail is not None:
         tail = tail_values(policy.tail, running.candidate, policy.tail_epochs(setup.planned))
-    best = None if running.inner is None else running.inner.score
     return Job(
         origin=running.state,
         candidate=running.candidate,
         epochs=epochs,
         seed=None if running.begun else running.seed,
         watch=metrics_of(policy.criterion),
-        hold=None if rule is None else rule.of_job(running.begun, epochs, best),
+        hold=rule,
         tail=tail,
         keeps=policy.keeps_tries,
         compared=bool(tail) and policy.keeps_tries and setup.check is not None,
-        start=setup.origin.epoch + running.begun,
+        start=start,
         begun=running.begun,
         place=running.place,
     )
 
 
-def note_inner_end(running: RunningTry, rule: InnerRule) -> None:
-    """Another stage follows, so the end of the last one is an intermediate state now."""
+def note_inner_end(running: RunningTry, rule: BestRule, epoch: int) -> None:
+    """Another stage follows, so the end of the last one, after this epoch, is intermediate now."""
     metrics = dict(running.record.measured).get(running.begun - 1)
     if metrics is None or running.state is None:
         return
     best = None if running.inner is None else running.inner.score
-    worth = rule.worth(running.begun, metrics, best)
+    worth = rule.worth(epoch, metrics, best)
     if worth is not None:
-        running.inner = Held(rule.start + running.begun, worth, running.state)
+        running.inner = Held(epoch, worth, running.state)
 
 
 def judged(setup: Setup, running: RunningTry, tried: Tried, *, own: int) -> Try:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, Protocol
 
-from dynhp.engine.commands import InnerRule
+from dynhp.best import BestEpoch, BestKeeper
 from dynhp.errors import ContractError, DynhpError, SettingsError, StateLost, shown
-from dynhp.executors.contract import UNKNOWN_STATE, InnerState, Job, Outcome, TryStates
+from dynhp.executors.contract import UNKNOWN_STATE, Job, Outcome, TryStates
 from dynhp.read_back import check_in_force, not_finite, read_metrics, same_value
 from dynhp.records import Candidate, Metrics
 from dynhp.selfcheck.fingerprint import fingerprint
@@ -103,7 +102,7 @@ class TryLog:
     def __init__(self, job: Job, get_state: Callable[[], State]) -> None:
         self._job, self._get_state = job, get_state
         self._before: State = UNKNOWN_STATE  # the state before the tail, if that may be kept
-        self._inner = None if job.hold is None else InnerBest(job.hold, job.epochs, get_state)
+        self._inner = None if job.hold is None else BestKeeper(job.hold)
         self.values = job.candidate  # of the epoch under way
         self._began = time.perf_counter()
         self._series: list[Metrics] = []
@@ -145,8 +144,11 @@ class TryLog:
             self._error = not_finite(metrics, watch, number)
             if self._error is not None:
                 return
-            if inner is not None:
-                inner.look(number, metrics)
+            if inner is not None and number <= own:  # those of a tail are of no main line
+                # The end is kept anyway.
+                inner.judge(
+                    job.start + number - 1, metrics, self._get_state if number < own else None
+                )
 
     def _fail(self, failure: Exception) -> None:
         self._error = error_text(failure)
@@ -170,7 +172,7 @@ class TryLog:
             reported=tuple(self._reported) if gaps else (),
         )
 
-    def _inner_best(self) -> InnerState | None:
+    def _inner_best(self) -> BestEpoch | None:
         return None if self._inner is None or self._error is not None else self._inner.best
 
     def _states(self) -> TryStates:
@@ -183,32 +185,6 @@ class TryLog:
         # Without a comparison the end is not looked at.
         end = self._get_state() if self._job.compared else before
         return TryStates(kept=before, end=end, inner=inner)
-
-
-class InnerBest:
-    """The best state inside of a job while that is carried out, at most one at a time.
-
-    None is left if the job ends in a better one, which is kept anyway.
-    """
-
-    def __init__(self, rule: InnerRule, epochs: int, get_state: Callable[[], State]) -> None:
-        self.best: InnerState | None = None
-        self._rule = rule
-        self._epochs = epochs
-        self._get_state = get_state
-
-    def look(self, epoch: int, metrics: Metrics) -> None:
-        """Look at an epoch of the job, from 1; those of a tail are of no main line."""
-        if epoch > self._epochs:
-            return
-        worth = self._rule.worth(epoch, metrics)
-        if worth is None:
-            return
-        self._rule = replace(self._rule, bar=worth)
-        self.best = None  # dropped first, so that one state less is held
-        if epoch < self._epochs:
-            at = self._rule.start + epoch
-            self.best = InnerState(epoch=at, score=worth, state=self._get_state())
 
 
 def advance(trainer: Trainer, candidate: Candidate, epochs: int) -> Metrics:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
+from dynhp.best import BestEpoch
 from dynhp.engine.commands import Beat, Job
 from dynhp.records import Metrics
 from dynhp.trainer import State, Trainer
 
-__all__ = ["UNKNOWN_STATE", "Beat", "Closes", "CompletesAnyOrder", "Executor", "InnerState", "Job"]
+__all__ = ["UNKNOWN_STATE", "Beat", "Closes", "CompletesAnyOrder", "Executor", "Job"]
 __all__ += ["Outcome", "SendsJobs", "TryStates", "close", "states_of"]
 
 
@@ -45,18 +46,6 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InnerState:
-    """A state inside of a try: after how many epochs of the main line, its score, and itself.
-
-    Its fields are on disk: never rename them.
-    """
-
-    epoch: int
-    score: float
-    state: State
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TryStates:
     """The states of a try that has several.
 
@@ -71,7 +60,7 @@ class TryStates:
 
     kept: State
     end: State
-    inner: InnerState | None = None
+    inner: BestEpoch | None = None
 
 
 def states_of(handed_out: State) -> TryStates:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from dynhp._checks import require_count
 from dynhp.adapter import Callback, DynamicGridAdapter
+from dynhp.best import BestKeeper, BestRule, best_criterion
 from dynhp.criteria import Criterion
 from dynhp.errors import SettingsError, advise, shown
 from dynhp.loops import bindings
-from dynhp.loops.best import BestKeeper, best_criterion
 from dynhp.loops.bindings import Binding
 from dynhp.loops.everything import named_state
 from dynhp.loops.loop import Loop, the_body_trains
@@ -113,8 +114,14 @@ def adapt(
     keeper = None
     best_by = best_criterion(keep_best, policy.criterion)
     if best_by is not None:
-        keeper = BestKeeper(best_by, training, planned=planned)
-        memories.append(keeper.part())
+        keeper = BestKeeper(BestRule(criterion=best_by, planned=planned))
+        memories.append(
+            Part(
+                get=partial(getattr, keeper, "best"),
+                set=partial(setattr, keeper, "best"),
+                name="the best epoch",
+            )
+        )
     generators = None
     may_seed = policy.randomness == "independent" or policy.max_rescues > 0
     if may_seed and not policy.dry_run:
@@ -149,6 +156,7 @@ def adapt(
         adapter,
         bound,
         parts,
+        training=training,
         unit=unit,
         keeper=keeper,
         generators=generators,

@@ -8,13 +8,13 @@ from collections.abc import Generator, Iterator, Mapping
 from typing import Any, NoReturn
 
 from dynhp.adapter import DynamicGridAdapter
+from dynhp.best import BestEpoch, BestKeeper
 from dynhp.drivers import Driver, StateTable
 from dynhp.engine.commands import Attempt, Job, NothingTrained, RoundSoFar, Train, Trained, Tried
 from dynhp.errors import LoopError, UnknownName, advise, shown
-from dynhp.executors.attempt import TryLog, error_text
+from dynhp.executors.attempt import TryLog, error_text, move_to
 from dynhp.executors.contract import Outcome
 from dynhp.loops import bindings
-from dynhp.loops.best import BestEpoch, BestKeeper
 from dynhp.loops.bindings import Binding
 from dynhp.loops.counter import CounterNames
 from dynhp.loops.epoch import Epoch, Passes
@@ -50,6 +50,7 @@ class Loop:
         bind: Mapping[str, Binding],
         parts: Parts,
         *,
+        training: Parts,
         unit: str = "epochs",
         keeper: BestKeeper | None = None,
         generators: GeneratorsBefore | None = None,
@@ -62,6 +63,7 @@ class Loop:
         self.work: Attempt | Train | None = None  # what the body carried out last in this round
         self.kept: int | None = None  # the place of the try kept last; a driver clears it
         self._bind = bind
+        self._training = training  # the parts without what the loop itself remembers
         self._unit = unit
         self._generators = generators
         self._display = display
@@ -88,7 +90,8 @@ class Loop:
         keeper = self._required_keeper()
         if self._runs:
             raise LoopError("restore_best() is for after the loop; leave it first, as with break")
-        keeper.restore()
+        if keeper.best is not None:
+            move_to(self._training, keeper.best.state)
 
     def _required_keeper(self) -> BestKeeper:
         if self.keeper is None:
@@ -316,7 +319,7 @@ class Loop:
 
     def _judge(self, epoch: Epoch) -> None:
         if self.keeper is not None and epoch.metrics is not None and not epoch.tail:
-            self.keeper.judge(int(epoch), epoch.metrics)
+            self.keeper.judge(int(epoch), epoch.metrics, self._training.get_state)
 
     def _require_used(self, passes: Passes) -> None:
         """Refuse a hyperparameter that is not bound, and that no pass of a whole try has read."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from dynhp.adapter import DynamicGridAdapter
+from dynhp.best import BestEpoch, BestKeeper
 from dynhp.engine.commands import RoundSoFar
 from dynhp.errors import SettingsError, shown
-from dynhp.loops.best import BestEpoch, BestKeeper
 from dynhp.records import Round
 from dynhp.records.plain import round_from_plain, round_to_plain
 from dynhp.saved import held_states, parse_state
@@ -35,7 +34,13 @@ def saved_loop(
     return {
         "adapter": saved,
         "round": begun,
-        "best": best and {each.name: getattr(best, each.name) for each in fields(best)},
+        "best": best
+        and {
+            "epoch": best.epoch,
+            "metrics": dict(best.metrics),
+            "score": best.score,
+            "state": best.state,
+        },
     }
 
 

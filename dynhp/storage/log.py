@@ -12,6 +12,7 @@ from operator import index
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from dynhp.adapter import DynamicGridAdapter
+from dynhp.best import BestEpoch
 from dynhp.drivers import StateTable
 from dynhp.engine.commands import (
     Announce,
@@ -35,11 +36,10 @@ from dynhp.errors import (
     SettingsError,
 )
 from dynhp.executors.attempt import move_to
-from dynhp.executors.contract import InnerState
-from dynhp.loops.best import BestEpoch
 from dynhp.loops.epoch import Epoch
 from dynhp.loops.parts import Elsewhere
 from dynhp.records import Candidate
+from dynhp.saved import SavedHeld
 from dynhp.selfcheck.fingerprint import Fingerprint
 from dynhp.storage.codecs import register_codec, register_dataclass
 from dynhp.storage.files import locked
@@ -105,7 +105,7 @@ class FinishedTry:
     looks: tuple[tuple[float, Fingerprint], ...] = ()  # what the self-check saw, by tolerance
     kept: bool = False  # whether it led, so that its state is here
     state: State = None
-    inner: InnerState | None = None
+    inner: SavedHeld | None = None
 
 
 for _name, _kind in {
@@ -113,12 +113,17 @@ for _name, _kind in {
     "done": FinishedTry,
     "kept": KeptState,
     "best_epoch": BestEpoch,
-    "inner": InnerState,
     "elsewhere": Elsewhere,
 }.items():
     register_dataclass(_kind, name=f"dynhp.{_name}")
 register_codec(
     Tried, name="dynhp.tried", to_plain=Tried._asdict, from_plain=lambda plain: Tried(**plain)
+)
+register_codec(
+    SavedHeld,
+    name="dynhp.held",
+    to_plain=SavedHeld._asdict,
+    from_plain=lambda plain: SavedHeld(**plain),
 )
 # A sampler with set_epoch(epoch) keeps the loop's epoch; the number is all that matters of it.
 register_codec(Epoch, name="dynhp.epoch", to_plain=int, from_plain=index)
@@ -202,7 +207,7 @@ class _Recorded:
             state=table.get(self._tried.kept) if self._kept else None,
             inner=None
             if inner is None
-            else InnerState(epoch=inner.epoch, score=inner.score, state=table.get(inner.ref)),
+            else SavedHeld(inner.epoch, inner.score, table.get(inner.ref)),
         )
 
 

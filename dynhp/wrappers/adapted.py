@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dynhp.adapter import DynamicGridAdapter
+from dynhp.best import best_criterion
 from dynhp.errors import SettingsError, shown
-from dynhp.loops.best import best_criterion
 from dynhp.loops.options import LoopOptions, policy_and_others
 from dynhp.records import History
 from dynhp.spaces import SpaceLike

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dynhp._checks import require_trainer
+from dynhp.best import BestEpoch, BestKeeper, BestRule
 from dynhp.criteria import Criterion
-from dynhp.criteria.contract import better_score, require_criterion
+from dynhp.criteria.contract import require_criterion
 from dynhp.executors.attempt import move_to
 from dynhp.read_back import read_metrics
-from dynhp.records import Metrics, Progress, Value
+from dynhp.records import Metrics, Value
 from dynhp.trainer import State, Trainer
 
 
@@ -20,8 +21,7 @@ class KeptState:
     """The trainer's own state, and the best so far (shared between states, never changed)."""
 
     own: State
-    best: State
-    best_score: float
+    best: BestEpoch | None
     epoch: int
 
 
@@ -47,8 +47,7 @@ class KeepBest:
         require_criterion(criterion)
         self.trainer = trainer
         self.criterion = criterion
-        self._best: State = None
-        self._best_score = math.nan
+        self._keeper = BestKeeper(BestRule(criterion=criterion))
         self._epoch = 0
         # What a trainer may offer is offered exactly if the wrapped one has it.
         for name in ("hyperparameters", "reseed", "kinds", "tolerance", "unit"):
@@ -57,12 +56,13 @@ class KeepBest:
 
     def get_state(self) -> KeptState:
         """The trainer's state and the best one."""
-        return KeptState(self.trainer.get_state(), self._best, self._best_score, self._epoch)
+        return KeptState(self.trainer.get_state(), self._keeper.best, self._epoch)
 
     def set_state(self, state: KeptState) -> None:
         """Take both back."""
         self.trainer.set_state(state.own)
-        self._best, self._best_score, self._epoch = state.best, state.best_score, state.epoch
+        self._keeper.best = state.best
+        self._epoch = state.epoch
 
     def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
         """Train epoch by epoch, looking for a new best after each."""
@@ -71,20 +71,17 @@ class KeepBest:
         for _ in range(k):
             self.trainer.train_k(1, hyperparameters)
             self._epoch += 1
-            than = -math.inf if math.isnan(self._best_score) else self._best_score
-            metrics, progress = read_metrics(self.trainer), Progress(self._epoch)
-            worth = better_score(self.criterion, metrics, progress, than=than)
-            if worth is not None:
-                self._best, self._best_score = None, math.nan  # drop the old one first
-                self._best = self.trainer.get_state()
-                self._best_score = worth
+            metrics = read_metrics(self.trainer)
+            self._keeper.judge(self._epoch - 1, metrics, self.trainer.get_state)
 
     def metrics(self) -> Metrics:
         """The trainer's metrics, and the score of the best state (nan before the first)."""
         measured = self.trainer.metrics()  # nothing if it measures only what was trained
-        return {**measured, "best_score": self._best_score} if measured else measured
+        best = self._keeper.best
+        score = math.nan if best is None else best.score
+        return {**measured, "best_score": score} if measured else measured
 
     def deliver(self) -> None:
         """Put the trainer into its best state, if it has one."""
-        if not math.isnan(self._best_score):
-            move_to(self.trainer, self._best)
+        if self._keeper.best is not None:
+            move_to(self.trainer, self._keeper.best.state)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dynhp import DynamicGridAdapter, Serial, lowest
+from dynhp.best import BestEpoch
 from dynhp.drivers import Driver, StateTable, TrainerDriver
 from dynhp.engine.commands import (
     Agree,
@@ -29,7 +30,7 @@ from dynhp.engine.commands import (
     Trained,
 )
 from dynhp.errors import ContractError, ValueNotInForce
-from dynhp.executors.contract import InnerState, Outcome, TryStates
+from dynhp.executors.contract import Outcome, TryStates
 from dynhp.records import Candidate
 from dynhp.selfcheck.fingerprint import fingerprint
 from dynhp.snapshots import InMemory
@@ -94,7 +95,7 @@ def test_states_are_taken_and_put_back_by_their_names() -> None:
 
 
 def test_of_a_try_elsewhere_states_are_fetched_where_they_are_asked_for() -> None:
-    inner = InnerState(epoch=3, score=-1.0, state=("inside",))
+    inner = BestEpoch(epoch=2, metrics={"loss": 1.0}, score=-1.0, state=("inside",))
     states = TryStates(kept=("kept",), end=("end",), inner=inner)
     driver = driver_of(Diary({1: 0.0}), Gives(states, elsewhere=True))
     result = tried(driver)

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from dynhp import lowest
+from dynhp.best import BestRule
 from dynhp.engine.check import SelfCheck, shown_values
-from dynhp.engine.commands import Attempt, InnerRule, Job, Restore, StateRef
+from dynhp.engine.commands import Attempt, Job, Restore, StateRef
 from dynhp.errors import Hint, NotRepeatable, ValueNotUsed
 from dynhp.records import Candidate, Metrics
 from tests.support import protocol
@@ -266,7 +267,7 @@ def test_only_metrics_that_somebody_reads_must_be_the_same(
 
 def test_the_repeat_is_the_first_job_marked_as_one() -> None:
     checked = Checked()
-    rule = InnerRule(criterion=lowest("loss"), start=0, planned=None, bar=-1.0)
+    rule = BestRule(criterion=lowest("loss"), bar=-1.0)
     checked.look_at(replace(JOB, hold=rule, place=0), outcome(1))
     checked.prove(outcome(1))
     commands = checked.answers.commands

@@ -8,37 +8,38 @@ from typing import Any
 
 import pytest
 
-from dynhp import DynamicGridAdapter, Racing, lowest
-from dynhp.engine.commands import InnerRule
+from dynhp import DynamicGridAdapter, Policy, Racing, lowest
+from dynhp.best import BestEpoch, BestKeeper, BestRule
 from dynhp.engine.memory import Held, StateRef
-from dynhp.engine.tries import RunningTry, drop_states, note_inner_end
-from dynhp.executors.attempt import InnerBest, attempt
-from dynhp.executors.contract import InnerState, Job, TryStates, states_of
+from dynhp.engine.tries import RunningTry, Setup, drop_states, next_job, note_inner_end
+from dynhp.executors.attempt import attempt
+from dynhp.executors.contract import Job, TryStates, states_of
 from dynhp.records import Candidate, Try
+from dynhp.selfcheck.difference import difference
 from tests.support.losses import LossTable, settings_of
 
 TWO, THREE = Candidate({"x": 2}), Candidate({"x": 3})
 
 
-def rule(**changes: Any) -> InnerRule:
-    known: dict[str, Any] = {"criterion": lowest("loss"), "start": 5, "planned": 20, "bar": -4.0}
-    return InnerRule(**(known | changes))
+def rule(**changes: Any) -> BestRule:
+    known: dict[str, Any] = {"criterion": lowest("loss"), "planned": 20, "bar": -4.0}
+    return BestRule(**(known | changes))
 
 
-def inner(epoch: int, loss: float, *state: int) -> InnerState:
-    return InnerState(epoch=epoch, score=-loss, state=state)
+def inner(epoch: int, loss: float, *state: int) -> BestEpoch:
+    return BestEpoch(epoch=epoch, metrics={"loss": loss}, score=-loss, state=state)
 
 
-def with_inner(kept: Any, best: InnerState, end: Any = None) -> TryStates:
+def with_inner(kept: Any, best: BestEpoch, end: Any = None) -> TryStates:
     return TryStates(kept=kept, end=kept if end is None else end, inner=best)
 
 
 @pytest.mark.parametrize(
     ("losses", "kept", "gets"),
     [
-        ((1.0, 2.0, 3.0), with_inner((2, 2, 2), inner(6, 1.0, 2)), 2),
-        ((2.0, 1.0, 3.0), with_inner((2, 2, 2), inner(7, 1.0, 2, 2)), 3),
-        ((1.0, 1.0, 1.0), with_inner((2, 2, 2), inner(6, 1.0, 2)), 2),
+        ((1.0, 2.0, 3.0), with_inner((2, 2, 2), inner(5, 1.0, 2)), 2),
+        ((2.0, 1.0, 3.0), with_inner((2, 2, 2), inner(6, 1.0, 2, 2)), 3),
+        ((1.0, 1.0, 1.0), with_inner((2, 2, 2), inner(5, 1.0, 2)), 2),
         ((3.0, 2.0, 1.0), (2, 2, 2), 3),  # two were taken, and are no longer wanted
         ((2.0, 3.0, 1.0), (2, 2, 2), 2),
         ((4.0, 5.0, 3.0), (2, 2, 2), 1),
@@ -47,24 +48,25 @@ def with_inner(kept: Any, best: InnerState, end: Any = None) -> TryStates:
 )
 def test_a_job_hands_out_the_best_state_inside_of_it(losses: Any, kept: Any, gets: int) -> None:
     trainer = LossTable(dict(zip(("2", "22", "222"), losses, strict=True)))
-    outcome = attempt(trainer, Job(origin=(), candidate=TWO, epochs=3, hold=rule()), at=())
+    job = Job(origin=(), candidate=TWO, epochs=3, hold=rule(), start=5)
+    outcome = attempt(trainer, job, at=())
     assert outcome.in_place == (kept == (2, 2, 2))
-    assert outcome.keep() == kept
+    assert difference(outcome.keep(), kept) is None
     assert trainer.calls.count("get") == gets
 
 
 @pytest.mark.parametrize(
     ("wanted", "kept"),
     [
-        ({"compared": True}, with_inner((2, 2), inner(6, 1.0, 2), (2, 2, 3, 3))),
-        ({}, with_inner((2, 2), inner(6, 1.0, 2))),
+        ({"compared": True}, with_inner((2, 2), inner(5, 1.0, 2), (2, 2, 3, 3))),
+        ({}, with_inner((2, 2), inner(5, 1.0, 2))),
     ],
 )
 def test_and_the_one_before_its_tail_and_the_end(wanted: dict[str, Any], kept: Any) -> None:
     trainer = LossTable({"2": 1.0, "22": 2.0, "223": 0.5, "2233": 0.1})
-    job = Job(origin=(), candidate=TWO, epochs=2, tail=(THREE,) * 2, hold=rule(), **wanted)
+    job = Job(origin=(), candidate=TWO, epochs=2, tail=(THREE,) * 2, hold=rule(), start=5, **wanted)
     outcome = attempt(trainer, job, at=())
-    assert outcome.keep() == kept
+    assert difference(outcome.keep(), kept) is None
     assert not outcome.in_place
 
 
@@ -97,14 +99,6 @@ def test_what_is_kept_and_what_is_compared() -> None:
     assert states_of(both) is both
 
 
-def test_a_rule_for_the_epochs_of_a_job() -> None:
-    assert rule().of_job(0, 1, None) is None
-    assert rule().of_job(3, 1, -2.0) is None
-    assert rule().of_job(0, 2, None) == rule()
-    assert rule().of_job(3, 2, None) == rule(start=8)
-    assert rule().of_job(3, 2, -2.0) == rule(start=8, bar=-2.0)
-
-
 def test_what_an_epoch_is_worth() -> None:
     assert rule().worth(1, {"loss": 3.0}) == -3.0
     assert rule().worth(1, {"loss": 4.0}) is None
@@ -113,7 +107,7 @@ def test_what_an_epoch_is_worth() -> None:
     for loss in (math.nan, math.inf, -math.inf):
         assert rule(bar=-math.inf).worth(1, {"loss": loss}) is None
     now = rule(criterion=lambda series, progress: progress.epoch + progress.planned / 100)
-    assert now.worth(3, {}) == 8.2
+    assert now.worth(8, {}) == 8.2
 
 
 class CountedState:
@@ -131,13 +125,13 @@ def test_the_old_best_is_dropped_before_the_new_one_is_taken() -> None:
         alive.add(state)
         return state
 
-    best = InnerBest(rule(), 4, get_state)
-    for epoch, loss in enumerate((3.0, 2.0, 1.0), start=1):
-        best.look(epoch, {"loss": loss})
-        assert best.best is not None
-        assert (best.best.epoch, best.best.score, len(alive)) == (5 + epoch, -loss, 1)
-    best.look(4, {"loss": 0.5})
-    assert best.best is None
+    keeper = BestKeeper(rule())
+    for epoch, loss in enumerate((3.0, 2.0, 1.0)):
+        keeper.judge(epoch, {"loss": loss}, get_state)
+        assert keeper.best is not None
+        assert (keeper.best.epoch, keeper.best.score, len(alive)) == (epoch, -loss, 1)
+    keeper.judge(3, {"loss": 0.5}, None)
+    assert keeper.best is None
     assert not alive
 
 
@@ -168,15 +162,44 @@ def test_where_another_stage_follows_the_end_of_this_one_is_inside(
     running: RunningTry, before: Held | None, after: Held | None
 ) -> None:
     running.inner = before
-    note_inner_end(running, rule())
+    note_inner_end(running, rule(), 5 + running.begun)
     assert running.inner == after
 
 
 def test_a_try_whose_state_is_gone_has_nothing_inside() -> None:
     running = begun(3.0)
     running.state = None
-    note_inner_end(running, rule())
+    note_inner_end(running, rule(), 5 + running.begun)
     assert running.inner is None
+
+
+@pytest.mark.parametrize(
+    ("running", "inside", "epochs", "hold"),
+    [
+        (RunningTry(TWO, None, 0, END), None, 1, None),  # with nothing inside of it
+        (RunningTry(TWO, None, 0, END), None, 2, rule()),
+        (begun(5.0), None, 2, rule()),
+        (begun(5.0, 5.0), Held(6, -3.0, INSIDE), 2, rule(bar=-3.0)),
+        (begun(3.0), None, 2, rule(bar=-3.0)),
+        (begun(3.0), None, 1, None),
+    ],
+)
+def test_a_job_is_asked_for_what_is_better_than_all_before(
+    running: RunningTry, inside: Held | None, epochs: int, hold: BestRule | None
+) -> None:
+    running.inner = inside
+    known: dict[str, Any] = {"memory": None, "unit": "epochs", "rng": None, "check": None}
+    setup = Setup(
+        policy=Policy(**settings_of()),
+        origin=Held(5, -math.inf, END),
+        planned=20,
+        try_for=3,
+        seed=None,
+        inner=rule(),
+        **known,
+    )
+    assert next_job(setup, running, epochs).hold == hold
+    assert next_job(setup._replace(inner=None), running, epochs).hold is None
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from dynhp import attribute, fixed, highest, lowest, phased, smoothed
 from dynhp.errors import Hint, LoopError, SettingsError
 from dynhp.loops import Epoch
+from dynhp.selfcheck.difference import difference
 from dynhp.storage import Journal, checkpoints, history_from_journal
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 from tests.support.loops import Layer, loop_over, run, seen, train
@@ -214,10 +215,20 @@ def test_the_best_state_survives_a_checkpoint(tmp_path: Path) -> None:
             model.train_k(1, epoch.values)
             epoch.report(loss=abs(epoch - 1))
     whole, other = part_of_it(None)
-    assert loop.best == other.best
+    assert difference(loop.best, other.best) is None
     loop.restore_best()
     other.restore_best()
     assert seen(model) == seen(whole)
+
+
+def test_a_metric_that_differs_each_time_is_no_part_of_the_state() -> None:
+    model = NoisyQuadratic()
+    loop = loop_over(model, keep_best=True, check="every")
+    for seconds, epoch in enumerate(loop):
+        model.train_k(1, epoch.values)
+        epoch.report(model.metrics(), seconds=float(seconds))
+    assert loop.best is not None
+    assert "seconds" in loop.best.metrics
 
 
 def test_the_best_is_kept_on_request_only() -> None:

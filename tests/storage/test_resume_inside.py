@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dynhp.executors import Serial
-from dynhp.executors.contract import InnerState
 from dynhp.records import Round
+from dynhp.saved import SavedHeld
 from dynhp.storage.checkpoint import run_with_checkpoints
 from dynhp.storage.folder import CheckpointFolder, TryPlace
 from tests.support.killing import Killed
@@ -47,7 +47,7 @@ def test_a_try_is_stored_with_the_best_state_inside_of_it(tmp_path: Path) -> Non
     done = [folder.get_try(TryPlace(round_, 0, place))["done"] for place in (0, 1)]
     assert [each.state for each in done] == [(1, 1, 1, 1, 1), (1, 1, 2, 2, 2)]
     assert done[0].inner is None
-    assert done[1].inner == InnerState(epoch=3, score=-1.0, state=(1, 1, 2))
+    assert done[1].inner == SavedHeld(epoch=3, score=-1.0, state=(1, 1, 2))
     again = table_adapter()
     run_with_checkpoints(again, 8, checkpoint=tmp_path)
     assert starts(again.history) == [(2, 0), (3, 3)]

@@ -113,7 +113,8 @@ def test_states_share_the_best_and_copy_nothing() -> None:
     trainer.train_k(2, {"x": 2.0})
     later = trainer.get_state()
     assert earlier.best is later.best
-    assert earlier.best == [3.0]
+    assert earlier.best is not None
+    assert earlier.best.state == [3.0]
     trainer.set_state(earlier)
     assert trainer.get_state().best is earlier.best
 
@@ -133,7 +134,7 @@ def test_the_old_best_is_let_go_before_the_new_one_is_taken() -> None:
 
     class Watched(Path):
         def get_state(self) -> list[float]:
-            held.append(trainer._best)
+            held.append(trainer._keeper.best)
             return super().get_state()
 
     trainer = KeepBest(Watched(), highest("score"))
@@ -201,6 +202,23 @@ def test_values_are_put_in_force_where_no_epoch_follows_the_tries() -> None:
     )  # fmt: skip
     adapter.run(4)
     assert inner.hyperparameters() == adapter.current
+
+
+class Timed(Quadratic):
+    """Measures something that differs each time."""
+
+    looks = 0
+
+    def metrics(self) -> dict[str, float]:
+        self.looks += 1
+        return {**super().metrics(), "seconds": float(self.looks)}
+
+
+def test_a_metric_that_differs_each_time_is_no_part_of_the_state() -> None:
+    trainer = KeepBest(Timed(), lowest("loss"))
+    settings: dict[str, Any] = {"adapt_every": 2, "try_for": 1, "check": "every"}
+    DynamicGridAdapter(trainer, {"lr": [0.1, 0.5]}, criterion=lowest("loss"), **settings).run(4)
+    assert trainer.metrics()["best_score"] < 0
 
 
 def test_what_a_losing_try_saw_is_forgotten() -> None:

@@ -14,6 +14,7 @@ from numpy.random import MT19937, PCG64, PCG64DXSM, SFC64, Philox
 from dynhp._checks import require_name
 from dynhp.errors import SettingsError
 from dynhp.records import Candidate
+from dynhp.records.metrics import FixedMetrics
 
 __all__ = ["register_codec", "register_dataclass"]
 
@@ -177,6 +178,7 @@ register_codec(
 register_codec(set, name="set", to_plain=_in_order, from_plain=set)
 register_codec(frozenset, name="frozenset", to_plain=_in_order, from_plain=frozenset)
 register_codec(Candidate, name="candidate", to_plain=dict, from_plain=Candidate)
+register_codec(FixedMetrics, name="metrics", to_plain=dict, from_plain=FixedMetrics)
 register_codec(
     np.random.Generator,
     name="numpy.generator",

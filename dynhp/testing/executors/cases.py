@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from dynhp.best import BestRule
 from dynhp.criteria import highest, lowest
-from dynhp.engine.commands import InnerRule
 from dynhp.executors.contract import Job
 from dynhp.proposers import FullGrid, Interpolation, Neighbors, Placebo
 from dynhp.records import Candidate
@@ -65,6 +64,7 @@ class TriesCase:
                 keeps=self.keeps,
                 compared=self.compared,
                 hold=_LARGEST if self.inside else None,
+                start=7,
             )
             for place, candidate in enumerate(self.candidates)
         ]
@@ -90,7 +90,7 @@ class RunCase:
     epochs: int = 10
 
 
-_LARGEST: Final = InnerRule(criterion=highest("loss"), start=7, planned=None, bar=-math.inf)
+_LARGEST: Final = BestRule(criterion=highest("loss"))
 
 
 def _halves(candidate: Candidate) -> tuple[Candidate, ...]:
