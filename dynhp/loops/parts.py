@@ -286,8 +286,8 @@ def copied(thing: Any) -> Part:
 def _copy_of(thing: Any, others: Sequence[Any], name: str | None = None) -> CopyOf:
     """Copy a thing, except for the objects that other parts of the state take care of."""
     part = CopyOf(
-        get=lambda: _copy_out(thing, others),
-        set=lambda state: _copy_back(thing, state, others),
+        get=lambda: copy_out(thing, others),
+        set=lambda state: copy_back(thing, state, others),
         name=name,
         thing=thing,
     )
@@ -325,13 +325,13 @@ class Elsewhere:
         raise TypeError("a place in a copied state cannot be called")
 
 
-def _copy_out(thing: Any, others: Sequence[Any]) -> Any:
+def copy_out(thing: Any, others: Sequence[Any] = ()) -> Any:
     """A copy of all that the thing stores; of other parts' objects, only which one it is."""
     elsewhere = {id(each): Elsewhere(place) for place, each in enumerate(others)}
     return _deep_copy(_content(thing), thing, elsewhere)
 
 
-def _copy_back(thing: Any, state: Any, others: Sequence[Any]) -> None:
+def copy_back(thing: Any, state: Any, others: Sequence[Any] = ()) -> None:
     """Make the thing store a copy of this and nothing else; it stays the same object."""
     content = _content(thing)
     saved = _deep_copy(state, thing, {Elsewhere: others})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dynhp import Space
 from dynhp.errors import SettingsError, nearest, shown
+from dynhp.loops.parts import copy_back, copy_out
 from dynhp.records import Metrics, Value
 from dynhp.spaces import SpaceLike
 from dynhp.trainer import State
@@ -82,13 +82,12 @@ class EstimatorTrainer:
 
     def get_state(self) -> State:
         """A copy of the estimator, and of the generator that shuffles batches."""
-        return copy.deepcopy((vars(self.estimator), self._rng.bit_generator.state))
+        return copy_out(self.estimator), self._rng.bit_generator.state
 
     def set_state(self, state: State) -> None:
         """Make the estimator what it was; it stays the same object."""
-        content, generator = copy.deepcopy(state)
-        vars(self.estimator).clear()
-        vars(self.estimator).update(content)
+        content, generator = state
+        copy_back(self.estimator, content)
         self._rng.bit_generator.state = generator
 
     def reseed(self, seed: int) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import random
-from collections import Counter, OrderedDict, defaultdict, deque
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,12 +15,12 @@ from dynhp.loops import Part
 from dynhp_torch.parts.modules import module_part
 from dynhp_torch.parts.records import is_record
 from dynhp_torch.parts.tensor_notes import TensorNote
+from dynhp_torch.parts.tensors import MAPPINGS, copied_tree
 from dynhp_torch.parts.torch_part import torch_part
 
 __all__ = ["GENERATORS", "Notes", "frozen", "is_plain"]
 
 _ATOMS = (type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device)
-_MAPPINGS = (dict, OrderedDict, defaultdict, Counter)
 _SERIES = (list, deque)
 GENERATORS = (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)
 
@@ -43,20 +42,13 @@ def frozen(value: Any) -> Any:
     tensor([0.])
     [tensor([1.])]
     """
+    return copied_tree(value, _frozen_leaf)
+
+
+def _frozen_leaf(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.detach().clone()
-    if isinstance(value, np.ndarray):
-        return value.copy()
-    if type(value) in _MAPPINGS:
-        made = copy.copy(value)  # with the attributes that a module gives its state_dict
-        for key, item in value.items():
-            made[key] = frozen(item)
-        return made
-    if type(value) is deque:
-        return deque(map(frozen, value), value.maxlen)
-    if type(value) in (list, tuple, set):
-        return type(value)(map(frozen, value))
-    return value
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 class Notes:
@@ -108,7 +100,7 @@ class Notes:
             return _Whose if isinstance(value, nn.Parameter) else TensorNote(value)
         if isinstance(value, np.ndarray):
             return value.copy()
-        if type(value) in _MAPPINGS:
+        if type(value) in MAPPINGS:
             return [(key, self._noted(item)) for key, item in value.items()]
         if type(value) in (*_SERIES, set):
             return [self._noted(item) for item in value]
@@ -197,7 +189,7 @@ class _PutBack:
         return thing
 
     def _fill(self, thing: Any, content: Any) -> None:
-        if type(thing) in _MAPPINGS:
+        if type(thing) in MAPPINGS:
             items = [(key, self._value(note)) for key, note in content]
             thing.clear()
             for key, item in items:  # Counter.update would add

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import sys
+from copy import deepcopy
 from typing import Any
 
 from dynhp.errors import SettingsError
@@ -54,18 +54,20 @@ def _get(loader: Any) -> dict[str, Any]:
     iterator, waits = loader._iterator, loader._initial_iter_for_state_dict
     if iterator is None:
         loaded = loader.next_iter_state
-        return {"place": "new"} if loaded is None else {"place": "loaded", "state": _copy(loaded)}
+        return (
+            {"place": "new"} if loaded is None else {"place": "loaded", "state": deepcopy(loaded)}
+        )
     del iterator  # so that who else holds it can be counted
     if loader._iterator._finished or not (waits or _is_held(loader)):
         return {"place": "ended"}  # the next epoch depends on generators only
     _require_middle(loader)
-    return {"place": "within", "state": _copy(loader._iterator.state_dict()), "waits": waits}
+    return {"place": "within", "state": deepcopy(loader._iterator.state_dict()), "waits": waits}
 
 
 def _set(loader: Any, state: dict[str, Any]) -> None:
     iterator, place = loader._iterator, state["place"]
     loader.load_state_dict({})
-    loader.next_iter_state = _copy(state["state"]) if place in ("loaded", "within") else None
+    loader.next_iter_state = deepcopy(state["state"]) if place in ("loaded", "within") else None
     if place == "within":
         loader.state_dict()  # makes an iterator that is at this place, and waits to be asked for
         if iterator is not None:
@@ -123,7 +125,3 @@ _ALONE = _references(_Holder())
 def _is_held(loader: Any) -> bool:
     """Whether the loop can go on with the iterator; one left with ``break`` is forgotten."""
     return _references(loader) > _ALONE
-
-
-def _copy(state: Any) -> Any:
-    return copy.deepcopy(state)

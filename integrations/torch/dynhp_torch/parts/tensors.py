@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,7 +20,28 @@ from dynhp_torch.parts.shards import (
     sharded_like,
 )
 
-__all__ = ["cloned", "filled", "made", "tensor_part", "write_into"]
+__all__ = ["MAPPINGS", "cloned", "copied_tree", "filled", "made", "tensor_part", "write_into"]
+
+MAPPINGS = (dict, OrderedDict, defaultdict, Counter)
+
+
+def copied_tree(value: Any, leaf: Callable[[Any], Any]) -> Any:
+    """New containers at any depth, with what ``leaf`` makes of all that is no container.
+
+    >>> copied_tree({"betas": [1, (2, 3)]}, str)
+    {'betas': ['1', ('2', '3')]}
+    """
+    kind = type(value)
+    if kind in MAPPINGS:
+        new = copy.copy(value)  # with the attributes that a module gives its state_dict
+        for key, item in value.items():
+            new[key] = copied_tree(item, leaf)
+        return new
+    if kind is deque:
+        return deque((copied_tree(item, leaf) for item in value), value.maxlen)
+    if kind in (list, tuple, set):
+        return kind(copied_tree(item, leaf) for item in value)
+    return leaf(value)
 
 
 def cloned(value: Any) -> Any:
@@ -30,12 +53,12 @@ def cloned(value: Any) -> Any:
     tensor([0., 0.])
     {'velocity': tensor([1., 1.]), 'step': 3}
     """
+    return copied_tree(value, _cloned_leaf)
+
+
+def _cloned_leaf(value: Any) -> Any:
     if isinstance(value, Tensor):
         return shard_of(value) if is_sharded(value) else value.detach().clone()
-    if type(value) is dict:
-        return {key: cloned(item) for key, item in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(cloned(item) for item in value)
     return copy.deepcopy(value)
 
 
@@ -59,13 +82,11 @@ def filled(
 
 def made(saved: Any, like: Tensor | None = None) -> Any:
     """A copy of the saved value that can be used: shards in it are spread as ``like`` is."""
-    if isinstance(saved, LocalShard):
-        return sharded_like(like, saved)
-    if type(saved) is dict:
-        return {key: made(item, like) for key, item in saved.items()}
-    if type(saved) in (list, tuple):
-        return type(saved)(made(item, like) for item in saved)
-    return cloned(saved)
+
+    def made_leaf(leaf: Any) -> Any:
+        return sharded_like(like, leaf) if isinstance(leaf, LocalShard) else _cloned_leaf(leaf)
+
+    return copied_tree(saved, made_leaf)
 
 
 @torch.no_grad()
