@@ -1,25 +1,35 @@
-"""A plain number that belongs to the state, and the watch over the names that lead to it."""
+"""A plain number that belongs to the state, and the watch over what refers to it."""
 
 from __future__ import annotations
 
 import functools
+import gc
 import operator
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import FunctionType, ModuleType
-from typing import Any
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from dynhp._checks import is_number
-from dynhp.errors import LoopError, SettingsError, shown
+from dynhp.errors import LoopError, SettingsError, advise, shown
 from dynhp.selfcheck.contents import attributes
-from dynhp.selfcheck.reach import is_library_kind, is_our_kind, loop_names
+from dynhp.selfcheck.reach import (
+    is_library_kind,
+    is_our_kind,
+    is_users_name,
+    loop_frames,
+    loop_names,
+    variables_of,
+)
 
 _DEPTH = 2
 _MOST_THINGS = 2_000
 _LONGEST = 64  # a longer list holds data
 _CODE = (FunctionType, ModuleType, type)
+_NOTHING: Final = object()
 
 
 def _number(other: Any) -> Any:
@@ -36,6 +46,11 @@ def _forms(operation: Callable[[Any, Any], Any]) -> tuple[Any, Any, Any]:
         return operation(other, self._value)
 
     def in_place(self: Counter, other: Any) -> Counter:
+        frame = sys._getframe(1)
+        references = sys.getrefcount(self)
+        if self._changed_by.get(references) is not frame.f_code:
+            self._changed_by[references] = frame.f_code
+            _hint_at_second_name(self, frame)
         self._value = operation(self._value, self._another(other))
         return self
 
@@ -47,8 +62,9 @@ class Counter:
     """A number to count with: ``steps += 1`` changes this object, which ``state=`` can list.
 
     In expressions it is the number it holds. To take that number, write ``last = int(steps)``, and
-    to set it, ``steps.value = 0``. ``last = steps`` only gives one counter a second name, so a loop
-    whose names change in this way, and a counter that is compared with itself, are errors.
+    to set it, ``steps.value = 0``. ``last = steps`` only gives one counter a second name, which is
+    an error where it is surely a mistake, and otherwise gets a hint. A function that is given a
+    counter changes this very counter by ``+=``.
 
     >>> from dynhp import adapt, lowest
     >>> from dynhp.testing import Quadratic
@@ -62,11 +78,17 @@ class Counter:
     (Counter(4), 1, '004')
     """
 
-    __slots__ = ("__weakref__", "_value")
+    __slots__ = ("__weakref__", "_changed_by", "_value")
     __hash__ = None  # type: ignore[assignment]  # it changes
 
     def __init__(self, value: float = 0) -> None:
         self.value = value
+        # The code that changed it in place last, by the number of references that there were then:
+        # a second name is one more, so names are looked at only when one of the two is new.
+        self._changed_by: dict[int, CodeType] = {}
+
+    def __reduce__(self) -> tuple[type[Counter], tuple[float]]:
+        return Counter, (self._value,)
 
     @property
     def value(self) -> float:
@@ -144,82 +166,192 @@ class Counter:
         return abs(self._value)
 
 
-class CounterNames:
-    """The places that lead to the counters of a state, or that may come to lead to one.
+class CounterWatch:
+    """Looks after each pass through a loop's body whether a counter was taken for a number.
 
     ``last = steps`` gives one counter two names, and ``steps = 0`` puts a plain number in its
     place. With plain numbers both are right. With a counter, which a restore changes in place, both
-    would silently make the run differ from the plain loop, so they are errors.
+    would silently make the run differ from the plain loop. So it is an error if a place has lost a
+    counter of the state, or has got one where a number was. If anything else has got one (a new
+    variable, a list), there is a hint, because an object may share a counter on purpose.
 
-    >>> run = {"steps": Counter(5), "last": Counter()}
-    >>> names = CounterNames(run.values(), run)
-    >>> names.require_unchanged(run)
-    >>> run["last"] = run["steps"]
-    >>> names.require_unchanged(run)
+    To look everywhere after each pass would cost more than many a pass. The number of references to
+    a counter says whether there is anything new to look for.
+
+    >>> def run(steps):
+    ...     watch = CounterWatch([steps])
+    ...     watch.begin(); steps += 1; watch.require_unchanged()
+    ...     watch.begin(); steps = 0; watch.require_unchanged()
+    >>> run(Counter())
     Traceback (most recent call last):
     ...
-    dynhp.errors.LoopError: last and steps have become one Counter, as after `last = steps`, ...
+    dynhp.errors.LoopError: steps was a Counter of the state, Counter(1), and is 0 now, ...
     """
 
-    def __init__(self, counters: Iterable[Counter], names: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, counters: Iterable[Counter]) -> None:
         self._counters = {id(counter): counter for counter in counters}
-        self._before: dict[str, Any] = {}
-        if self._counters:
-            places = dict(_places(loop_names() if names is None else names))
-            self._before = {
-                name: thing
-                for name, thing in places.items()
-                if thing is None or isinstance(thing, Counter) or is_number(thing)
-            }
-
-    def require_unchanged(self, names: Mapping[str, Any] | None = None) -> None:
-        """Refuse a place that has got or lost a counter of the state since the loop began."""
+        self._references: dict[int, int] = {}  # when the pass began
+        self._hinted: set[int] = set()
+        self._places: list[tuple[_Place, Counter]] = []  # those that lead to a counter
+        self._numbers: set[str] = set()  # the names of places where a number was, or None
+        self._code: list[CodeType] = []
         if not self._counters:
             return
-        places = dict(_places(loop_names() if names is None else names))
-        for name, before in self._before.items():
-            now = places.get(name, before)
-            if now is before:
+        for frame in loop_frames():
+            self._code.append(frame.f_code)
+            for counter in self._counters.values():
+                _hint_at_second_name(counter, frame)
+        for place, thing in _places(loop_names()):
+            if id(thing) in self._counters:
+                self._places.append((place, thing))
+            elif thing is None or is_number(thing):
+                self._numbers.add(place.name)
+
+    def begin(self) -> None:
+        """The body is about to run: references that there are now are not its doing."""
+        self._references = {
+            key: sys.getrefcount(counter) for key, counter in self._counters.items()
+        }
+
+    def require_unchanged(self) -> None:
+        """Refuse a place that has lost a counter or got one for a number; hint at others."""
+        if not self._counters:
+            return
+        self._require_in_place()
+        before = self._references
+        self.begin()
+        for key, references in self._references.items():
+            if references > before[key] and key not in self._hinted:
+                self._look_for(key, references - before[key])
+
+    def _require_in_place(self) -> None:
+        scopes = self._scopes()
+        for place, counter in self._places:
+            now = place.look(scopes)
+            if now is _NOTHING or now is counter:
                 continue
             if id(now) in self._counters:
-                known = [other for other, thing in self._before.items() if thing is now]
-                other = known[0] if known else "counter"
-                way_out = f"{name} = int({other})"
-                if isinstance(before, Counter):
-                    way_out = f"{name}.value = {other}.value"
-                raise LoopError(
-                    f"{name} and {other} have become one Counter, as after `{name} = {other}`, so "
-                    f"what changes one changes the other; write {way_out} to take the number alone"
-                )
-            if id(before) in self._counters:
-                raise LoopError(
-                    f"{name} was a Counter of the state, {before!r}, and is {shown(now)} now, "
-                    "which no restore puts back; change the Counter itself, as with "
-                    f"{name}.value = ... or {name} += 1"
-                )
+                raise self._one_counter(place.name, id(now), f"{place.name}.value = {{}}.value")
+            raise LoopError(
+                f"{place.name} was a Counter of the state, {counter!r}, and is {shown(now)} now, "
+                "which no restore puts back; change the Counter itself, as with "
+                f"{place.name}.value = ... or {place.name} += 1"
+            )
+
+    def _scopes(self) -> list[Mapping[str, Any]]:
+        """Where the code around the loop has its names, found again without looking at others."""
+        scopes: list[Mapping[str, Any]] = []
+        frame: FrameType | None = sys._getframe(1)
+        for code in self._code:
+            while frame is not None and frame.f_code is not code:
+                frame = frame.f_back
+            if frame is not None:
+                scopes += [variables_of(frame), frame.f_globals]
+        return scopes
+
+    def _look_for(self, key: int, number: int) -> None:
+        """Find out what has come to refer to a counter: so many references are new."""
+        known = {place.name for place, _ in self._places}
+        places = [place.name for place, thing in _places(loop_names()) if id(thing) == key]
+        new = [name for name in places if name not in known]
+        for name in new:
+            if name in self._numbers:
+                raise self._one_counter(name, key, f"{name} = int({{}})")
+        counter = self._name_of(key)
+        if new:
+            _hint_at(new[0], counter)
+        else:
+            # The frames of an exception that is kept go on referring to what they worked with.
+            referrers = gc.get_referrers(self._counters[key])
+            if number <= sum(isinstance(each, FrameType) for each in referrers):
+                return
+            advise(
+                f"{counter} has got into something in this epoch that no name of the loop leads to "
+                "at once, such as a list, a record or a function. That has the Counter, which goes "
+                f"on changing, and not the number of now; to take the number write int({counter})"
+            )
+        self._hinted.add(key)
+
+    def _one_counter(self, name: str, key: int, way_out: str) -> LoopError:
+        other = self._name_of(key)
+        return LoopError(
+            f"{name} is the Counter of {other} now, as after `{name} = {other}`, and not a number "
+            f"of its own; write {way_out.format(other)} to take the number alone"
+        )
+
+    def _name_of(self, key: int) -> str:
+        names = (place.name for place, counter in self._places if id(counter) == key)
+        return next(names, "counter")
 
 
-def _places(names: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _hint_at_second_name(counter: Counter, frame: FrameType) -> None:
+    """Say it if the code that is about to change a counter has two names for it."""
+    names = [
+        name
+        for name, thing in list(variables_of(frame).items())
+        if thing is counter and is_users_name(name)
+    ]
+    if len(names) > 1:
+        _hint_at(names[-1], names[0])
+
+
+def _hint_at(name: str, other: str) -> None:
+    advise(
+        f"{name} and {other} are one Counter, as after `{name} = {other}`, so what changes one "
+        f"changes the other; to take the number alone write {name} = int({other})"
+    )
+
+
+class _Place(NamedTuple):
+    """A place that the code around a loop can reach: how it writes it, and the way there."""
+
+    name: str
+    way: tuple[str | int, ...]
+
+    def look(self, scopes: Iterable[Mapping[str, Any]]) -> Any:
+        """What is there now."""
+        first, *keys = self.way
+        try:
+            thing = next(scope[first] for scope in scopes if first in scope)  # type: ignore[index]
+            for key in keys:
+                thing = _inner(thing, key)
+        except Exception:  # the way there is gone
+            return _NOTHING
+        return thing
+
+
+def _inner(thing: Any, key: Any) -> Any:
+    if isinstance(thing, dict):
+        return dict.get(thing, key, _NOTHING)  # no default is made
+    if isinstance(thing, list):
+        return list.__getitem__(thing, key)
+    return object.__getattribute__(thing, key)
+
+
+def _places(names: Mapping[str, Any]) -> Iterator[tuple[_Place, Any]]:
     """All places that names lead to, a few steps deep; one thing may be in several of them."""
-    ahead = deque((name, thing, _DEPTH) for name, thing in names.items())
+    ahead = deque((_Place(name, (name,)), thing) for name, thing in names.items())
     opened: set[int] = set()
-    count = 0
-    while ahead and count < _MOST_THINGS:
-        name, thing, depth = ahead.popleft()
-        yield name, thing
-        count += 1
-        if depth and id(thing) not in opened and not isinstance(thing, _CODE):
+    left = len(ahead) + _MOST_THINGS
+    while ahead and left:
+        place, thing = ahead.popleft()
+        yield place, thing
+        left -= 1
+        if len(place.way) <= _DEPTH and id(thing) not in opened and not isinstance(thing, _CODE):
             opened.add(id(thing))
-            ahead.extend((inner, part, depth - 1) for inner, part in _inside(name, thing))
+            ahead.extend(
+                (_Place(f"{place.name}{text}", (*place.way, key)), part)
+                for text, key, part in _inside(thing)
+            )
 
 
-def _inside(name: str, thing: Any) -> Iterator[tuple[str, Any]]:
+def _inside(thing: Any) -> Iterator[tuple[str, str | int, Any]]:
     kind = type(thing)
     if isinstance(thing, dict):
         items = list(dict.items(thing)) if len(thing) <= _LONGEST else []
-        yield from ((f"{name}[{key!r}]", part) for key, part in items if isinstance(key, str))
+        yield from ((f"[{key!r}]", key, part) for key, part in items if isinstance(key, str))
     elif isinstance(thing, list):
         parts = list(thing) if len(thing) <= _LONGEST else []
-        yield from ((f"{name}[{place}]", part) for place, part in enumerate(parts))
+        yield from ((f"[{number}]", number, part) for number, part in enumerate(parts))
     elif not isinstance(thing, Counter) and not is_library_kind(kind) and not is_our_kind(kind):
-        yield from ((f"{name}.{key}", part) for key, part in attributes(thing).items())
+        yield from ((f".{key}", key, part) for key, part in attributes(thing).items())

@@ -16,7 +16,7 @@ from dynhp.executors.attempt import TryLog, error_text, move_to
 from dynhp.executors.contract import Outcome
 from dynhp.loops import bindings
 from dynhp.loops.bindings import Binding
-from dynhp.loops.counter import CounterNames
+from dynhp.loops.counter import CounterWatch
 from dynhp.loops.epoch import Epoch, Passes
 from dynhp.loops.parts import CounterPart, GeneratorsBefore, Parts
 from dynhp.loops.saving import load_loop, saved_loop
@@ -71,7 +71,7 @@ class Loop:
         self._run: weakref.ref[Generator[Epoch, None, None]] | None = None
         self._runs = False
         self._silent = 0  # how many passes in a row were not reported
-        self._counters = CounterNames(())  # those of the state, once the loop has begun
+        self._counters = CounterWatch(())  # those of the state, once the loop has begun
         self._piece: _Piece | None = None  # of the main line, which the body is in or was in last
         self._begun: Round | None = None  # a round that was left in its stretch, to go on with
 
@@ -178,7 +178,7 @@ class Loop:
         self._runs = True
         if self._generators is not None:
             self._generators.enter()
-        self._counters = CounterNames(
+        self._counters = CounterWatch(
             part.counter for part in self.parts.parts if isinstance(part, CounterPart)
         )
         bindings.tell(self._bind, "enter")
@@ -252,6 +252,7 @@ class Loop:
         passes = Passes(job.candidate, trying=True, place=job.place)
         log = TryLog(job, self.adapter.trainer.get_state)
         bindings.apply(self._bind, job.candidate)
+        self._counters.begin()
         try:
             for number in log.epochs(lambda: passes.reported(self._unit == "epochs")):  # noqa: B023
                 if log.values is not passes.values:
@@ -284,6 +285,7 @@ class Loop:
         """Let the body train a piece of the main line."""
         command, passes = piece.command, piece.passes
         stretch_end = command.first + command.planned
+        self._counters.begin()
         try:
             for number in range(command.start, command.start + command.epochs):
                 epoch = passes.epoch(number)

@@ -23,8 +23,11 @@ __all__ = [
     "is_library_kind",
     "is_module",
     "is_our_kind",
+    "is_users_name",
+    "loop_frames",
     "loop_names",
     "trainer_names",
+    "variables_of",
 ]
 
 # Names that every module has, and those of a notebook's cells: In, Out, _, __, _i, _12, _i3, _oh.
@@ -47,11 +50,25 @@ _Part = tuple[str, Any, int]  # a name, what it leads to, and how many steps awa
 
 
 def loop_names() -> dict[str, Any]:
-    """The names that the code around dynhp sees now: its variables and those of its module.
+    """The names that the code around dynhp sees now: its variables and those of its module."""
+    names: dict[str, Any] = {}
+    for frame in loop_frames():
+        variables = variables_of(frame)
+        if variables is not frame.f_globals:
+            for name, thing in variables.items():
+                names.setdefault(name, thing)
+        for name, thing in list(frame.f_globals.items()):
+            if is_users_name(name):
+                names.setdefault(name, thing)
+    return names
+
+
+def loop_frames() -> list[FrameType]:
+    """The frames of the code around dynhp; the names of nearer ones come before those of others.
 
     If no framework owns the loop, the code that runs it is the user's, also in an installed
     package. A loop may be wrapped (``for epoch in tqdm(loop)``, or a generator of one's own), so
-    the search goes up through wrappers, and leaves out the names of those from other packages.
+    the search goes up through wrappers, and leaves out those from other packages.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (
@@ -65,17 +82,37 @@ def loop_names() -> dict[str, Any]:
         generator = frame.f_code.co_flags & inspect.CO_GENERATOR
         is_wrapper = generator or frame.f_code.co_name == "__next__"
         frame = frame.f_back if is_wrapper else None
-    names: dict[str, Any] = {}
-    for each in frames:  # a frame's variables come before its module's, nearer frames before others
-        if _is_installed(each.f_code.co_filename) and _package_of(each) != _package_of(frames[-1]):
-            continue
-        if each.f_locals is not each.f_globals:
-            for name, thing in each.f_locals.items():
-                names.setdefault(name, thing)
-        for name, thing in list(each.f_globals.items()):
-            if not _NOT_THE_USERS.fullmatch(name):
-                names.setdefault(name, thing)
-    return names
+    return [
+        each
+        for each in frames
+        if not _is_installed(each.f_code.co_filename)
+        or _package_of(each) == _package_of(frames[-1])
+    ]
+
+
+def is_users_name(name: str) -> bool:
+    """Whether a variable is the user's own, and none of Python's or of a notebook's cells.
+
+    >>> is_users_name("steps"), is_users_name("_12"), is_users_name("__name__")
+    (True, False, False)
+    """
+    return _NOT_THE_USERS.fullmatch(name) is None
+
+
+def variables_of(frame: FrameType) -> Mapping[str, Any]:
+    """The variables of running code; of a module, its own dictionary.
+
+    >>> steps = 3; variables_of(sys._getframe())["steps"]
+    3
+    """
+    variables = frame.f_locals
+    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        return variables
+    now = dict(variables)
+    if isinstance(variables, dict):
+        # Before Python 3.13 the frame keeps this copy, and with it tensors that the code drops.
+        variables.clear()
+    return now
 
 
 def trainer_names(trainer: Any) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import operator
+import pickle
 from typing import Any
 
 import pytest
@@ -67,6 +69,15 @@ def test_its_state_is_the_number() -> None:
     steps += 4
     steps.set_state(state)
     assert steps == 3
+
+
+def test_a_copy_is_a_counter_of_its_own() -> None:
+    steps = Counter(3)
+    steps += 1
+    for copied in (copy.copy(steps), copy.deepcopy(steps), pickle.loads(pickle.dumps(steps))):
+        copied += 1
+        assert (type(copied), copied) == (Counter, 5)
+    assert steps == 4
 
 
 def test_its_number_is_set_from_a_number_or_from_another_counter() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -9,9 +10,9 @@ from typing import Any
 import pytest
 
 from dynhp import Counter, adapt, schedule_of
-from dynhp.errors import LoopError
-from dynhp.loops.counter import CounterNames
-from tests.support.messages import raises
+from dynhp.errors import Hint, LoopError
+from dynhp.loops.counter import CounterWatch
+from tests.support.messages import raises, warns
 
 
 class Model:
@@ -33,7 +34,7 @@ class Model:
 
 
 def loop_over(*state: Any, epochs: int = 20) -> Any:
-    space = {"lr": [0.01, 0.02]}
+    space = {"pace": [0.01, 0.02]}
     settings: Any = {"minimize": "loss", "adapt_every": 4, "try_for": 1}
     return adapt(epochs, state=list(state), space=space, **settings)
 
@@ -65,7 +66,7 @@ def with_counters(body: Body) -> tuple[Model, Any]:
     model, steps, last = Model(), Counter(), Counter()
     loop = loop_over(model, steps, last)
     for epoch in loop:
-        steps, last = body(model, epoch["lr"], steps, last)
+        steps, last = body(model, epoch["pace"], steps, last)
         epoch.report(loss=model.weight)
     return model, loop
 
@@ -74,7 +75,7 @@ def with_ints(body: Body, loop: Any) -> Model:
     model, steps, last = Model(), 0, 0
     for epochs, values in schedule_of(loop.history).as_list():
         for _ in range(epochs):
-            steps, last = body(model, values["lr"], steps, last)
+            steps, last = body(model, values["pace"], steps, last)
     return model
 
 
@@ -111,7 +112,7 @@ def test_a_number_that_becomes_a_counter_of_the_state_stops_the_loop(start: Any)
             if epoch >= 5 and epoch.main:
                 last = steps
             seen.append((int(epoch), last))
-            model.train(epoch["lr"], fire=False)
+            model.train(epoch["pace"], fire=False)
             epoch.report(loss=model.weight)
 
     with raises(LoopError):
@@ -126,7 +127,7 @@ def test_a_counter_that_a_number_replaces_stops_the_loop() -> None:
             bad_epochs += 1
             if bad_epochs > 5:
                 bad_epochs = 0  # type: ignore[assignment]
-            model.train(epoch["lr"], fire=False)
+            model.train(epoch["pace"], fire=False)
             epoch.report(loss=model.weight)
 
     with raises(LoopError):
@@ -149,7 +150,7 @@ class Fit:
             self.steps += 1
             if epoch == 6 and epoch.main:
                 change(self)
-            self.model.train(epoch["lr"], fire=False)
+            self.model.train(epoch["pace"], fire=False)
             epoch.report(loss=self.model.weight)
 
 
@@ -181,7 +182,6 @@ def test_places_inside_things_are_looked_at_too(change: Any) -> None:
 def test_what_else_happens_to_names_is_nobodys_concern() -> None:
     def change(fit: Any) -> None:
         fit.last = int(fit.steps)
-        fit.logged = fit.steps  # a new place, as of an object that is made in the first epoch
         fit.counts |= {str(number): number for number in range(100)}  # too long to be looked at
         del fit.bounds[:]
 
@@ -191,17 +191,150 @@ def test_what_else_happens_to_names_is_nobodys_concern() -> None:
     assert fit.last == 7
 
 
-def test_a_counter_known_under_no_name_is_called_what_it_is() -> None:
-    steps = Counter()
-    names = CounterNames([steps], {"last": 0})
+def share_in_an_attribute(fit: Any) -> None:
+    fit.logged = fit.steps
+
+
+def share_in_a_record(fit: Any) -> None:
+    fit.log = [(6, fit.steps)]
+
+
+def share_with_a_function(fit: Any) -> None:
+    fit.show = lambda steps=fit.steps: print(steps)
+
+
+@pytest.mark.parametrize(
+    "change", [share_in_an_attribute, share_in_a_record, share_with_a_function]
+)
+def test_a_place_that_is_new_gets_a_hint(change: Any) -> None:
+    fit = Fit()
+    with warns(Hint) as caught:
+        fit.run(change)
+    assert len(caught) == 1
+    assert fit.steps == 20  # it may be meant, so the loop goes on
+
+
+def test_a_variable_that_is_new_gets_a_hint() -> None:
+    model, steps = Model(), Counter()
+    with warns(Hint):
+        for epoch in loop_over(model, steps):
+            steps += 1
+            if epoch == 6:
+                last = steps
+            model.train(epoch["pace"], fire=epoch > 6 and steps > 4 + last)
+            epoch.report(loss=model.weight)
+
+
+def test_a_second_name_before_the_loop_gets_a_hint() -> None:
+    model = Model()
+    steps = last = Counter()
+    with warns(Hint):
+        for epoch in loop_over(model, steps):
+            steps += 1
+            model.train(epoch["pace"], fire=epoch > last)
+            epoch.report(loss=model.weight)
+
+
+def test_a_second_name_in_a_function_gets_a_hint_where_the_counter_changes() -> None:
+    def train(model: Model, lr: float, steps: Any) -> None:
+        start = steps
+        steps += 1
+        model.train(lr, fire=start > 4)
+
+    model, steps = Model(), Counter()
+    with warns(Hint):
+        for epoch in loop_over(model, steps):
+            train(model, epoch["pace"], steps)
+            epoch.report(loss=model.weight)
+
+
+def test_what_a_notebook_has_shown_is_no_second_name() -> None:
+    space: dict[str, Any] = {"steps": Counter(), "__name__": "script"}
+    space["_12"] = space["_"] = space["steps"]
+    exec("steps += 1", space)
+    assert space["steps"] == 1
+
+
+def test_an_exception_that_is_kept_is_no_second_name() -> None:
+    def train(model: Model, lr: float, steps: Any) -> None:
+        steps += 1
+        model.train(lr, fire=False)
+        if steps > 3:
+            raise ValueError("too late")
+
+    model, steps, errors = Model(), Counter(), []
+    for epoch in loop_over(model, steps):
+        try:
+            train(model, epoch["pace"], steps)
+        except ValueError as error:
+            errors.append(error)  # with the frame, whose variable is the counter
+        epoch.report(loss=model.weight)
+    assert steps == 20
+    assert errors
+
+
+def test_objects_that_share_a_counter_from_before_the_loop_are_fine() -> None:
+    model, steps = Model(), Counter()
+    warmup = SimpleNamespace(steps=steps)
+    for epoch in loop_over(model, steps):
+        warmup.steps += 1
+        model.train(epoch["pace"], fire=steps > 5)
+        epoch.report(loss=model.weight)
+    assert steps == 20
+
+
+def test_two_counters_that_change_places_stop_the_loop() -> None:
+    def run() -> None:
+        model, good, bad = Model(), Counter(), Counter(3)
+        for epoch in loop_over(model, good, bad):
+            good, bad = bad, good
+            model.train(epoch["pace"], fire=good > bad)
+            epoch.report(loss=model.weight)
+
     with raises(LoopError):
-        names.require_unchanged({"last": steps})
+        run()
+
+
+def test_a_counter_known_under_no_name_is_called_what_it_is() -> None:
+    hidden, last = ((Counter(),),), 0
+    watch = CounterWatch(hidden[0])
+    watch.begin()
+    assert last == 0
+    last = hidden[0][0]  # type: ignore[assignment]
+    with raises(LoopError):
+        watch.require_unchanged()
 
 
 def test_only_so_much_is_looked_at() -> None:
     steps = Counter()
-    many = {f"name_{number}": [number] * 60 for number in range(1000)}
-    names = CounterNames([steps], {**many, "last": 0})
+    last = 0
+    many = {f"name_{number}": [number] * 60 for number in range(64)}  # noqa: F841
+    more = {f"name_{number}": [number] * 60 for number in range(64)}  # noqa: F841
+    watch = CounterWatch([steps])
+    watch.begin()
+    assert last == 0
+    last = steps  # type: ignore[assignment]
     with raises(LoopError):
-        names.require_unchanged({**many, "last": steps})
-    CounterNames([steps], {**many, "rows": [0] * 100}).require_unchanged({"rows": [steps] * 100})
+        watch.require_unchanged()
+
+
+def test_a_loop_that_goes_on_elsewhere_is_not_looked_at_there() -> None:
+    def begun() -> CounterWatch:
+        steps = Counter()
+        watch = CounterWatch([steps])
+        watch.begin()
+        return watch
+
+    watch = begun()
+    steps = 0  # noqa: F841
+    watch.require_unchanged()
+
+
+def test_a_dictionary_makes_no_default_when_it_is_looked_at() -> None:
+    steps = Counter()
+    counts: Any = defaultdict(int, steps=steps)
+    watch = CounterWatch([steps])
+    watch.begin()
+    del counts["steps"]
+    watch.require_unchanged()
+    assert not counts
