@@ -123,7 +123,8 @@ def adapt(
             )
         )
     generators = None
-    may_seed = policy.randomness == "independent" or policy.max_rescues > 0
+    # Whether by rescues is left open: a run that goes on may allow them.
+    may_seed = policy.randomness == "independent" or policy.start_from != "here"
     if may_seed and not policy.dry_run:
         generators = GeneratorsBefore([part for part in training.parts if part.shared])
         memories.append(generators.part())

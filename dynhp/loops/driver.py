@@ -11,7 +11,6 @@ from dynhp.engine.commands import Attempt
 from dynhp.errors import LoopError, SettingsError, shown
 from dynhp.loops.epoch import Epoch
 from dynhp.loops.loop import Loop
-from dynhp.loops.saving import saved_loop
 
 
 class Move(Enum):
@@ -133,7 +132,7 @@ class LoopDriver:
         """
         loop = self.loop
         under_way = None if isinstance(loop.work, Attempt) else loop.round_so_far(None)
-        return saved_loop(loop.adapter, under_way, loop.keeper)
+        return loop.saved(under_way)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state_dict`` gave, before the first epoch."""

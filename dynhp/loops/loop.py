@@ -59,13 +59,13 @@ class Loop:
         self.adapter = adapter
         self.parts = parts
         self.keeper = keeper
+        self.generators = generators
         self.driven = False  # whether hooks of a framework drive it
         self.work: Attempt | Train | None = None  # what the body carried out last in this round
         self.kept: int | None = None  # the place of the try kept last; a driver clears it
         self._bind = bind
         self._training = training  # the parts without what the loop itself remembers
         self._unit = unit
-        self._generators = generators
         self._display = display
         self._driver = adapter.driver = BodyDriver(adapter.trainer, adapter.table)
         self._run: weakref.ref[Generator[Epoch, None, None]] | None = None
@@ -138,7 +138,11 @@ class Loop:
         now = None if self._piece is None else self._piece.passes.now
         if now is not None:
             self._judge(now)  # it counts as done
-        return saved_loop(self.adapter, self.round_so_far(now), self.keeper)
+        return self.saved(self.round_so_far(now))
+
+    def saved(self, under_way: RoundSoFar | None) -> dict[str, Any]:
+        """What ``state_dict`` gives, with this round under way."""
+        return saved_loop(self.adapter, under_way, self.keeper, self.generators)
 
     def round_so_far(self, now: Epoch | None) -> RoundSoFar | None:
         """The round as it would be recorded if the loop were left here, and what goes with it.
@@ -147,7 +151,10 @@ class Loop:
         is under way.
         """
         if self.work is None:
-            return None
+            if self._begun is None:
+                return None
+            memory = self.adapter.memory  # loaded, and saved again before the first pass
+            return RoundSoFar(self._begun, memory.held, memory.generator)
         if isinstance(self.work, Attempt):
             raise LoopError(
                 "a try is undone, so a loop is not saved in one; save it under `if epoch.main:`"
@@ -159,7 +166,7 @@ class Loop:
         """Take back what ``state_dict`` gave, before the first epoch; load your own state too."""
         if self._run is not None:
             raise LoopError("load_state_dict() is for before the first epoch; make a new loop")
-        self._begun = load_loop(self.adapter, state, self.keeper)
+        self._begun = load_loop(self.adapter, state, self.keeper, self.generators)
 
     def close(self) -> None:
         """End the run as ``break`` would."""
@@ -176,8 +183,8 @@ class Loop:
     def _rounds(self) -> Generator[Epoch, None, None]:
         """All passes through the body, round by round."""
         self._runs = True
-        if self._generators is not None:
-            self._generators.enter()
+        if self.generators is not None:
+            self.generators.enter()
         self._counters = CounterWatch(
             part.counter for part in self.parts.parts if isinstance(part, CounterPart)
         )
@@ -189,8 +196,8 @@ class Loop:
         finally:
             self._runs = False
             bindings.tell(self._bind, "leave")
-            if self._generators is not None:
-                self._generators.leave(self.adapter.memory.rounds)
+            if self.generators is not None:
+                self.generators.leave(self.adapter.memory.rounds)
 
     def _round(self) -> Generator[Epoch, None, None]:
         """Carry out one round: the body trains, and the driver answers all other commands."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import random
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NoReturn, Protocol, runtime_checkable
@@ -29,8 +29,9 @@ class Part:
     """One thing that belongs to the state. What ``get`` returned is never changed afterwards.
 
     ``reseed`` is there for generators, and for objects that have such a method of their own;
-    ``name`` is what messages call it, and ``shared`` says that the whole program uses it, such as a
-    global generator.
+    ``name`` is what messages call it. ``shared`` says that the whole program uses it, such as a
+    global generator; ``set`` then also takes what JSON makes of the state, lists for tuples and
+    arrays, because loops are saved with it.
 
     >>> position = [3]  # in the data; ``state=[model, part]`` makes it part of the state
     >>> part = Part(get=lambda: position[0], set=lambda state: position.__setitem__(0, state))
@@ -216,9 +217,14 @@ def _legacy_part(source: Any) -> Part:
 
 def global_generators() -> tuple[Part, ...]:
     """Python's and numpy's global generators: loops use them, so they belong to the state."""
-    python = Part(get=random.getstate, set=random.setstate, reseed=random.seed)
+    python = Part(get=random.getstate, set=_set_python, reseed=random.seed)
     named = {"module random": python, "numpy.random": _legacy_part(np.random)}
     return tuple(replace(part, name=name, shared=True) for name, part in named.items())
+
+
+def _set_python(state: Any) -> None:
+    version, numbers, gauss = state
+    random.setstate((version, tuple(numbers), gauss))
 
 
 class GeneratorsBefore:
@@ -235,8 +241,8 @@ class GeneratorsBefore:
     """
 
     def __init__(self, parts: Sequence[Part]) -> None:
-        self._parts = parts
-        self._before: tuple[Any, ...] | None = None
+        self._parts = {part.name or f"generator {n}": part for n, part in enumerate(parts)}
+        self._before: Mapping[str, Any] = {}  # their states by name, once the loop has begun
 
     def part(self) -> Part:
         """What is remembered, as a part of the state, so that checkpoints hold it."""
@@ -248,15 +254,39 @@ class GeneratorsBefore:
 
     def enter(self) -> None:
         """The loop begins, or goes on after a resume."""
-        if self._before is None:
-            self._before = tuple(part.get() for part in self._parts)
+        now = {name: part.get() for name, part in self._parts.items()}
+        self._before = {**now, **self._before}
 
     def leave(self, rounds: Sequence[Round]) -> None:
         """The loop has ended with these rounds."""
-        if self._before is None or all(round_.seed is None for round_ in rounds):
+        if all(round_.seed is None for round_ in rounds):
             return
-        for part, state in zip(self._parts, self._before, strict=True):
-            part.set(state)
+        for name, part in self._parts.items():
+            try:
+                part.set(self._before[name])
+            except Exception as failure:  # the state is damaged, or that of another machine
+                advise(
+                    f"{name} does not take back the state that it had before the loop was saved "
+                    f"({type(failure).__name__}: {str(failure)[:200]}), so it stays as the tries "
+                    "have left it; seed it before you go on"
+                )
+
+    def to_plain(self) -> dict[str, Any]:
+        """What is remembered, as JSON can store it."""
+        return {name: _plain(state) for name, state in self._before.items()}
+
+    def load_plain(self, plain: Mapping[str, Any]) -> None:
+        """Remember what an earlier process did; no generator is touched yet."""
+        self._before = dict(plain)
+
+
+def _plain(state: Any) -> Any:
+    """The state of a generator as numbers, texts and lists."""
+    if isinstance(state, Mapping):
+        return {name: _plain(each) for name, each in state.items()}
+    if isinstance(state, tuple | list):
+        return [_plain(each) for each in state]
+    return state.tolist() if hasattr(state, "tolist") else state
 
 
 def copied(thing: Any) -> Part:

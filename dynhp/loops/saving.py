@@ -9,6 +9,7 @@ from dynhp.adapter import DynamicGridAdapter
 from dynhp.best import BestEpoch, BestKeeper
 from dynhp.engine.commands import RoundSoFar
 from dynhp.errors import SettingsError, shown
+from dynhp.loops.parts import GeneratorsBefore
 from dynhp.records import Round
 from dynhp.records.plain import round_from_plain, round_to_plain
 from dynhp.saved import held_states, parse_state
@@ -19,6 +20,7 @@ def saved_loop(
     adapter: DynamicGridAdapter,
     under_way: RoundSoFar | None,
     keeper: BestKeeper | None,
+    generators: GeneratorsBefore | None,
 ) -> dict[str, Any]:
     """All that decides a loop's own future, as plain data; the state of ``keep_best`` as it is.
 
@@ -41,17 +43,23 @@ def saved_loop(
             "score": best.score,
             "state": best.state,
         },
+        "generators": {} if generators is None else generators.to_plain(),
     }
 
 
 def load_loop(
-    adapter: DynamicGridAdapter, state: Mapping[str, Any], keeper: BestKeeper | None
+    adapter: DynamicGridAdapter,
+    state: Mapping[str, Any],
+    keeper: BestKeeper | None,
+    generators: GeneratorsBefore | None,
 ) -> Round | None:
     """Take a loop's state back, and return the round that was under way, if there was one.
 
     All of it is read and checked before any of it is used.
     """
-    if not isinstance(state, Mapping) or not {"adapter", "round", "best"} <= set(state):
+    names = {"adapter", "round", "best", "generators"}
+    whole = isinstance(state, Mapping) and names <= set(state)
+    if not whole or not isinstance(state["generators"], Mapping):
         raise SettingsError(
             f"not the state of a loop; give what state_dict() of one gave, got {shown(state)}"
         )
@@ -73,6 +81,8 @@ def load_loop(
     adapter.epochs = planned  # of this loop, which may be longer than the one that was saved
     if keeper is not None:
         keeper.best = best
+    if generators is not None:
+        generators.load_plain(state["generators"])
     return begun
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,12 @@ import numpy as np
 import pytest
 
 from dynhp import adapt, rescue
+from dynhp.errors import Hint, SettingsError
 from dynhp.loops.parts import GeneratorsBefore, Part
 from dynhp.storage import checkpoints
-from dynhp.triggers import At, OnPlateau
+from dynhp.triggers import At, OnPlateau, OnSpike
 from tests.support.killing import Killed
+from tests.support.messages import raises, warns
 
 EPOCHS = 12
 
@@ -165,8 +169,128 @@ def test_a_rescue_where_nothing_breaks_is_the_plain_loop(breaks: Any, tmp_path: 
         assert rescued(tmp_path / str(passes))[2][1] == after[1]
 
 
+RESCUES: dict[str, Any] = {
+    "when": OnSpike("loss", factor=1e9),
+    "start_from": "before",
+    "max_rescues": 5,
+    "max_rounds": 0,
+}
+SAVED: dict[str, dict[str, Any]] = {
+    **KINDS,
+    **{
+        f"{name}, independent": {**settings, "randomness": "independent"}
+        for name, settings in INDEPENDENT.items()
+    },
+    "nothing breaks": RESCUES,
+    "breaks": {**RESCUES, "odds": 0.2},
+    "breaks, independent": {**RESCUES, "odds": 0.2, "randomness": "independent"},
+}
+
+
+class SavedScript:
+    """A script that saves the loop, its model and the generators after epochs of the main line."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        settings = {"space": {"rate": [0.1, 0.3]}, "check": "off", "try_for": 1, **settings}
+        settings["initial"] = {"rate": 0.1}
+        self.odds = settings.pop("odds", 0.0)
+        self.model = Model()
+        self.loop = adapt(EPOCHS, state=[self.model], minimize="loss", **settings)
+        self.saved: list[Any] = []
+
+    def save(self) -> None:
+        state = self.loop.state_dict()
+        if not state["adapter"]["held"]:  # those are as the parts of the state gave them
+            plain = json.loads(json.dumps(state))
+            assert state == plain
+            state = plain
+        generators = random.getstate(), np.random.get_state()
+        self.saved.append(copy.deepcopy((state, self.model.state_dict(), generators)))
+
+    def load(self, saved: Any) -> None:
+        state, weights, generators = saved
+        self.model.load_state_dict(weights)
+        random.setstate(generators[0])
+        np.random.set_state(generators[1])
+        self.loop.load_state_dict(state)
+
+    def run(self, *, saving: bool = False) -> Any:
+        """Train, and give all that a script sees of it afterwards."""
+        for epoch in self.loop:
+            loss = self.model.train(epoch["rate"])
+            breaks = self.odds > 0 and np.random.random() < self.odds and epoch.main
+            epoch.report(loss=float("nan") if breaks else loss)
+            if epoch.main and saving:
+                self.save()
+        measured = repr(self.loop.history.measured)  # because what is not a number equals nothing
+        return self.loop.history, measured, self.model.weight, positions()
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_saved_by_hand_and_loaded_or_not(name: str) -> None:
+    before = seed()
+    whole = SavedScript(SAVED[name])
+    whole.save()
+    end = whole.run(saving=True)
+    whole.save()
+    seeded = any(round_.seed is not None for round_ in whole.loop.history)
+    assert seeded == ("independent" in name or name.partition(",")[0] == "breaks")
+    assert (end[-1] == before) == seeded
+    assert any(state["round"] is not None for state, *_ in whole.saved)
+    for place, saved in enumerate(whole.saved):
+        random.seed(2 + place)  # the second process begins elsewhere
+        np.random.seed(2 + place)
+        again = SavedScript(SAVED[name])
+        again.load(saved)
+        again.save()
+        twice = SavedScript(SAVED[name])
+        twice.load(again.saved[0])
+        assert twice.run() == end
+
+
+def test_rescues_may_be_allowed_when_a_run_goes_on(tmp_path: Path) -> None:
+    """The generators before the loop are saved although the first process could not seed them."""
+    before = seed()
+    first = SavedScript({**RESCUES, "max_rescues": 0, "max_rounds": 1})
+    with checkpoints(tmp_path, first.loop):
+        first.loop.adapter.epochs = 4
+        first.run()
+    seed()
+    again = SavedScript({**RESCUES, "max_rounds": 1, "odds": 0.4})
+    with checkpoints(tmp_path, again.loop):
+        *_, after = again.run()
+    assert any(round_.rescue for round_ in again.loop.history)
+    assert after == before
+
+
+def test_a_generator_that_does_not_take_its_state_is_named() -> None:
+    settings = {"when": At([2, 7]), "randomness": "independent"}
+    before = seed()
+    first = SavedScript(settings)
+    first.run(saving=True)
+    state, *rest = first.saved[-1]
+    assert list(state["generators"]) == ["module random", "numpy.random"]
+
+    again = SavedScript(settings)
+    of_another_machine = {**state["generators"], "numpy.random": ["MT19937", 3], "acme": [1]}
+    again.load(({**state, "generators": of_another_machine}, *rest))
+    with warns(Hint):
+        *_, after = again.run()
+    assert after[0] == before[0]
+
+    with raises(SettingsError):
+        SavedScript(settings).loop.load_state_dict({**state, "generators": 3})
+
+
 def test_a_loop_that_never_began_leaves_them_alone() -> None:
     value = [1]
     generators = GeneratorsBefore([Part(get=lambda: value[0], set=lambda new: None)])
     generators.leave([])
-    assert generators.part().get() is None
+    assert generators.part().get() == {}
+
+
+def test_generators_of_others_are_stored_as_plain_data_too() -> None:
+    state = {"key": np.arange(3), "place": (1, 2.5)}
+    generators = GeneratorsBefore([Part(get=lambda: state, set=lambda new: None)])
+    generators.enter()
+    assert generators.to_plain() == {"generator 0": {"key": [0, 1, 2], "place": [1, 2.5]}}

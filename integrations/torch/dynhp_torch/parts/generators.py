@@ -32,10 +32,15 @@ def generator_part(generator: torch.Generator) -> Part:
     def reseed(seed: int) -> None:
         generator.manual_seed(seed)
 
-    def set_state(state: torch.Tensor) -> None:
-        generator.set_state(state)
+    def set_state(state: Any) -> None:
+        generator.set_state(_bytes(state))
 
     return Part(get=generator.get_state, set=set_state, reseed=reseed)
+
+
+def _bytes(state: Any) -> torch.Tensor:
+    """The state of a generator, which a file of JSON has as a list of numbers."""
+    return torch.as_tensor(state, dtype=torch.uint8, device="cpu")
 
 
 def torch_generators() -> tuple[Part, ...]:
@@ -48,11 +53,23 @@ def torch_generators() -> tuple[Part, ...]:
     parts = [replace(generator_part(torch.default_generator), name="torch's global generator")]
     if torch.cuda.is_available():
         parts.append(
-            Part(get=_cuda_states, set=_set_cuda_states, reseed=torch.cuda.manual_seed_all)
+            Part(
+                get=_cuda_states,
+                set=_set_cuda_states,
+                reseed=torch.cuda.manual_seed_all,
+                name="torch.cuda",
+            )
         )
     if torch.backends.mps.is_available():
         mps = torch.mps
-        parts.append(Part(get=mps.get_rng_state, set=mps.set_rng_state, reseed=mps.manual_seed))
+        parts.append(
+            Part(
+                get=mps.get_rng_state,
+                set=lambda state: mps.set_rng_state(_bytes(state)),
+                reseed=mps.manual_seed,
+                name="torch.mps",
+            )
+        )
     return tuple(replace(part, shared=True) for part in parts)
 
 
@@ -62,9 +79,9 @@ def _cuda_states() -> list[torch.Tensor]:
     return torch.cuda.get_rng_state_all() if started else []
 
 
-def _set_cuda_states(states: list[torch.Tensor]) -> None:
+def _set_cuda_states(states: list[Any]) -> None:
     if states:
-        torch.cuda.set_rng_state_all(states)
+        torch.cuda.set_rng_state_all([_bytes(each) for each in states])
 
 
 def data_part(thing: Any) -> Part:

@@ -92,13 +92,22 @@ def test_persistent_workers_are_refused() -> None:
 
 def test_accelerators_are_taken_care_of(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
+
+    def noted(name: str, answer: Any = None) -> Any:
+        def note(*given: Any) -> Any:
+            calls.append((name, *given))
+            return answer
+
+        return note
+
+    state = torch.tensor([1, 255], dtype=torch.uint8)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "get_rng_state_all", lambda: ["state"])
-    monkeypatch.setattr(torch.cuda, "set_rng_state_all", calls.append)
-    monkeypatch.setattr(torch.cuda, "manual_seed_all", calls.append)
+    monkeypatch.setattr(torch.cuda, "get_rng_state_all", lambda: [state])
+    monkeypatch.setattr(torch.cuda, "set_rng_state_all", noted("cuda"))
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", noted("cuda seed"))
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-    for name in ("get_rng_state", "set_rng_state", "manual_seed"):
-        monkeypatch.setattr(torch.mps, name, lambda *value, name=name: calls.append(name))
+    monkeypatch.setattr(torch.mps, "get_rng_state", lambda: state)
+    monkeypatch.setattr(torch.mps, "set_rng_state", noted("mps"))
     _, cuda, mps = torch_generators()
     cuda.set(cuda.get())  # not started: not touched
     assert calls == []
@@ -106,6 +115,9 @@ def test_accelerators_are_taken_care_of(monkeypatch: pytest.MonkeyPatch) -> None
     cuda.set(cuda.get())
     assert cuda.reseed is not None
     cuda.reseed(3)
-    assert calls == [["state"], 3]
+    assert calls == [("cuda", [state]), ("cuda seed", 3)]
     mps.set(mps.get())
-    assert calls[2:] == ["get_rng_state", "set_rng_state"]
+    assert calls[2:] == [("mps", state)]
+    cuda.set([[1, 255]])  # as JSON stores it
+    mps.set([1, 255])
+    assert [torch.equal(given, state) for given in (calls[3][1][0], calls[4][1])] == [True, True]
