@@ -229,14 +229,14 @@ class SelfCheck:
         message = None
         if self.first and self.alike:
             message = (
-                f"all {tried} tries of round {self.round} came to exactly the same, in metrics and "
-                f"state, although their values of {_listed(list(reference.job.candidate), 6)} "
+                f"all {tried} tries of round {self.round} gave exactly the same result, in metrics "
+                f"and state, although their values of {_listed(list(reference.job.candidate), 6)} "
                 f"differ. {_CAUSES}"
             )
         elif axes := [_listed([name]) for name in self.axes.names()]:
             advise(
-                f"all tries of round {self.round} that differ only in {' or '.join(axes)} came to "
-                f"exactly the same, in metrics and state. {_CAUSES}",
+                f"all tries of round {self.round} that differ only in {' or '.join(axes)} gave "
+                f"exactly the same result, in metrics and state. {_CAUSES}",
                 about=("unused", *axes),
             )
         message = yield from _of_all_ranks(message)
@@ -294,8 +294,9 @@ class SelfCheck:
             what = f"{metrics}, though the states agree: only what is outside can have changed"
         return (
             f"the first try of round {self.round} ({shown_values(reference.job.candidate)}) was "
-            f"carried out again from the same origin and did not come to the same: {what}. So "
-            "something that decides training is not in the state, and went on from try to try."
+            f"carried out again from the same origin and did not give the same result: {what}. So "
+            "something that decides training is not in the state, and was carried over from try to "
+            "try."
             f"{likely} {_WAYS_OUT}"
         )
 

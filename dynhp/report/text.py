@@ -126,7 +126,7 @@ def _checked(history: Sequence[Round]) -> str:
     tolerance = max(round_.tolerance for round_ in checked)
     how = f"within a tolerance of {tolerance:g}" if tolerance else "to the bit"
     rounds = "1 round" if len(checked) == 1 else f"{len(checked)} rounds"
-    return f"Self-check: in {rounds} a try, carried out again, came to the same {how}."
+    return f"Self-check: in {rounds} a try, carried out again, gave the same result {how}."
 
 
 def _rows(seen: set[Value], most: int = 12) -> list[tuple[str, set[Value]]]:

@@ -131,7 +131,7 @@ class Retrained:
             self.epochs_retrained += epochs
         if self.model.digest() != digest:
             raise NotRepeatable(
-                f"training the same {len(line)} epochs again did not come to the same model, so it "
+                f"training the same {len(line)} epochs again did not give the same model, so it "
                 "depends on more than data and values; seed it, train with one thread, and leave "
                 "nothing to the time or to a generator that others use"
             )

@@ -122,8 +122,8 @@ def test_a_repeat_that_differs_is_refused_in_these_words() -> None:
     message = refusal(outcome(1, 0.5), outcome(2, 0.5), watch=ScriptedWatcher(likely=["a", "b"]))
     assert message == (
         "the first try of round 3 (lr=0.1) was carried out again from the same origin and did not "
-        "come to the same: the state differs in state. So something that decides training is not "
-        f"in the state, and went on from try to try. In reach: a, b. {WAYS_OUT}"
+        "give the same result: the state differs in state. So something that decides training is "
+        f"not in the state, and was carried over from try to try. In reach: a, b. {WAYS_OUT}"
     )
 
 
@@ -131,8 +131,8 @@ def test_where_tries_ran_elsewhere_nobody_says_that_nothing_changed() -> None:
     watch = ScriptedWatcher(likely=["nothing that changed"])
     message = refusal(outcome(1, 0.5), outcome(2, 0.5, elsewhere=True), watch=watch)
     assert message.endswith(
-        "went on from try to try. Tries ran in other processes, of which only metrics and states "
-        f"are seen: run once with Serial() to be told what it is. {WAYS_OUT}"
+        "was carried over from try to try. Tries ran in other processes, of which only metrics and "
+        f"states are seen: run once with Serial() to be told what it is. {WAYS_OUT}"
     )
 
 
@@ -140,8 +140,8 @@ def test_where_nobody_is_suspected_nobody_is_named() -> None:
     message = refusal(outcome(1, 0.5), outcome(1, 0.4), watch=ScriptedWatcher())
     assert message.endswith(
         "loss was 0.5 and then 0.4 after epoch 1, though the states agree: only what is outside "
-        "can have changed. So something that decides training is not in the state, and went on "
-        f"from try to try. {WAYS_OUT}"
+        "can have changed. So something that decides training is not in the state, and was carried "
+        f"over from try to try. {WAYS_OUT}"
     )
 
 
@@ -177,7 +177,7 @@ def test_values_are_shown_by_name() -> None:
 
 def test_an_error_of_the_repeat_is_shown_up_to_300_characters() -> None:
     message = refusal(outcome(1), outcome(1, error="e" * 400))
-    assert f"come to the same: {'e' * 300}, though" in message
+    assert f"give the same result: {'e' * 300}, though" in message
 
 
 def test_what_was_left_behind_is_refused_though_the_repeat_came_to_the_same() -> None:
@@ -337,7 +337,7 @@ def test_a_value_that_nobody_used_is_refused_in_these_words() -> None:
     with pytest.raises(ValueNotUsed) as caught:
         looked_at(*tries, round=0).prove(outcome(5, 0.5), tried=2)
     assert str(caught.value) == (
-        "all 2 tries of round 0 came to exactly the same, in metrics and state, although their "
+        "all 2 tries of round 0 gave exactly the same result, in metrics and state, although their "
         "values of lr, decay differ. Either nothing reads the value (bind it, or read it where it "
         "is used in training), or a try is too short for it to matter (a rate that a warm-up "
         "multiplies by 0, a value used only every few epochs): use a larger try_for"

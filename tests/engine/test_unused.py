@@ -66,10 +66,10 @@ def test_the_message_names_both_likely_causes_and_the_way_out() -> None:
         adapter_of(WithDecay(unused)).run(4)
     [text] = [str(each.message) for each in caught if "differ only" in str(each.message)]
     assert text == (
-        "all tries of round 0 that differ only in decay came to exactly the same, in metrics and "
-        "state. Either nothing reads the value (bind it, or read it where it is used in training), "
-        "or a try is too short for it to matter (a rate that a warm-up multiplies by 0, a value "
-        "used only every few epochs): use a larger try_for"
+        "all tries of round 0 that differ only in decay gave exactly the same result, in metrics "
+        "and state. Either nothing reads the value (bind it, or read it where it is used in "
+        "training), or a try is too short for it to matter (a rate that a warm-up multiplies by 0, "
+        "a value used only every few epochs): use a larger try_for"
     )
 
 

@@ -168,9 +168,9 @@ def _metric_points(history: History) -> int:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({}, "Self-check: in 1 round a try, carried out again, came to the same to the bit."),
-        ({"check": "every"}, "Self-check: in 4 rounds a try, carried out again, came"),
-        ({"tolerance": 1e-6}, "came to the same within a tolerance of 1e-06."),
+        ({}, "Self-check: in 1 round a try, carried out again, gave the same result to the bit."),
+        ({"check": "every"}, "Self-check: in 4 rounds a try, carried out again, gave"),
+        ({"tolerance": 1e-6}, "gave the same result within a tolerance of 1e-06."),
         ({"check": "off"}, "Self-check: none; no try was carried out again."),
     ],
 )
