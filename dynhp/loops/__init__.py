@@ -1,6 +1,5 @@
 """Adaptation in a loop of your own: epochs, parts of a state, values; imports adapter and below."""
 
-from dynhp.best import BestEpoch
 from dynhp.loops.adapt import adapt
 from dynhp.loops.bindings import Binding, attribute
 from dynhp.loops.counter import Counter
