@@ -132,6 +132,8 @@ class Policy:
     """
     keeps_tries: bool = field(init=False, repr=False, compare=False)
     """Whether the state of a try may be needed after it."""
+    watch: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """The metrics that the criterion reads, which must stay finite in a try."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -170,6 +172,7 @@ class Policy:
         from_origin = self.keep == "value" and another
         put(self, "restarts", self.dry_run or self.try_for == 0 or from_origin)
         put(self, "keeps_tries", self.tail is None or not self.restarts)
+        put(self, "watch", metrics_of(self.criterion))
 
     @property
     def adapt_every(self) -> int | None:

@@ -164,7 +164,9 @@ def hint_at_edges(space: Space, rounds: Sequence[Round]) -> None:
         value = now[name]
         if value not in edges or before[name] != value or value == 0:
             continue  # zero is where many values end by nature
-        if len({try_.candidate[name] for try_ in rounds[-1].tries}) > 1:
+        tried = (try_.candidate[name] for try_ in rounds[-1].tries)
+        first = next(tried)
+        if any(each != first for each in tried):
             word = "largest" if value == edges[1] else "smallest"
             advise(
                 f"{name} was best at its {word} value {value!r} in rounds {rounds[-2].index} and "

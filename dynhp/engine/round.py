@@ -101,42 +101,42 @@ def _opened(
         origin = yield from _go_to_origin(watched, due, here)
     try_for = 0 if due is None else policy.try_epochs(planned)
     started = _started(policy, memory, conditions, start=origin.epoch, least=try_for)
+    current = memory.current
+    open_round = OpenRound(started, current, current, origin.epoch, memory.generator, clock)
     yield Tell(started)
     rng = conditions.rng.at(memory.generator)
-    rescue = due is not None and policy.is_rescue(alarm=due.alarm)
-    chosen = check = tried = None
     if due is not None:
-        check = _check(policy, memory)
-        setup = Setup(
-            policy=policy,
-            memory=memory,
-            origin=origin,
-            planned=planned,
-            unit=conditions.unit,
-            try_for=min(try_for, started.epochs),
-            rng=rng,
-            seed=draw_seed(rng) if rescue and conditions.can_reseed else None,
-            inner=None if watched is None else watched.states.inner_rule,
-            check=check,
+        rescue = policy.is_rescue(alarm=due.alarm)
+        check = None
+        if check_is_due(policy, memory):
+            check = SelfCheck(
+                round=started.index,
+                first=not memory.tried,
+                tolerance=policy.tolerance or 0.0,
+                common=policy.randomness == "common",
+            )
+        try_for = min(try_for, started.epochs)
+        seed = draw_seed(rng) if rescue and conditions.can_reseed else None
+        inner = None if watched is None else watched.states.inner_rule
+        setup = Setup(  # by position: names take twice as long, in every round
+            policy, memory, origin, planned, conditions.unit, try_for, rng, seed, inner, check
         )
         chosen = yield from try_candidates(setup)  # lines 3 to 6
-        tried = chosen.on_main_line
+        open_round.because = due.because
+        open_round.rescue = rescue
+        open_round.chosen = chosen
+        open_round.values = chosen.values
+        if chosen.on_main_line is not None:
+            open_round.reached += chosen.on_main_line.epochs
+            open_round.from_try = chosen.place
+        if check is not None:
+            open_round.check_epochs = check.epochs
+            open_round.tolerance = check.tolerance
         if watched is not None:
-            watched.note_tries(due, start=origin.epoch, kept=tried)
+            watched.note_tries(due, start=origin.epoch, kept=chosen.on_main_line)
             yield from _hold_kept(watched, chosen, origin.epoch)
-    return OpenRound(
-        started=started,
-        previous=memory.current,
-        because="" if due is None else due.because,
-        rescue=rescue,
-        chosen=chosen,
-        check_epochs=0 if check is None else check.epochs,
-        tolerance=0.0 if check is None else check.tolerance,
-        generator=conditions.rng.state(),
-        clock=clock,
-        reached=origin.epoch + (0 if tried is None else tried.epochs),
-        from_try=None if chosen is None or tried is None else chosen.place,
-    )
+    open_round.generator = conditions.rng.state()
+    return open_round
 
 
 @dataclass(slots=True, eq=False)
@@ -145,22 +145,18 @@ class OpenRound:
 
     started: RoundStarted
     previous: Candidate  # the values in force before it
-    because: str  # why it has tries
-    rescue: bool
-    chosen: Chosen | None
-    check_epochs: int
-    tolerance: float
+    values: Candidate  # those that the main line goes on with
+    reached: int  # the epochs of the main line by now
     generator: Mapping[str, Any]  # the state of the run's own generator after the tries
     clock: float  # when it began
-    reached: int  # the epochs of the main line by now
+    because: str = ""  # why it has tries
+    rescue: bool = False
+    chosen: Chosen | None = None
+    check_epochs: int = 0
+    tolerance: float = 0.0
     from_try: int | None = None  # the place of the try that the main line goes on from, if from one
     measured: list[tuple[int, Metrics]] = field(default_factory=list)  # since the tries
     failure: str | None = None
-
-    @property
-    def values(self) -> Candidate:
-        """The values that the main line goes on with."""
-        return self.previous if self.chosen is None else self.chosen.values
 
     @property
     def is_empty(self) -> bool:
@@ -256,6 +252,7 @@ def _reopened(
     return OpenRound(
         started=started,
         previous=begun.previous,
+        values=begun.candidate,
         because=begun.because,
         rescue=begun.rescue,
         chosen=chosen,
@@ -349,17 +346,6 @@ def check_is_due(policy: Policy, memory: Memory) -> bool:
     if policy.check == "off":
         return False
     return policy.check == "every" or policy.dry_run or not memory.checked
-
-
-def _check(policy: Policy, memory: Memory) -> SelfCheck | None:
-    if not check_is_due(policy, memory):
-        return None
-    return SelfCheck(
-        round=len(memory.rounds),
-        first=not memory.tried,
-        tolerance=policy.tolerance or 0.0,
-        common=policy.randomness == "common",
-    )
 
 
 # ---- the stretch ----------------------------------------------------------------------------

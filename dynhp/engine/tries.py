@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynhp.best import BestRule
-from dynhp.criteria.contract import metrics_of, score
+from dynhp.criteria.contract import score
 from dynhp.engine.check import SelfCheck
 from dynhp.engine.commands import (
     Announce,
@@ -128,7 +128,7 @@ def try_candidates(setup: Setup) -> Generator[Command, Any, Chosen]:
         place=best.place,
         on_main_line=None if policy.restarts else best.record.own,
         seed=seed,
-        corrected=corrected(then, best.candidate, policy.space),
+        corrected=None if then is None else corrected(then, best.candidate, policy.space),
         inner=inner,
     )
 
@@ -214,8 +214,9 @@ def run_wave(
                     if running.inner is not None:
                         yield Drop(running.inner.ref)
                     running.inner = inner
-            else:
-                yield from drop_states(running)  # of stages before
+            elif running.inner is not None:  # of a stage before
+                yield Drop(running.inner.ref)
+                running.inner = None
             yield Tell(running.record, running.place, last)
         if not last:
             still_in = set(map(id, standings.leaders))
@@ -246,7 +247,7 @@ def next_job(setup: Setup, running: RunningTry, epochs: int) -> Job:
         candidate=running.candidate,
         epochs=epochs,
         seed=None if running.begun else running.seed,
-        watch=metrics_of(policy.criterion),
+        watch=policy.watch,
         hold=rule,
         tail=tail,
         keeps=policy.keeps_tries,
@@ -365,22 +366,22 @@ class StandingsByKey(Standings):
 
     def __init__(self, key: Callable[[Try], Any], keep: int, leaders: Sequence[RunningTry]) -> None:
         self.leaders = list(leaders)
-        self._of_record = key
+        self._key = key
+        self._keys = [key(each.record) for each in leaders]
         self._keep = keep
 
     def add(self, running: RunningTry) -> list[RunningTry]:
         """Insert one more try; gives the one that does not lead any more, or never did."""
-        key = self._key(running)
-        if key is None:
-            return [running]
-        place = bisect_right(self.leaders, key, key=self._key)
+        key = self._key(running.record)
+        place = self._keep if key is None else bisect_right(self._keys, key)
         if place >= self._keep:
             return [running]
         self.leaders.insert(place, running)
-        return [self.leaders.pop()] if len(self.leaders) > self._keep else []
-
-    def _key(self, running: RunningTry) -> Any:
-        return self._of_record(running.record)
+        self._keys.insert(place, key)
+        if len(self.leaders) <= self._keep:
+            return []
+        self._keys.pop()
+        return [self.leaders.pop()]
 
 
 def new_standings(

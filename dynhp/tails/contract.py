@@ -135,10 +135,8 @@ def require_correction(then: Any, space: Space) -> None:
                 ) from None
 
 
-def corrected(then: Correction | None, candidate: Candidate, space: Space) -> Candidate | None:
-    """The winner's values as they are put in force; None if nothing corrects them."""
-    if then is None:
-        return None
+def corrected(then: Correction, candidate: Candidate, space: Space) -> Candidate:
+    """The winner's values as they are put in force."""
     return _admitted(then, candidate, _corrects(then, candidate), space)
 
 
