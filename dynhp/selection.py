@@ -202,7 +202,7 @@ def reason(tries: Sequence[Try], chosen: int, current: Candidate) -> str:
         return "no score is finite, so the first that did not fail is kept"
     compared = [try_ for try_ in tries if try_.error is None and try_.epochs == winner.epochs]
     if winner.candidate == current:
-        best = max(try_.rank_key for try_ in compared)
+        best = max([try_.rank_key for try_ in compared])
         if best > winner.rank_key:
             return f"the gain of {best - winner.rank_key:.3g} did not clear the margin"
         return "the value in force scored best"

@@ -159,17 +159,17 @@ def hint_at_edges(space: Space, rounds: Sequence[Round]) -> None:
     """Give a hint if the best value of the last two rounds is the last one of its axis."""
     if len(rounds) < 2 or not space.edges:
         return
-    before, now = rounds[-2].candidate, rounds[-1].candidate
+    before, last = rounds[-2], rounds[-1]
     for name, edges in space.edges.items():
-        value = now[name]
-        if value not in edges or before[name] != value or value == 0:
+        value = last.candidate[name]
+        if value not in edges or before.candidate[name] != value or value == 0:
             continue  # zero is where many values end by nature
-        tried = (try_.candidate[name] for try_ in rounds[-1].tries)
+        tried = (try_.candidate[name] for try_ in last.tries)
         first = next(tried)
         if any(each != first for each in tried):
             word = "largest" if value == edges[1] else "smallest"
             advise(
-                f"{name} was best at its {word} value {value!r} in rounds {rounds[-2].index} and "
-                f"{rounds[-1].index}: widen its axis on that side",
+                f"{name} was best at its {word} value {value!r} in rounds {before.index} and "
+                f"{last.index}: widen its axis on that side",
                 about=(name, value, word),
             )

@@ -100,8 +100,7 @@ class StateTable:
     def leave(self) -> None:
         """The trainer is about to change: its state is copied if it may be needed."""
         here = self.here
-        stored = here in self._stored and here != self._entry
-        if here is not None and here in self._wanted and not stored:
+        if here in self._wanted and (here == self._entry or here not in self._stored):
             self.get(here)
         self.here = None
         for ref in self._states.keys() - self._wanted:

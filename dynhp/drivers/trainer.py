@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Iterator
 
 from dynhp.drivers.driver import Driver
@@ -26,7 +25,7 @@ class TrainerDriver(Driver):
     def __init__(self, trainer: Trainer, table: StateTable, executor: Executor) -> None:
         super().__init__(trainer, table)
         self.executor = executor
-        self._waiting: deque[Job] = deque()  # announced, not begun
+        self._waiting: tuple[Job, ...] = ()  # announced, not begun
         self._outcomes: Iterator[Outcome] | None = None  # of the stage under way
         self._announced = 0
         self._taken = 0
@@ -34,7 +33,7 @@ class TrainerDriver(Driver):
 
     def _announce(self, command: Announce) -> None:
         self._end_stage()
-        self._waiting.extend(command.jobs)
+        self._waiting = command.jobs
         self._announced = len(command.jobs)
         self._taken = 0
 
@@ -42,7 +41,7 @@ class TrainerDriver(Driver):
         """Take the next outcome; the executor begins all jobs of a stage when the first is due."""
         if self._outcomes is None:
             jobs = [job.from_state(self.table.get(job.origin)) for job in self._waiting]
-            self._waiting.clear()
+            self._waiting = ()
             at = self.table.here_state()
             self._outcomes = iter(self.executor.run(self._trainer, jobs, at=at))
             del jobs  # a job done is dropped, and with it the state it started from
@@ -84,11 +83,11 @@ class TrainerDriver(Driver):
         if command.beat is not None:
             command.beat(command.epochs, metrics)
         last = command.start + command.epochs - 1
-        return Trained(epochs=command.epochs, measured=((last, metrics),))
+        return Trained(command.epochs, ((last, metrics),))
 
     def undo(self, commands: Commands, memory: Memory, failure: BaseException) -> None:
         """Discard a round; what the executor has begun is ended first."""
-        self._waiting.clear()
+        self._waiting = ()
         outcomes = self._outcomes
         self._outcomes = None
         try:

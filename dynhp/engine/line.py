@@ -37,29 +37,22 @@ class WatchedLine:
     under_way: Due | None = None  # why the round has tries, once they are over
 
     @classmethod
-    def before_round(cls, policy: Policy, memory: Memory, planned: int | None) -> WatchedLine:
-        """The main line as the next round finds it."""
-        return cls._of(policy, memory, planned, line_before(policy, memory, planned))
-
-    @classmethod
-    def in_round(
-        cls, policy: Policy, memory: Memory, planned: int | None, begun: Round
+    def of(
+        cls, policy: Policy, memory: Memory, planned: int | None, begun: Round | None
     ) -> WatchedLine:
-        """The main line in the middle of a round that was left in its stretch."""
-        line = line_of(policy, [*memory.rounds, begun], begun.start + begun.epochs, planned)
-        line.failure = None
-        line.stopped = False
-        main = cls._of(policy, memory, planned, line)
-        if begun.tries:
-            main.under_way = Due(because=begun.because, alarm=begun.rescue)
-        return main
-
-    @classmethod
-    def _of(
-        cls, policy: Policy, memory: Memory, planned: int | None, line: LineSoFar
-    ) -> WatchedLine:
+        """The main line as the next round finds it, or in the middle of one that was left."""
+        under_way = None
+        if begun is None:
+            line = line_before(policy, memory, planned)
+        else:
+            line = line_of(policy, [*memory.rounds, begun], begun.start + begun.epochs, planned)
+            line.failure = None
+            line.stopped = False
+            if begun.tries:
+                under_way = Due(because=begun.because, alarm=begun.rescue)
         states = HeldStates(policy, planned, memory.refs, memory.held)
-        return cls(policy, memory, planned, line, states, goes_by_epochs(policy.trigger))
+        blind = goes_by_epochs(policy.trigger)
+        return cls(policy, memory, planned, line, states, blind, under_way)
 
     def due(self) -> Due | None:
         """Why a round is due now, if one is; whether a rescue is left is another question."""

@@ -63,49 +63,30 @@ def one_round(
     command: the memory before the round, and the state in which it started, are still there.
     """
     here: StateRef = yield Snapshot()
-    watched: WatchedLine | None = None
-    if begun is None:
-        if not policy.in_whole_rounds:
-            watched = WatchedLine.before_round(policy, memory, conditions.planned)
-        open_round = yield from _opened(policy, memory, conditions, watched, here)
-    else:
-        if not policy.in_whole_rounds:
-            watched = WatchedLine.in_round(policy, memory, conditions.planned, begun)
-        open_round = yield from _reopened(policy, memory, conditions, watched, begun)
-    yield from train_stretch(policy, watched, open_round)  # line 7
-    round_ = open_round.record()
-    yield Tell(round_)
-    # What an earlier process has checked does not count in this one.
-    checked = memory.checked or (begun is None and round_.checked > 0)
-    if watched is None:
-        return memory.after(round_, generator=open_round.generator, checked=checked)
-    return watched.memory_after(round_, open_round.generator, checked=checked)
-
-
-def _opened(
-    policy: Policy,
-    memory: Memory,
-    conditions: Conditions,
-    watched: WatchedLine | None,
-    here: StateRef,
-) -> Generator[Command, Any, OpenRound]:
-    """Begin a round: go to where it starts and, if it is due, try candidates."""
     clock = time.perf_counter()
     planned = conditions.planned
-    if watched is None:
-        enough = policy.max_rounds is not None and len(memory.tried) >= policy.max_rounds
-        due = None if enough else _DUE
-        origin = Held(memory.epoch, -np.inf, here)
+    watched: WatchedLine | None = None
+    if not policy.in_whole_rounds:
+        watched = WatchedLine.of(policy, memory, planned, begun)
+    due: Due | None = None
+    if begun is not None:
+        open_round = yield from _reopened(policy, memory, conditions, watched, begun)
     else:
-        due = yield from _due(watched)
-        origin = yield from _go_to_origin(watched, due, here)
-    try_for = 0 if due is None else policy.try_epochs(planned)
-    started = _started(policy, memory, conditions, start=origin.epoch, least=try_for)
-    current = memory.current
-    open_round = OpenRound(started, current, current, origin.epoch, memory.generator, clock)
-    yield Tell(started)
-    rng = conditions.rng.at(memory.generator)
+        origin = Held(memory.epoch, -np.inf, here)
+        if watched is not None:
+            due = yield from _due(watched)
+            origin = yield from _go_to_origin(watched, due, origin)
+        elif policy.max_rounds is None or len(memory.tried) < policy.max_rounds:
+            due = _DUE
+        try_for = 0 if due is None else policy.try_epochs(planned)
+        started = _started(policy, memory, conditions, start=origin.epoch, least=try_for)
+        current = memory.current
+        open_round = OpenRound(
+            started, watched, current, current, origin.epoch, memory.generator, clock
+        )
+        yield Tell(started)
     if due is not None:
+        rng = conditions.rng.at(memory.generator)
         rescue = policy.is_rescue(alarm=due.alarm)
         check = None
         if check_is_due(policy, memory):
@@ -122,6 +103,7 @@ def _opened(
             policy, memory, origin, planned, conditions.unit, try_for, rng, seed, inner, check
         )
         chosen = yield from try_candidates(setup)  # lines 3 to 6
+        open_round.generator = conditions.rng.state()
         open_round.because = due.because
         open_round.rescue = rescue
         open_round.chosen = chosen
@@ -135,8 +117,14 @@ def _opened(
         if watched is not None:
             watched.note_tries(due, start=origin.epoch, kept=chosen.on_main_line)
             yield from _hold_kept(watched, chosen, origin.epoch)
-    open_round.generator = conditions.rng.state()
-    return open_round
+    yield from train_stretch(policy, open_round)  # line 7
+    round_ = open_round.record()
+    yield Tell(round_)
+    # What an earlier process has checked does not count in this one.
+    checked = memory.checked or (begun is None and round_.checked > 0)
+    if watched is None:
+        return memory.after(round_, generator=open_round.generator, checked=checked)
+    return watched.memory_after(round_, open_round.generator, checked=checked)
 
 
 @dataclass(slots=True, eq=False)
@@ -144,10 +132,11 @@ class OpenRound:
     """A round whose main line is being trained: what is known of it, and its record so far."""
 
     started: RoundStarted
+    watched: WatchedLine | None
     previous: Candidate  # the values in force before it
     values: Candidate  # those that the main line goes on with
     reached: int  # the epochs of the main line by now
-    generator: Mapping[str, Any]  # the state of the run's own generator after the tries
+    generator: Mapping[str, Any]  # the state of the run's own generator
     clock: float  # when it began
     because: str = ""  # why it has tries
     rescue: bool = False
@@ -163,23 +152,19 @@ class OpenRound:
         """Whether it has no epoch of the main line yet."""
         return self.reached == self.started.start
 
-    @property
-    def end(self) -> int:
-        """The epochs of the main line at its end, if nothing ends it before."""
-        return self.started.start + self.started.epochs
-
     def add(self, trained: Trained) -> None:
         """Take in one more piece of the main line."""
         self.reached += trained.epochs
         self.measured += trained.measured
         self.failure = trained.failure
 
-    def and_then(self, trained: Trained) -> OpenRound:
-        """The round with one more piece of the main line, as another object."""
+    def so_far(self, trained: Trained) -> RoundSoFar:
+        """The round as it is if the main line ends with this piece of it."""
         longer = copy.copy(self)
         longer.measured = list(self.measured)
         longer.add(trained)
-        return longer
+        held = () if self.watched is None else self.watched.states.held
+        return RoundSoFar(longer.record(), held, self.generator)
 
     @property
     def metrics(self) -> Metrics:
@@ -251,6 +236,7 @@ def _reopened(
             yield from watched.states.hold_if_wanted(reached, dict(begun.measured).get(reached - 1))
     return OpenRound(
         started=started,
+        watched=watched,
         previous=begun.previous,
         values=begun.candidate,
         because=begun.because,
@@ -300,16 +286,15 @@ def _due(watched: WatchedLine) -> Generator[Command, Any, Due | None]:
 
 
 def _go_to_origin(
-    watched: WatchedLine, due: Due | None, here: StateRef
+    watched: WatchedLine, due: Due | None, here: Held
 ) -> Generator[Command, Any, Held]:
     """Bring the trainer to where the round starts: here, or an earlier state of the main line."""
     held = watched.states
     epoch = watched.memory.epoch
     rounds = watched.memory.rounds
-    origin = Held(epoch, -np.inf, here)
     if not held.wanted:
         watched.begin(epoch)
-        return origin
+        return here
     failed = bool(rounds) and rounds[-1].failure is not None
     if not failed and not (due is not None and due.alarm):
         # The epoch after which a round is due, or a loop was left, may itself be the best.
@@ -317,7 +302,8 @@ def _go_to_origin(
         for number, metrics in newest:
             worth = held.rule.worth(epoch, metrics) if number == epoch - 1 else None
             if worth is not None:
-                yield from held.take(Held(epoch, worth, here))
+                yield from held.take(here._replace(score=worth))
+    origin = here
     chosen = None if due is None else held.pick(due, epoch)
     if chosen is not None and (chosen.epoch != epoch or failed):
         origin = chosen
@@ -349,16 +335,15 @@ def check_is_due(policy: Policy, memory: Memory) -> bool:
 
 
 # ---- the stretch ----------------------------------------------------------------------------
-def train_stretch(
-    policy: Policy, watched: WatchedLine | None, open_round: OpenRound
-) -> Generator[Command, Any, None]:
+def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, Any, None]:
     """Train the main line until its epochs are over, a round is due, or a loop is left.
 
     It is trained in one piece, or in pieces from one look to the next if a trigger watches it or
     states of it are held.
     """
+    watched = open_round.watched
     first = open_round.reached
-    end = open_round.end
+    end = open_round.started.start + open_round.started.epochs  # if nothing ends it before
     ask_at = None  # the epoch at which the trigger is asked next
     in_pieces = needs_metrics = may_be_rescued = False
     if watched is not None and first < end:
@@ -373,25 +358,21 @@ def train_stretch(
         needs_metrics = in_pieces and (bool(looks_at(policy.trigger)) or watched.states.by_score)
         may_be_rescued = in_pieces and watched.may_be_rescued()
 
-    def so_far(trained: Trained) -> RoundSoFar:
-        held = () if watched is None else watched.states.held
-        return RoundSoFar(open_round.and_then(trained).record(), held, open_round.generator)
-
     while True:
         start = open_round.reached
         until = end
         if in_pieces and watched is not None:
             until = min(end, _next_stop(watched, ask_at, start) or end)
         trained: Trained = yield Train(
-            values=open_round.values,
-            epochs=until - start,
-            start=start,
-            first=first,
-            planned=end - first,
-            so_far=so_far,
-            from_try=open_round.from_try,
-            may_be_rescued=may_be_rescued,
-            watched=needs_metrics,
+            open_round.values,
+            until - start,
+            start,
+            first,
+            end - first,
+            open_round.so_far,
+            open_round.from_try,
+            may_be_rescued,
+            needs_metrics,
         )
         open_round.add(trained)
         if trained.left and trained.failure is None and open_round.is_empty:

@@ -91,14 +91,15 @@ def try_candidates(setup: Setup) -> Generator[Command, Any, Chosen]:
     if setup.check is not None:
         yield from setup.check.begin()
     tries: list[RunningTry] = []
+    records: tuple[Try, ...] = ()
     best: RunningTry | None = None
     ranking = policy.selection.ranking(setup.memory.tried, current)
-    while wave := next_wave(setup, [running.record for running in tries]):
+    while wave := next_wave(setup, records):
         tries += wave
         best = yield from run_wave(setup, ranking, wave, best)
+        records = tuple([running.record for running in tries])
     if setup.check is not None:
         yield from setup.check.prove(setup.origin.ref, tried=len(tries))  # tries are repeatable
-    records = tuple([running.record for running in tries])
     if policy.dry_run:  # it keeps the value in force, whichever try won
         yield from drop_states(best)
         plain = (each for each in tries if each.candidate == current and each.record.error is None)
@@ -123,23 +124,16 @@ def try_candidates(setup: Setup) -> Generator[Command, Any, Chosen]:
         assert best.state is not None
         yield Restore(best.state)
         yield Drop(best.state)  # the trainer is there, so no copy is needed any more
-    return Chosen(
-        tries=records,
-        place=best.place,
-        on_main_line=None if policy.restarts else best.record.own,
-        seed=seed,
-        corrected=None if then is None else corrected(then, best.candidate, policy.space),
-        inner=inner,
-    )
+    on_main_line = None if policy.restarts else best.record.own
+    values = None if then is None else corrected(then, best.candidate, policy.space)
+    return Chosen(records, best.place, on_main_line, seed, values, inner)
 
 
-def next_wave(setup: Setup, tries: Sequence[Try]) -> list[RunningTry]:
+def next_wave(setup: Setup, tries: tuple[Try, ...]) -> list[RunningTry]:
     """The next tries, none of which has begun; none: the round has them all."""
     policy = setup.policy
     current = setup.memory.current
-    known = Known(
-        space=policy.space, current=current, history=setup.memory.tried, tries=tuple(tries)
-    )
+    known = Known(policy.space, current, setup.memory.tried, tries)
     wave = list(policy.proposer.propose(known, setup.rng))
     if not wave:
         if not tries:
@@ -282,10 +276,10 @@ def judged(setup: Setup, running: RunningTry, tried: Tried, *, own: int) -> Try:
     tail = max(0, tried.epochs - own)
     worth = math.nan
     if series and not tried.error:
-        before_tail = epochs - tail
-        in_tail = max(0, len(series) - before_tail)
-        if reported:
-            in_tail = sum(number > before_tail for number in reported)
+        in_tail = 0
+        if tail:
+            measured = reported or range(1, len(series) + 1)
+            in_tail = sum(number > epochs - tail for number in measured)
         progress = Progress(setup.origin.epoch, setup.planned, in_tail)
         worth = score(setup.policy.criterion, series, progress)
     return Try(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 from dynhp.best import BestEpoch, BestKeeper
 from dynhp.errors import ContractError, DynhpError, SettingsError, StateLost, shown
@@ -15,7 +15,7 @@ from dynhp.records import Candidate, Metrics
 from dynhp.selfcheck.fingerprint import fingerprint
 from dynhp.trainer import Reseeds, State, Trainer
 
-__all__ = ["TryLog", "advance", "attempt", "error_text", "go_to", "move_to", "put_back"]
+__all__ = ["TryLog", "advance", "attempt", "error_text", "move_to", "put_back"]
 __all__ += ["put_in_force", "reseed"]
 
 MOST_ERROR = 2000
@@ -47,19 +47,14 @@ def attempt(trainer: Trainer, job: Job, *, at: State = UNKNOWN_STATE) -> Outcome
     >>> outcome.series, outcome.error
     (({'loss': 0.5}, {'loss': 0.5}), None)
     """
-    go_to(trainer, job, at=at)
-    log = TryLog(job, trainer.get_state)
-    for _ in log.epochs(lambda: advance(trainer, log.values, 1)):
-        pass
-    return log.outcome()
-
-
-def go_to(trainer: Trainer, job: Job, *, at: State) -> None:
-    """Bring the trainer to where a job starts."""
     if job.origin is not at:
         trainer.set_state(job.origin)
     if job.seed is not None:
         reseed(trainer, job.seed)
+    log = TryLog(job, trainer.get_state)
+    for _ in log.epochs(lambda: advance(trainer, log.values, 1)):
+        pass
+    return log.outcome()
 
 
 def put_back(trainer: Restorable, origin: State, failure: BaseException | None = None) -> None:
@@ -110,8 +105,8 @@ class TryLog:
         self._error: str | None = None
         self._begun = 0
 
-    def epochs(self, measure: Callable[..., Metrics | None], *arguments: Any) -> Iterator[int]:
-        """Yield the number of each epoch as it begins; then ``measure(*arguments)`` completes it.
+    def epochs(self, measure: Callable[[], Metrics | None]) -> Iterator[int]:
+        """Yield the number of each epoch as it begins; then ``measure()`` completes it.
 
         This is the one loop of a try, wherever it is carried out. ``measure`` trains the epoch with
         ``values`` and returns its metrics; if the caller trains it between two steps, it returns
@@ -129,7 +124,7 @@ class TryLog:
             self._begun = number
             yield number
             try:
-                metrics = measure(*arguments)
+                metrics = measure()
             except DynhpError:
                 raise
             except Exception as failure:
@@ -162,14 +157,14 @@ class TryLog:
         inner = self._inner is not None and self._inner_best() is not None
         plain = self._before is UNKNOWN_STATE and not inner
         gaps = bool(self._reported) and self._reported[-1] > len(self._reported)
-        return Outcome(
-            series=tuple(self._series),
-            epochs=self._begun,
-            keep=self._get_state if plain else self._states,
-            error=self._error,
-            in_place=plain,
-            seconds=time.perf_counter() - self._began,
-            reported=tuple(self._reported) if gaps else (),
+        return Outcome(  # by position, which takes half of the time
+            tuple(self._series),
+            self._begun,
+            self._get_state if plain else self._states,
+            self._error,
+            plain,
+            time.perf_counter() - self._began,
+            tuple(self._reported) if gaps else (),
         )
 
     def _inner_best(self) -> BestEpoch | None:

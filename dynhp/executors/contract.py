@@ -15,7 +15,7 @@ __all__ = ["UNKNOWN_STATE", "Beat", "Closes", "CompletesAnyOrder", "Executor", "
 __all__ += ["Outcome", "SendsJobs", "TryStates", "close", "states_of"]
 
 
-@dataclass(slots=True, kw_only=True)  # not frozen, because one is made for each try
+@dataclass(slots=True)  # not frozen, because one is made for each try
 class Outcome:
     """What came of a job: metrics per epoch, the epochs begun, and an error if it failed.
 
@@ -40,9 +40,9 @@ class Outcome:
     keep: Callable[[], State]
     error: str | None = None
     in_place: bool = False
-    elsewhere: bool = False
     seconds: float = 0.0
     reported: tuple[int, ...] = ()
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -220,7 +220,7 @@ class ShownRun:
                     )
                 )
             before = command.start - command.first
-            return command._replace(beat=Beating(self, None, before=before))
+            return replace(command, beat=Beating(self, None, before=before))
         return command
 
     def _told(self, command: Tell) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -12,8 +11,7 @@ from dynhp.records import Candidate, Round, Try, Value
 from dynhp.spaces import Axis, Space
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class Known(NamedTuple):
     """All that a proposer may look at: never a state, never the trainer.
 
     ``tries`` are the tries of this round so far: none when its first wave is asked for.

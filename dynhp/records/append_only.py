@@ -31,11 +31,13 @@ class AppendOnly(Sequence[T], Generic[T]):
 
     def and_then(self, items: Iterable[T]) -> AppendOnly[T]:
         """This sequence with these items at its end."""
+        shared = self._shared
+        if len(shared) > self._length:
+            shared = shared[: self._length]
+        shared.extend(items)
         longer: AppendOnly[T] = AppendOnly.__new__(AppendOnly)
-        whole = len(self._shared) == self._length
-        longer._shared = self._shared if whole else self._shared[: self._length]
-        longer._shared.extend(items)
-        longer._length = len(longer._shared)
+        longer._shared = shared
+        longer._length = len(shared)
         return longer
 
     def grew_from(self, other: object) -> bool:

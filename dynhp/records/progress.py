@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 __all__ = ["Progress"]
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """How far the run is: main-line epochs done, and planned if that is known.
 
     ``tail`` says how many of a series' last entries were measured in a try's tail.
@@ -19,7 +18,7 @@ class Progress:
 
     epoch: int
     planned: int | None = None
-    tail: int = field(default=0, repr=False)
+    tail: int = 0
 
     @property
     def share(self) -> float | None:

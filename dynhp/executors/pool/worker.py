@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
 from typing import Any
 
 from dynhp.errors import SettingsError
-from dynhp.executors.attempt import TryLog, advance, go_to
+from dynhp.executors.attempt import TryLog, advance, reseed
 from dynhp.executors.contract import UNKNOWN_STATE, Job
 from dynhp.executors.pool.transport import (
     Answer,
@@ -111,7 +110,9 @@ class WorkerLoop:
 
     def _go_to_start(self, job: Job) -> None:
         def start(origin: State) -> None:
-            go_to(self._trainer, replace(job, origin=origin), at=UNKNOWN_STATE)
+            self._trainer.set_state(origin)
+            if job.seed is not None:
+                reseed(self._trainer, job.seed)
 
         if self._origin is UNKNOWN_STATE and self._lend is not None:
             if self._lend(self._packed, start):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import dynhp
 from dynhp.adapter import DynamicGridAdapter
+from dynhp.best import BestEpoch
 from dynhp.errors import SettingsError, advise
 from dynhp.loops import Binding, Loop, LoopOptions, policy_and_others, with_options
-from dynhp.best import BestEpoch
 from dynhp.records import History
 from dynhp.spaces import SpaceLike
 from dynhp_jax.carry import Carry
