@@ -288,7 +288,7 @@ def campaign_section(campaign: ReportedCampaign) -> str:
         return f"{title}<p>No run has ended.</p></section>"
     groups: dict[tuple[tuple[str, str], ...], list[Finished]] = {}
     for run in campaign.runs:
-        named = ((n, _text(v)) for n, v in run.settings.items() if not n.endswith("seed"))
+        named = ((n, label(v)) for n, v in run.settings.items() if not n.endswith("seed"))
         groups.setdefault(tuple(named), []).append(run)
     settings = list(dict.fromkeys(name for key in groups for name, _ in key))
     results = list(dict.fromkeys(n for runs in groups.values() for r in runs for n in _numbers(r)))
@@ -319,10 +319,6 @@ def campaign_section(campaign: ReportedCampaign) -> str:
         + (f'<p class="note">What failed:</p><ul class="note">{listed}</ul>' if listed else "")
         + "</section>"
     )
-
-
-def _text(value: object) -> str:
-    return label(value) if isinstance(value, bool | int | float | str | None) else str(value)
 
 
 def _numbers(run: Finished) -> dict[str, float]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 
@@ -32,7 +33,7 @@ def read_state(thing: Any) -> Callable[[], Any] | None:
     """
     if isinstance(thing, nn.Module):
         tensors = chain(thing.parameters(), thing.buffers())
-        small = sum(tensor.nbytes for tensor in tensors if not _is_lazy(tensor)) <= _LARGEST
+        small = sum(tensor.nbytes for tensor in tensors if not is_lazy(tensor)) <= _LARGEST
         return (lambda: _tensors(thing)) if small else None
     if isinstance(thing, Optimizer):
         return optimizer_part(thing).get
@@ -44,8 +45,4 @@ def read_state(thing: Any) -> Callable[[], Any] | None:
 def _tensors(module: nn.Module) -> dict[str, torch.Tensor]:
     reshard(module)
     named = chain(module.named_parameters(), module.named_buffers())
-    return {name: local(tensor).detach() for name, tensor in named if not _is_lazy(tensor)}
-
-
-def _is_lazy(tensor: torch.Tensor) -> bool:
-    return nn.parameter.is_lazy(tensor)
+    return {name: local(tensor).detach() for name, tensor in named if not is_lazy(tensor)}
