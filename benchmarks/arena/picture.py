@@ -11,7 +11,7 @@ from benchmarks.arena.methods import METHODS, OURS
 from benchmarks.arena.plan import STARTS
 from benchmarks.arena.tables import ArenaResults
 from benchmarks.paper.document import Figure
-from dynhp.report.svg import Canvas, text
+from benchmarks.paper.svg import Canvas, text
 
 __all__ = ["NAMES", "all_tasks_figure", "start_figures"]
 

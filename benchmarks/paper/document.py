@@ -10,8 +10,8 @@ from functools import lru_cache
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from benchmarks.paper.differences import Side
+from benchmarks.paper.svg import PICTURE, standalone
 from dynhp.records.text import text_table
-from dynhp.report.svg import PICTURE, standalone
 from dynhp_pyg.runs.csv_table import csv_table
 
 __all__ = ["Cell", "CellValue", "Figure", "Section", "Table", "document_files", "grouped"]

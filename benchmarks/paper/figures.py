@@ -11,9 +11,9 @@ from benchmarks.paper.compared import CRITERIA, RATIO, Column, adagrid, placebo
 from benchmarks.paper.document import Figure
 from benchmarks.paper.published import AUC, EPOCHS, Row
 from benchmarks.paper.results import Results
+from benchmarks.paper.svg import Canvas, circle, text
 from benchmarks.paper.tables.ratios import count_changes
 from benchmarks.paper.tables.rows import adagrid_pairs, methods_in_row
-from dynhp.report.svg import Canvas, circle, text
 from dynhp_pyg.runs.spec import RATIOS
 
 __all__ = ["auc_figures", "line_chart", "ratio_figures"]

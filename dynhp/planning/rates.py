@@ -29,7 +29,7 @@ __all__ = ["RateFinder", "RateSearch", "find_rate", "rate_search"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateSearch:
-    """The result of a search for a rate; ``dynhp.report.rate_chart`` draws it.
+    """The result of a search for a rate.
 
     Attributes:
         name: the hyperparameter's name.

@@ -5,8 +5,7 @@ from dynhp.report.luck import luck_of
 from dynhp.report.page import html_report, write_html
 from dynhp.report.scalars import Scalar, ScalarLog
 from dynhp.report.signal import signal_of
-from dynhp.report.svg import rate_chart
 from dynhp.report.text import schedule_picture, summary
 
 __all__ = ["LiveDisplay", "Scalar", "ScalarLog", "html_report", "luck_of"]
-__all__ += ["rate_chart", "schedule_picture", "signal_of", "summary", "write_html"]
+__all__ += ["schedule_picture", "signal_of", "summary", "write_html"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import warnings
@@ -16,7 +15,7 @@ from dynhp.records import Event, History, Round, RoundStarted, Try
 from dynhp.records.plain import round_from_plain, round_to_plain, try_from_plain, try_to_plain
 from dynhp.records.provenance import command_here, versions_here
 from dynhp.records.units import EPOCHS, read_unit
-from dynhp.storage.codecs.json_text import json_line
+from dynhp.storage.codecs.json_text import json_line, strict_json
 from dynhp.storage.files import require_path
 from dynhp.storage.lines import AppendedFile, LinesLost, parsed, split_lines
 
@@ -120,7 +119,7 @@ class Journal:
             self._file.wait_with(waiting.splitlines(keepends=True))
         lines = (before + (waiting or b"")).splitlines()
         known = [line for line in lines if line.startswith(_RUN)]
-        self._about = json.loads(known[-1]) if known else {}
+        self._about = strict_json(known[-1]) if known else {}
 
     def _take_up(self, position: Any) -> bytes:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
@@ -23,7 +22,6 @@ from dynhp.errors import AllTriesFailed, LoopError, SettingsError
 from dynhp.loops import adapt
 from dynhp.planning import RateFinder, rate_search
 from dynhp.planning.rates import RateSearch
-from dynhp.report import rate_chart
 from dynhp.tails import wsd
 from dynhp.testing import NoisyQuadratic, Quadratic
 from dynhp.triggers import At
@@ -259,33 +257,6 @@ SEARCH = RateSearch(
     rate=0.0316,
     epochs=20,
 )
-
-
-def test_the_picture_marks_the_best_and_the_one_to_take() -> None:
-    picture = rate_chart(SEARCH)
-    assert picture.count("<circle") == 4
-    assert picture.count('class="kept"') == 1
-    assert "lr = 0.1: -1</title>" in picture
-    assert ">lr = 0.0316</text>" in picture
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"rates": (0.1,), "scores": (math.nan,), "rate": 0.1},
-        {"rates": (0.1, 1.0), "scores": (-1.0, -1.0)},
-        {"scores": (-2.0, -1.0, -1.5, -1e9)},
-    ],
-)
-def test_odd_searches_are_drawn_too(changes: dict[str, Any]) -> None:
-    picture = rate_chart(dataclasses.replace(SEARCH, **changes))
-    assert "nan" not in picture.replace(": nan</title>", "")
-
-
-def test_the_picture_of_a_run_is_that_of_its_search() -> None:
-    adapter = DynamicGridAdapter(Toy(2), policy=recommended("lr", default=0.01, loss="loss"))
-    history = adapter.run(100)
-    assert rate_chart(adapter) == rate_chart(history) == rate_chart(rate_search(history))
 
 
 def test_the_best_of_a_dry_run_is_what_scored_best() -> None:

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dynhp.report.svg import PICTURE, Canvas, circle, standalone, text
+from benchmarks.paper.svg import PICTURE, Canvas, circle, standalone, text
 
 
 def test_shares_of_a_canvas_begin_and_end_at_its_margins() -> None:
