@@ -43,7 +43,7 @@ from dynhp.triggers.spike import NotFinite
 __all__ = ["Policy", "PolicyFields", "named_fields", "policy_from"]
 
 SHARE_OF_A_ROUND: Final = 20
-"""A round without tries is at most this part of a run, so that callbacks and files see it move."""
+"""A round without tries is at most one 20th of a run, so that callbacks and files see it move."""
 
 _MAY_CHANGE: Final = {"may_change": True}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -79,8 +79,8 @@ class Policy:
             ``Every``, or a 20th of the run.
         randomness: "common" random numbers for all tries of a round, or "independent" ones; by
             default what the proposer needs, or "common".
-        initial: the value at the start; by default the trainer's own, which joins the space, or
-            the middle of the space.
+        initial: the value at the start; by default the trainer's own, which is added to the
+            space, or the middle of the space.
         seed: of the run's own random generator.
         check: whether a try is carried out twice more, to prove that nothing is missing in the
             state: in the "first" round (also after a resume), in "every" round, or "off".
@@ -121,14 +121,14 @@ class Policy:
     dry_run: bool = False
     # What follows from these, worked out once:
     trigger: Trigger = field(init=False, repr=False, compare=False)
-    """The trigger, and beside it what calls for a rescue, if there may be any."""
+    """The trigger, combined with the one that calls for rescues if there may be any."""
     in_whole_rounds: bool = field(init=False, repr=False, compare=False)
-    """Whether each round ends when the next one is due, so that nothing looks inside of it."""
+    """Whether each round ends when the next one is due, so that nothing looks inside it."""
     restarts: bool = field(init=False, repr=False, compare=False)
     """Whether the main line goes on from the round's origin, whichever try wins.
 
-    Under common random numbers the way back to the origin would lead through the winner's copy
-    again, so that copy is taken, unless the winner's value is corrected.
+    Under common random numbers, training from the origin with the winner's value would only repeat
+    the winner's try, so its copy is taken instead, unless the winner's value is corrected.
     """
     keeps_tries: bool = field(init=False, repr=False, compare=False)
     """Whether the state of a try may be needed after it."""
@@ -180,7 +180,7 @@ class Policy:
         return self.when.n if isinstance(self.when, Every) else None
 
     def longest_round(self, planned: int | None) -> int:
-        """The most epochs that one round has: those of ``Every``, or what is recorded at a time."""
+        """The most epochs of one round: those of ``Every``, or those recorded at a time."""
         if self.record_every is not None:
             return self.record_every
         if isinstance(self.when, Every):
@@ -211,7 +211,7 @@ class Policy:
         return tail_length(self.tail, planned)
 
     def stages(self, tries: int, epochs: int) -> tuple[Stage, ...]:
-        """The stages of this many tries; with a tail there is one, because a tail judges."""
+        """The stages of this many tries; only one with a tail, after which tries are judged."""
         stages = tuple(self.selection.stages(tries, epochs))
         if not stages:
             raise SettingsError(
@@ -350,7 +350,7 @@ def named_fields(*typed: type) -> Callable[[_Function], _Function]:
 
 
 def chosen_trigger(adapt_every: Any, when: Any) -> Trigger:
-    """The one trigger that was asked for: as it is, or by the epochs of a round.
+    """The one trigger that was given: as ``when``, or as the epochs of a round.
 
     >>> chosen_trigger(10, None)
     Every(n=10)
@@ -373,7 +373,7 @@ def require_tolerance(tolerance: object) -> float:
 
 
 def _require_tries_between_rounds(when: Trigger, try_for: float) -> None:
-    """Refuse tries that are longer than the time between two rounds, also of one of several."""
+    """Refuse tries longer than the time between two rounds, for each trigger of several."""
     for trigger in _each_of(when):
         if isinstance(trigger, Every) and try_for > trigger.n:
             raise SettingsError(
@@ -405,7 +405,7 @@ def _require_way_back(policy: Policy) -> None:
 
 
 def _require_one_direction(when: Trigger, criterion: Criterion) -> None:
-    """Refuse a trigger that takes for worse what the criterion takes for better."""
+    """Refuse a trigger that calls worse what the criterion calls better."""
     direction = direction_of(criterion)
     for trigger in _each_of(when):
         sign = {"lower": -1, "higher": 1}.get(getattr(trigger, "better", ""), 0)

@@ -1,4 +1,4 @@
-"""A saved state of a run: read whole and compared before any of it is used."""
+"""A saved state of a run: read as a whole and compared before any of it is used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dynhp.trainer import State
 __all__ = ["SavedState", "held_states", "memory_of", "parse_state", "policy_text", "state_of"]
 
 STATE_VERSION = 2
-# Settings that are written only if they are not the usual ones.
+# Settings that are written only if they differ from these defaults.
 _SELDOM: dict[str, Any] = {
     "dry_run": False,
     "when": None,
@@ -40,7 +40,7 @@ _MAY_CHANGE = {each.name for each in fields(Policy) if each.metadata.get("may_ch
 
 
 def policy_text(policy: Policy) -> dict[str, str]:
-    """The settings that decide the answer, by name and as text to compare and to show."""
+    """The settings that decide the result, by name and as text to compare and to show."""
     parts: dict[str, Any] = {
         "space": policy.space.given,
         "criterion": policy.criterion,
@@ -55,7 +55,7 @@ def policy_text(policy: Policy) -> dict[str, str]:
     }
     seldom: dict[str, Any] = {name: getattr(policy, name) for name in _SELDOM}
     if policy.adapt_every is not None:
-        seldom["when"] = None  # said already
+        seldom["when"] = None  # adapt_every says it already
     if policy.start_from != "before":
         seldom["snapshots"] = None  # not used
     parts |= {name: part for name, part in seldom.items() if part != _SELDOM[name]}
@@ -63,11 +63,11 @@ def policy_text(policy: Policy) -> dict[str, str]:
 
 
 def _text(part: object) -> str:
-    # The repr of a function, or of what holds one, has its address: another in each process.
+    # The repr of a function, or of an object that holds one, has an address, which differs.
     name = getattr(part, "__qualname__", None)
     text = f"{getattr(part, '__module__', '?')}.{name}" if name else repr(part)
     if type(part).__repr__ is object.__repr__:  # which has only the address
-        # What begins with an underscore may be a cache or a counter, which changes as the run goes.
+        # A name that begins with an underscore may be a cache or a counter, which changes in a run.
         plain = (bool, int, float, str, tuple, type(None))
         public = {
             name: value
@@ -81,9 +81,9 @@ def _text(part: object) -> str:
 def state_of(
     policy: Policy, memory: Memory, epochs: int | None, table: StateTable, *, since: int = 0
 ) -> dict[str, Any]:
-    """All that decides the run's own future, as plain data; rounds from ``since`` on.
+    """All that decides the run's own future, as plain data; with the rounds from ``since`` on.
 
-    The states that later rounds may start from are in it as they are, the trainer's own is not.
+    The states that later rounds may start from are in it unchanged; the trainer's own is not.
     """
     return {
         "version": STATE_VERSION,
@@ -143,10 +143,10 @@ def memory_of(saved: SavedState, held: Sequence[Held] = ()) -> Memory:
 
 
 def parse_state(policy: Policy, state: Any, *, compare_start: bool) -> SavedState:
-    """Read a saved state whole before any of it is used, or say what is wrong with it.
+    """Read a whole saved state before any of it is used, or say what is wrong with it.
 
-    A start that joined the space is the trainer's value, which may be that of another moment, so
-    that it is not always compared.
+    The value at the start is not always compared: if it was the trainer's own, the trainer may have
+    another one now.
     """
     if not isinstance(state, Mapping) or state.get("version") != STATE_VERSION:
         raise SettingsError(

@@ -24,7 +24,7 @@ from dynhp.triggers.contract import looks_at
 __all__ = ["hint_at_edges", "policy_for", "require_sendable", "require_total", "require_waves"]
 
 MANY_TRIES = 1000
-"""More candidates in a round than this are hardly meant: it is said what they cost."""
+"""More candidates in a round than this are probably a mistake: a hint says what they cost."""
 
 
 def policy_for(policy: Policy, trainer: Trainer) -> Policy:
@@ -50,7 +50,7 @@ def starting_point(
 ) -> tuple[Space, Candidate]:
     """The value in force at the start: as given, as the trainer says, or the space's middle.
 
-    What the trainer says need not be on the grid: then it joins the space, which is given back.
+    A value of the trainer that is not on the grid is added to the space, which is returned.
     """
     _require_rates(space, getattr(trainer, "kinds", None) or {})
     if initial is not None:
@@ -68,7 +68,7 @@ def starting_point(
     joined = space.including(values)
     for name in space:
         if joined[name] is not space[name]:
-            advise(f"{name} starts at {shown(values[name])}, which joins the candidates")
+            advise(f"{name} starts at {shown(values[name])}, which is added to the candidates")
     if all(len(axis.grid()) == 1 for axis in joined.values()):
         advise(f"{', '.join(joined)}: with one value there is nothing to choose; list several")
     return joined, joined.candidate(values)
@@ -97,7 +97,7 @@ def _require_rates(space: Space, kinds: Mapping[str, str]) -> None:
 
 
 def _in_force(space: Space, trainer: Trainer) -> Mapping[str, Value]:
-    """What the trainer says is in force; that it knows no name of the space is a mistake."""
+    """What the trainer says is in force; refused if it knows no name of the space."""
     if not isinstance(trainer, ReadsBack):
         return {}
     in_force: object = trainer.hyperparameters()
@@ -145,7 +145,7 @@ def require_sendable(policy: Policy, executor: Executor) -> None:
 
 
 def require_total(epochs: object, done: int) -> int:
-    """The epochs a main line shall have in all, and a hint if it has them already."""
+    """The total epochs of a main line, and a hint if it has them already."""
     total = require_count("epochs", epochs)
     if done >= total:
         advise(

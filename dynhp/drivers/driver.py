@@ -1,4 +1,4 @@
-"""What all drivers do alike: keep states, look at what is in reach, undo a round that fails."""
+"""What all drivers do alike: keep states, look at what code can reach, undo a failed round."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Watcher(Protocol):
         ...
 
     def left_behind(self) -> list[str]:
-        """After the repeat: what the tries changed outside the state and nothing put back."""
+        """After the repeat: what the tries changed outside the state and was not put back."""
         ...
 
     def suspects(self) -> list[str]:
@@ -51,7 +51,7 @@ class Watcher(Protocol):
         ...
 
     def hints(self) -> list[str]:
-        """After an equal repeat: what went on outside the state all the same."""
+        """After an equal repeat: what changed outside the state all the same."""
         ...
 
 
@@ -59,7 +59,7 @@ class Driver:
     """Answers the commands of rounds for one trainer, or for the parts of a loop's state.
 
     ``replays_jobs`` says whether jobs that an earlier process carried out may be taken from a log.
-    Those that train (``Announce``, ``Attempt`` and ``Train``) are left to the drivers of each kind.
+    The commands that train (``Announce``, ``Attempt`` and ``Train``) are left to subclasses.
     """
 
     replays_jobs = False
@@ -80,7 +80,7 @@ class Driver:
             Look: self._look,
             Keep: self._keep,
             Drop: lambda command: self.table.drop(command.ref),
-            Tell: lambda command: None,  # what happened is for those in between
+            Tell: lambda command: None,  # events are for middleware
             Reach: self._reach,
             Agree: self._agree,
         }
@@ -90,9 +90,9 @@ class Driver:
         return self._answers[type(command)](command)
 
     def carry_out(self, commands: Commands, memory: Memory, take: Callable[[Memory], None]) -> None:
-        """Carry out a round and hand over the memory after it with ``take``.
+        """Carry out a round and pass the memory after it to ``take``.
 
-        Whatever goes wrong before that has been done, everything is as before the round.
+        If anything goes wrong before ``take`` has returned, everything is as before the round.
         """
         self.table.begin_round()
         try:
@@ -104,7 +104,7 @@ class Driver:
         self.finish(after)
 
     def _answered(self, commands: Commands) -> Memory:
-        """Answer all commands; a function of its own, so that its caller undoes all that fails."""
+        """Answer all commands; a function of its own, so that its caller can undo any failure."""
         answers = self._answers
         reply = None
         while True:
@@ -121,7 +121,7 @@ class Driver:
         self.table.end_round(memory.refs)
 
     def undo(self, commands: Commands, memory: Memory, failure: BaseException) -> None:
-        """Discard a round: the trainer is where it began, and only older states are held."""
+        """Discard a round: the trainer is back where it began, and only older states are held."""
         self._outcome = self._states = self._watcher = None
         try:
             commands.close()  # middleware may raise
@@ -158,7 +158,7 @@ class Driver:
         )
 
     def _restore(self, command: Restore) -> None:
-        self._outcome = self._states = None  # they are asked for directly after it, or never
+        self._outcome = self._states = None  # they are asked for right after the job, or never
         self.table.restore(command.ref, command.seed)
 
     def _look(self, command: Look) -> Fingerprint:
@@ -177,7 +177,7 @@ class Driver:
         return Held(inner.epoch + 1, inner.score, ref)
 
     def _fetch(self, ref: StateRef) -> None:
-        """Have the states of the last job at hand; one that the trainer is in stays there."""
+        """Fetch the states of the last job, unless the trainer itself is in them."""
         outcome = self._outcome
         if outcome is None or outcome.in_place or self._states is not None:
             return

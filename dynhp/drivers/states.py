@@ -1,4 +1,4 @@
-"""The states of one trainer by their names; one is copied only when the trainer leaves it."""
+"""The states of one trainer by name; a state is copied only when the trainer leaves it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["StateTable"]
 
 
 class StateTable:
-    """Knows which state the trainer is in, and has the others that may be needed.
+    """Knows which state the trainer is in, and has copies of the others that may be needed.
 
     ``store`` keeps the states that later rounds may start from, in memory or on disk.
 
@@ -44,7 +44,7 @@ class StateTable:
         return len(self._states.keys() | self._stored.keys())
 
     def new_name(self) -> StateRef:
-        """A name that no state has had."""
+        """A name that no state has had before."""
         self._last += 1
         return StateRef(self._last)
 
@@ -60,7 +60,7 @@ class StateTable:
         self._entry = self.snapshot()
 
     def start_from(self, ref: StateRef) -> None:
-        """The round starts from another state, which is remembered in place of that one."""
+        """The round starts from another state, which is remembered instead of the first one."""
         self.restore(ref)
         before = self._entry
         self._entry = ref
@@ -69,7 +69,7 @@ class StateTable:
             self.drop(before)
 
     def end_round(self, needed: Collection[StateRef]) -> None:
-        """Forget all states but these, and those that are in the store only for the round."""
+        """Forget all states except these, in memory and in the store."""
         self._entry = None
         if not needed and not self._stored:  # as in most runs
             self._wanted.clear()
@@ -107,7 +107,7 @@ class StateTable:
             del self._states[ref]
 
     def get(self, ref: StateRef) -> State:
-        """A state itself; it is taken out of the trainer, or of the store, if it is only there."""
+        """The state itself, taken from the trainer or from the store if it is only there."""
         if ref not in self._states:
             if ref in self._stored:
                 self._states[ref] = self._store.get(self._stored[ref])
@@ -118,7 +118,7 @@ class StateTable:
         return self._states[ref]
 
     def here_state(self) -> State:
-        """The state that the trainer is in, if a copy of it is at hand."""
+        """The state that the trainer is in, if there is a copy of it."""
         return UNKNOWN_STATE if self.here is None else self._states.get(self.here, UNKNOWN_STATE)
 
     def adopt(self, state: State) -> StateRef:
@@ -143,12 +143,12 @@ class StateTable:
             return
         if ref in self._states or ref == self._entry:
             state = self.get(ref)
-        else:  # it is needed nowhere else, so that memory need not hold it
+        else:  # it is needed only in the store, so memory need not hold it
             state = self._trainer.get_state()
         self._stored[ref] = self._store.put(state)
 
     def drop(self, ref: StateRef) -> None:
-        """Forget a state; that in which the round began stays until the round has ended."""
+        """Forget a state; the one in which the round began stays until the round has ended."""
         if ref != self._entry:
             self._wanted.discard(ref)
             self._states.pop(ref, None)

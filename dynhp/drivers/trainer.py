@@ -44,7 +44,7 @@ class TrainerDriver(Driver):
             self._waiting = ()
             at = self.table.here_state()
             self._outcomes = iter(self.executor.run(self._trainer, jobs, at=at))
-            del jobs  # a job done is dropped, and with it the state it started from
+            del jobs  # a finished job is dropped, and with it the state that it started from
         self.table.leave()
         try:
             outcome = next(self._outcomes)
@@ -56,7 +56,7 @@ class TrainerDriver(Driver):
         return self.tried(outcome)
 
     def _end_stage(self) -> None:
-        """Let the executor end its run: all outcomes are taken, and it may have no more."""
+        """Let the executor end its run: all outcomes are taken, and it must have no more."""
         outcomes = self._outcomes
         self._outcomes = None
         if outcomes is not None and next(outcomes, None) is not None:
@@ -86,7 +86,7 @@ class TrainerDriver(Driver):
         return Trained(command.epochs, ((last, metrics),))
 
     def undo(self, commands: Commands, memory: Memory, failure: BaseException) -> None:
-        """Discard a round; what the executor has begun is ended first."""
+        """Discard a round; first end what the executor has begun."""
         self._waiting = ()
         outcomes = self._outcomes
         self._outcomes = None
@@ -95,6 +95,6 @@ class TrainerDriver(Driver):
             if end is not None:
                 end()
             if isinstance(failure, KeyboardInterrupt):
-                close(self.executor)  # whether it came in the tries or outside: no worker stays
+                close(self.executor)  # no worker stays, whether it came in the tries or outside
         finally:
             super().undo(commands, memory, failure)

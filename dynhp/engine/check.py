@@ -69,7 +69,7 @@ class EndOfTry:
         self._looked = False
 
     def look(self) -> Generator[Command, Any, Fingerprint | None]:
-        """Its state, as it is compared; None if it cannot be seen any more."""
+        """A fingerprint of its state; None if the state can no longer be seen."""
         if not self._looked:
             self.state = yield Look(self.tried.end, self._tolerance)
             self._looked = True
@@ -88,10 +88,10 @@ class _Before:
 
 @dataclass(slots=True, eq=False)
 class UnusedAxes:
-    """Compares each try with an earlier one that differs from it in one value alone.
+    """Compares each try with an earlier one that differs from it in one value only.
 
-    States are looked at only if the metrics of two such tries are equal, and from then on as
-    long as the axis is suspected. So a first pair may be compared by its metrics alone; an axis is
+    States are looked at only once the metrics of two such tries were equal, and then as long as
+    the axis is suspected. So the first pair may be compared by its metrics alone; an axis counts as
     unused only if the states of another pair were equal too, and no pair has shown a difference.
     """
 
@@ -103,7 +103,7 @@ class UnusedAxes:
     def add(self, job: Job, end: EndOfTry) -> Generator[Command, Any, None]:
         """Take in a try that has ended."""
         lines = [
-            (axis, job.candidate.but({axis: None}))  # all that differ from it only there share it
+            (axis, job.candidate.but({axis: None}))  # the same for all that differ only in axis
             for axis in job.candidate
             if axis not in self._used
         ]
@@ -149,7 +149,7 @@ def metrics_difference(
     watched: Sequence[str],
     tolerance: float = 0.0,
 ) -> str | None:
-    """The first metric that differs, in words. Unwatched ones may be seconds or the like."""
+    """The first metric that differs, in words. Metrics that are not watched may be times."""
     if len(first) != len(second):
         return f"it was measured {len(first)} times and then {len(second)} times"
     for epoch, (here, there) in enumerate(zip(first, second, strict=True), start=1):
@@ -165,8 +165,8 @@ def metrics_difference(
 class SelfCheck:
     """What one round learns about itself while its tries run.
 
-    The first try that succeeds is the reference. As long as all others give exactly the same,
-    although their values differ, no value has been used yet.
+    The first try that succeeds is the reference. As long as all others give exactly the same
+    result although their values differ, no value has been used yet.
     """
 
     round: int
@@ -179,7 +179,7 @@ class SelfCheck:
     epochs: int = 0  # of the repeats
 
     def begin(self) -> Generator[Command, Any, None]:
-        """Note what is in reach before the first try."""
+        """Note what the training code can reach before the first try."""
         yield Reach("begin", self.tolerance)
 
     def look_at(self, job: Job, tried: Tried) -> Generator[Command, Any, None]:
@@ -302,7 +302,7 @@ class SelfCheck:
 
 
 def _of_all_ranks(message: str | None) -> Generator[Command, Any, str | None]:
-    """What is wrong on any rank: if one stopped alone, the others would wait for ever."""
+    """What is wrong on any rank: if one stopped alone, the others would wait forever."""
     said: Sequence[str | None] = yield Agree(message)
     return next((each for each in said if each is not None), None)
 

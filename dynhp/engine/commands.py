@@ -43,7 +43,7 @@ from dynhp.engine.memory import Held, Memory, StateRef
 from dynhp.records import Candidate, Event, Metrics, Round
 
 Beat: TypeAlias = Callable[[int, Metrics | None], None]
-"""Called after an epoch, for displays: with how many are done, and with its metrics if any."""
+"""Called after each epoch, for displays: the epochs done, and the metrics of the last, if any."""
 
 
 @dataclass(slots=True)  # not frozen, because two are made for each try
@@ -56,7 +56,7 @@ class Job:
         epochs: how many epochs to train with them.
         seed: what to seed the trainer's generators with first, if anything.
         watch: the metrics that must stay finite.
-        repeat: whether it is run again only to compare, so that it is no try.
+        repeat: whether it is run again only to compare, so that it is not a try.
         tail: the values of extra epochs, trained only to judge the try.
         keeps: whether the state before the tail may be asked for.
         compared: whether the state after the tail may be asked for too.
@@ -113,9 +113,9 @@ class Job:
 
 # ---- replies --------------------------------------------------------------------------------
 class Tried(NamedTuple):
-    """What came of a job, with the names of its states.
+    """The result of a job, with the names of its states.
 
-    They are forgotten when the next job begins, unless ``Keep`` has said that they may be needed.
+    The states are forgotten when the next job begins, unless ``Keep`` asked to keep them.
     """
 
     series: tuple[Metrics, ...]
@@ -129,7 +129,7 @@ class Tried(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """What came of a piece of the main line."""
+    """The result of training a piece of the main line."""
 
     epochs: int
     measured: tuple[tuple[int, Metrics], ...] = ()  # with the numbers of the epochs
@@ -139,7 +139,7 @@ class Trained(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """What a look at everything in reach of the training code has found."""
+    """What a look at everything that the training code can reach has found."""
 
     left_behind: Sequence[str] = ()  # what the tries changed outside the state
     suspects: Sequence[str] = ()  # what may be missing in the state, likely things first
@@ -210,7 +210,7 @@ class Look:
 class Keep:
     """After an ``Attempt`` and before the next job: this state of it may be needed.
 
-    Reply: the best state inside of the job, a ``Held``, if the job wants that and has one.
+    Reply: the best intermediate state of the job, a ``Held``, if the job wants one and has one.
     """
 
     ref: StateRef
@@ -224,7 +224,7 @@ class Drop:
 
 
 class RoundSoFar(NamedTuple):
-    """A round in whose stretch the main line is, and what else decides the future there."""
+    """A round while its stretch is being trained, and what else decides the future there."""
 
     round: Round  # as it is recorded if it ends here
     held: tuple[Held, ...]  # the states that later rounds may start from
@@ -237,8 +237,8 @@ class Train:
 
     Reply: ``Trained``. ``from_try`` is the place of the try that it goes on from, None if it goes
     on from the origin or was begun before. ``may_be_rescued`` says that an exception does not end
-    the run, ``watched`` that each epoch must be measured. ``so_far`` gives the round as it is if
-    the main line ends with what was trained: a loop saves that in the middle of a round.
+    the run, ``watched`` that each epoch must be measured. ``so_far`` gives the record of the round
+    as if it ended after the epochs so far: a loop saves that in the middle of a round.
     """
 
     values: Candidate
@@ -261,9 +261,9 @@ class NothingTrained(Exception):
 class Tell:
     """Something happened: for callbacks, journals and displays.
 
-    A try is told with its ``place`` each time it is scored. In a race that may be several times, of
-    which the last is ``final``: an event for callbacks. A try that fell behind is told once more,
-    without its place, when that is known to be final.
+    A try is told with its ``place`` each time it is scored. In a race that may be several times;
+    only the last is ``final``, an event for callbacks. A try that fell behind is told once more,
+    without its place, when it is known to have ended.
     """
 
     event: Event
@@ -273,11 +273,11 @@ class Tell:
 
 @dataclass(slots=True)
 class Reach:
-    """Look at what the training code can reach beside the state. Reply: ``Reached``.
+    """Look at what the training code can reach besides the state. Reply: ``Reached``.
 
     Sent in a round that is checked: at its beginning, after the first try, and for each repeat once
-    at the origin and once with what came of it: it "differs" or is "equal". Only the answers to
-    these two say anything.
+    at the origin and once with its result: it "differs" or is "equal". Only the replies to these
+    two contain anything.
     """
 
     moment: Literal["begin", "first try", "back at origin", "differs", "equal"]
@@ -314,7 +314,7 @@ Commands: TypeAlias = Generator[Command, Any, Memory]
 Middleware: TypeAlias = Callable[[Commands, Memory], Commands]
 """Stands between engine and driver: it is given the commands of a round and the memory before it.
 
-It passes commands on and replies back, may look at both and at the events that are told, and may
-end the run by raising between two commands: the round under way is undone then. To keep what was
-trained, raise before an ``Attempt`` or a ``Train``, when the round before is recorded.
+It passes commands on and replies back, and may look at both. It may end the run by raising between
+two commands: then the round under way is undone. To lose no finished round, raise before an
+``Attempt`` or a ``Train``: by then the round before is recorded.
 """

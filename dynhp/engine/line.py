@@ -25,7 +25,7 @@ __all__ = ["HeldStates", "WatchedLine", "due_now", "is_over", "line_of", "rounds
 class WatchedLine:
     """The main line while a round goes on: what triggers see of it, and the states that are held.
 
-    Only a policy that looks inside of rounds has one. The memory before the round stays as it is.
+    Only a policy that looks inside rounds needs one. The memory before the round stays as it is.
     """
 
     policy: Policy
@@ -33,7 +33,7 @@ class WatchedLine:
     planned: int | None
     line: LineSoFar
     states: HeldStates
-    blind: bool  # whether the trigger looks at epochs alone, so that metrics are not noted
+    blind: bool  # whether the trigger looks only at epochs, so that metrics are not noted
     under_way: Due | None = None  # why the round has tries, once they are over
 
     @classmethod
@@ -55,11 +55,11 @@ class WatchedLine:
         return cls(policy, memory, planned, line, states, blind, under_way)
 
     def due(self) -> Due | None:
-        """Why a round is due now, if one is; whether a rescue is left is another question."""
+        """Why a round is due now, if one is; it may be a rescue although none is left."""
         return due_now(self.policy, self.line, self.memory.tried, self.under_way)
 
     def rescues_spent(self, due: Due) -> RescuesSpent | None:
-        """The error with which a run ends that needs one rescue more than it may have."""
+        """The error that ends a run if it needs a rescue and none is left; else None."""
         if not self.policy.is_rescue(alarm=due.alarm) or self.may_be_rescued():
             return None
         return RescuesSpent(
@@ -69,7 +69,7 @@ class WatchedLine:
         )
 
     def ends_round(self) -> bool:
-        """Whether the round ends here, because the next one is due; an error if too much broke."""
+        """Whether the round ends here because the next is due; an error if no rescue is left."""
         due = self.due()
         if due is None:
             return False
@@ -93,7 +93,7 @@ class WatchedLine:
         self.line.stopped = False
 
     def note_tries(self, due: Due, *, start: int, kept: Try | None) -> None:
-        """The tries are over; ``kept`` is the part of one that became part of the main line."""
+        """The tries are over; ``kept`` is what became part of the main line, if anything did."""
         self.under_way = due
         line = self.line
         line.began = start
@@ -146,7 +146,7 @@ def line_of(policy: Policy, rounds: Sequence[Round], epoch: int, planned: int | 
 
 
 def note_end(line: LineSoFar, policy: Policy, rounds: Sequence[Round], planned: int | None) -> None:
-    """Note what the last round says by itself."""
+    """Note how the last round ended."""
     line.rounds = rounds
     if rounds:
         last = rounds[-1]
@@ -158,7 +158,7 @@ def note_end(line: LineSoFar, policy: Policy, rounds: Sequence[Round], planned: 
 
 
 def rounds_had(policy: Policy, tried: Sequence[Round], under_way: Due | None) -> Counter[bool]:
-    """How many rounds with tries there were, by whether they were rescues."""
+    """How many rounds with tries there were: rescues (True) and others (False)."""
     had = Counter(round_.rescue for round_ in tried)
     if under_way is not None:
         had[policy.is_rescue(alarm=under_way.alarm)] += 1
@@ -168,7 +168,7 @@ def rounds_had(policy: Policy, tried: Sequence[Round], under_way: Due | None) ->
 def due_now(
     policy: Policy, line: LineSoFar, tried: Sequence[Round], under_way: Due | None = None
 ) -> Due | None:
-    """What the trigger answers; None also if there are as many rounds as there may be."""
+    """What the trigger answers; None also if no further round is allowed."""
     due = ask(policy.trigger, line)
     if due is None or policy.is_rescue(alarm=due.alarm) or policy.max_rounds is None:
         return due
@@ -190,8 +190,8 @@ def is_over(policy: Policy, memory: Memory, planned: int) -> bool:
 class HeldStates:
     """The states of the main line that a later round may start from, while a round goes on.
 
-    The newest few (``start_from="before"``), the best one (``"best"``), or none. The memory before
-    the round names those that are needed should it be interrupted, so these are not dropped.
+    The newest few (``start_from="before"``), the best one (``"best"``), or none. The states that
+    the memory before the round names are not dropped: they are needed if the round is interrupted.
     """
 
     policy: Policy
@@ -219,7 +219,7 @@ class HeldStates:
         return healthy[-1] if healthy else self.held[0]
 
     def begin(self, origin: Held) -> Generator[Command, Any, None]:
-        """A round begins in this state: let go of newer ones, and hold it if none is left."""
+        """A round begins in this state: drop newer ones, and hold it if no other is left."""
         held = tuple(each for each in self.held if each.epoch <= origin.epoch)
         newest = self.policy.start_from == "before"
         if not held or (newest and self._is_snapshot_due(held, origin.epoch)):
@@ -257,7 +257,7 @@ class HeldStates:
         return self.rule if self.by_score and not self.policy.restarts else None
 
     def next_due(self, epoch: int) -> int | None:
-        """After how many epochs the next state is held; None: it does not depend on that."""
+        """The epoch after which the next state may be held; None: none is."""
         if self.policy.start_from == "before":
             every = self.policy.snapshots.every
             return (epoch // every + 1) * every
@@ -270,7 +270,7 @@ class HeldStates:
         return held[-self.policy.snapshots.k :]
 
     def _replace(self, held: tuple[Held, ...]) -> Generator[Command, Any, None]:
-        """Hold these; what neither they nor the memory before the round name is dropped."""
+        """Hold these; drop the others, unless the memory before the round names them."""
         needed = {each.ref for each in held} | self.protected
         dropped = [each.ref for each in self.held if each.ref not in needed]
         self.held = held

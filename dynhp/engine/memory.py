@@ -30,9 +30,9 @@ _NO_REFS: frozenset[StateRef] = frozenset()
 
 
 class RunGenerator:
-    """The random generator that the rounds of one run draw from; the memory says where it stands.
+    """The random generator that the rounds of one run draw from; the memory has its state.
 
-    It is made once, and set only if it is not there already, because both take long for a round.
+    It is made once, and set only if its state differs, because both take long compared to a round.
 
     >>> generator = RunGenerator()
     >>> before = np.random.default_rng(7).bit_generator.state
@@ -43,7 +43,7 @@ class RunGenerator:
 
     def __init__(self) -> None:
         self._rng = np.random.default_rng()
-        self._at: Mapping[str, Any] | None = None  # where it stands, if nothing was drawn since
+        self._at: Mapping[str, Any] | None = None  # its state, if nothing was drawn since
 
     def at(self, state: Mapping[str, Any]) -> np.random.Generator:
         """The generator in this state, to draw from."""
@@ -53,7 +53,7 @@ class RunGenerator:
         return self._rng
 
     def state(self) -> Mapping[str, Any]:
-        """Where it stands now."""
+        """Its state now."""
         self._at = self._rng.bit_generator.state
         return self._at
 
@@ -70,7 +70,7 @@ class Memory(NamedTuple):
     current: Candidate  # the values in force
     generator: Mapping[str, Any]  # the state of the run's own random generator
     held: tuple[Held, ...] = ()  # the oldest first
-    checked: bool = False  # by this process: a resumed one checks again
+    checked: bool = False  # by this process: a resumed run checks itself again
     line: LineSoFar | None = None  # as triggers see it; follows from the rounds, and saves time
 
     @classmethod

@@ -1,7 +1,7 @@
 """One round: Algorithm 1 of the AdaGrid paper as commands for a driver.
 
-Its alpha is ``adapt_every``, the epochs of a round, and its beta ``try_for``, those of a try. What
-a round trains after its tries is its *stretch*.
+Its alpha is ``adapt_every``, the epochs of a round, and its beta ``try_for``, the epochs of a try.
+The epochs that a round trains after its tries are its *stretch*.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DUE: Final = Due()
 
 
 class Conditions(NamedTuple):
-    """What a round is carried out under that is not decided by the policy."""
+    """What a round depends on besides the policy and the memory."""
 
     planned: int | None  # the epochs of the whole run, None if that is not known
     unit: Unit
@@ -56,9 +56,9 @@ class Conditions(NamedTuple):
 def one_round(
     policy: Policy, memory: Memory, conditions: Conditions, *, begun: Round | None = None
 ) -> Commands:
-    """One round: tries if one is due, then the main line until the next one is.
+    """One round: tries if they are due, then the main line until the next round is due.
 
-    ``begun`` is a round that was left in its stretch and goes on, as it was recorded then. The
+    ``begun`` is the record of a round that was left in its stretch and now goes on. The
     generator never yields while an exception passes through it, so a driver may discard it at any
     command: the memory before the round, and the state in which it started, are still there.
     """
@@ -120,7 +120,7 @@ def one_round(
     yield from train_stretch(policy, open_round)  # line 7
     round_ = open_round.record()
     yield Tell(round_)
-    # What an earlier process has checked does not count in this one.
+    # A check by an earlier process does not count in this one.
     checked = memory.checked or (begun is None and round_.checked > 0)
     if watched is None:
         return memory.after(round_, generator=open_round.generator, checked=checked)
@@ -129,7 +129,7 @@ def one_round(
 
 @dataclass(slots=True, eq=False)
 class OpenRound:
-    """A round whose main line is being trained: what is known of it, and its record so far."""
+    """A round whose stretch is being trained: what is known of it, and its record so far."""
 
     started: RoundStarted
     watched: WatchedLine | None
@@ -213,7 +213,7 @@ def _reopened(
     watched: WatchedLine | None,
     begun: Round,
 ) -> Generator[Command, Any, OpenRound]:
-    """Go on with a round that was left after its tries, as it was when it was left."""
+    """Go on with a round that was left after its tries, from where it was left."""
     reached = begun.start + begun.epochs
     chosen = None
     kept_epochs = 0
@@ -254,7 +254,7 @@ def _reopened(
 def _started(
     policy: Policy, memory: Memory, conditions: Conditions, *, start: int, least: int
 ) -> RoundStarted:
-    """What is known of a round when it begins; the last one may be shorter than the others."""
+    """What is known of a round when it begins; the last round may be shorter than the others."""
     planned = conditions.planned
     longest = max(policy.longest_round(planned), least)
     left = longest if planned is None else planned - start
@@ -274,7 +274,7 @@ def _started(
 
 
 def _due(watched: WatchedLine) -> Generator[Command, Any, Due | None]:
-    """Whether the next round has tries; if too much broke, an error in a healthy state."""
+    """Why the next round has tries, if it has; an error in a healthy state if no rescue is left."""
     due = watched.due()
     spent = None if due is None else watched.rescues_spent(due)
     if due is not None and spent is not None:
@@ -382,7 +382,7 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
         if watched is None or trained.failure is not None or trained.left or not in_pieces:
             return
         if ask_at is not None and open_round.reached >= ask_at:
-            if watched.ends_round():  # or it raises, if too much broke: the round is undone then
+            if watched.ends_round():  # or it raises, if no rescue is left: the round is undone
                 return
             ask_at = next_look(policy.trigger, watched.line)
         if watched.states.wanted:
@@ -392,7 +392,7 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
 
 
 def _next_stop(watched: WatchedLine, ask_at: int | None, epoch: int) -> int | None:
-    """Up to which epoch the main line may be trained in one piece; None: to the end."""
+    """The epoch up to which the main line may be trained in one piece; None: to the end."""
     if watched.policy.max_rescues or ask_at == epoch + 1:
         return epoch + 1
     stops = [stop for stop in (ask_at, watched.states.next_due(epoch)) if stop is not None]

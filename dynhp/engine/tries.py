@@ -53,7 +53,7 @@ class Setup(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """What came of the tries: where the main line goes on, and with which values."""
+    """The result of the tries: where the main line goes on, and with which values."""
 
     tries: tuple[Try, ...]
     place: int  # of the try that is kept
@@ -75,7 +75,7 @@ class RunningTry:
     candidate: Candidate
     seed: int | None
     place: int  # among the tries of its round
-    state: StateRef | None  # where its next job starts; its end once it has none
+    state: StateRef | None  # where its next job starts, or its end state after the last one
     begun: int = 0  # its epochs so far
     inner: Held | None = None  # the best of its epochs before the end, if that is wanted
     record: Try = field(init=False)  # once its first job has ended
@@ -130,7 +130,7 @@ def try_candidates(setup: Setup) -> Generator[Command, Any, Chosen]:
 
 
 def next_wave(setup: Setup, tries: tuple[Try, ...]) -> list[RunningTry]:
-    """The next tries, none of which has begun; none: the round has them all."""
+    """The next tries, not begun yet; an empty list if the round has all its tries."""
     policy = setup.policy
     current = setup.memory.current
     known = Known(policy.space, current, setup.memory.tried, tries)
@@ -171,10 +171,10 @@ def draw_seed(rng: np.random.Generator) -> int:
 def run_wave(
     setup: Setup, ranking: Ranking, wave: list[RunningTry], best_so_far: RunningTry | None
 ) -> Generator[Command, Any, RunningTry | None]:
-    """Take a wave through its stages; gives the best try of this wave and of those before.
+    """Take a wave through its stages; return the best try of this wave and of the waves before.
 
-    In each stage, tries train for some epochs more (lines 3 and 4) and are ranked as they end. The
-    best of the waves before is compared in the last stage, when tries are equally long.
+    In each stage, tries train for some more epochs (lines 3 and 4) and are ranked as they end. The
+    best of the waves before is compared in the last stage, when all tries are equally long.
     """
     policy = setup.policy
     current = setup.memory.current
@@ -198,7 +198,7 @@ def run_wave(
                     yield from drop_states(other)
             inner_ref = None if running.inner is None else running.inner.ref
             if job.origin not in (setup.origin.ref, inner_ref):
-                yield Drop(job.origin)  # it started there, and no other try will
+                yield Drop(job.origin)  # no other job starts from it
             if setup.check is not None and not job.begun:
                 yield from setup.check.look_at(job, tried)
             if goes_on and policy.keeps_tries:
@@ -318,7 +318,7 @@ def drop_states(running: RunningTry | None) -> Generator[Command, Any, None]:
 
 
 class Standings:
-    """The tries that would go on if the stage ended now, by a ranking that is asked each time."""
+    """The tries that would go on if the stage ended now; the ranking is asked each time."""
 
     def __init__(
         self, ranking: Ranking, keep: int, leaders: Sequence[RunningTry], current: Candidate
@@ -332,7 +332,7 @@ class Standings:
         self._in_force = next(its, None)  # the first try of the value in force, once it has come
 
     def add(self, running: RunningTry) -> list[RunningTry]:
-        """Rank the tries with one more; gives those that do not lead any more, or never did.
+        """Rank the tries with one more; return those that no longer lead, or never did.
 
         A try that fell behind is never ranked again: its state is gone.
         """
@@ -365,7 +365,7 @@ class StandingsByKey(Standings):
         self._keep = keep
 
     def add(self, running: RunningTry) -> list[RunningTry]:
-        """Insert one more try; gives the one that does not lead any more, or never did."""
+        """Insert one more try; return the one that no longer leads, or never did."""
         key = self._key(running.record)
         place = self._keep if key is None else bisect_right(self._keys, key)
         if place >= self._keep:
@@ -381,7 +381,7 @@ class StandingsByKey(Standings):
 def new_standings(
     ranking: Ranking, keep: int, leaders: Sequence[RunningTry], current: Candidate
 ) -> Standings:
-    """The standings of a stage that begins with these leaders, of earlier waves."""
+    """The standings of a stage that begins with these leaders of earlier waves."""
     key = getattr(ranking, "key", None)  # isinstance with a Protocol takes ten times as long
     if key is not None:
         return StandingsByKey(key, keep, leaders)

@@ -1,4 +1,4 @@
-"""Displays: what one must be able to do, and the middleware that shows it a run."""
+"""Displays: what a display must be able to do, and the middleware that shows it a run."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["Display", "Moment", "RunBegins", "ShownRun", "StretchBegins", "Tries
 __all__ += ["chosen_display"]
 
 BEATS = 0.05
-"""Seconds between two beats at least: nothing faster can be seen, and the run must not wait."""
+"""The least seconds between two beats: nothing faster can be seen, and the run must not wait."""
 QUICK = 0.05
-"""Seconds: a quiet display is told only the start and the end of a round that is over sooner."""
+"""A quiet display is told only the start and the end of a round that takes fewer seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class RunBegins:
 class TriesBegin:
     """Tries begin, or go on: their places in the round, their values, and epochs for each.
 
-    The place is None if a try is repeated, to compare.
+    The place is None if a try is repeated only to compare.
 
     >>> TriesBegin(places=(0, 1), candidates=(Candidate({"lr": 1}), Candidate({"lr": 2})), epochs=1)
     TriesBegin(places=(0, 1), candidates=(Candidate(lr=1), Candidate(lr=2)), epochs=1)
@@ -171,7 +171,7 @@ class ShownRun:
         self._in_stretch = False
 
     def __call__(self, commands: Commands, memory: Memory) -> Commands:
-        """Pass commands on, and let those that train beat."""
+        """Pass commands on, and let those that train beat after each epoch."""
         self._in_stretch = False
         return pass_on(commands, self._seen)
 
@@ -182,14 +182,14 @@ class ShownRun:
             self._safely(display.close, failure)
 
     def beat(self, now: float, place: int | None, epochs: int, metrics: Metrics | None) -> None:
-        """Hand on a beat, and none for a while."""
+        """Pass a beat on, and then none for a while."""
         if now >= self._next_beat:
             if self._display is not None:
                 self._safely(self._display.beat, place, epochs, metrics)
             self._next_beat = now + BEATS
 
     def _seen(self, command: Command) -> Command:
-        """Show what a command means; a command that trains is given back with a beat."""
+        """Show what a command means; return it, with a beat if it trains."""
         if self._display is None:
             return command
         if type(command) is Tell:
@@ -259,7 +259,7 @@ class ShownRun:
             tell(*what)
         except Exception as failure:
             self.close(failure)
-            with suppress(Hint):  # even if warnings are errors, a display ends no run
+            with suppress(Hint):  # even if warnings are errors, a display never ends a run
                 advise(f"the display of this run is off, because it raised {shown(failure)}")
 
 

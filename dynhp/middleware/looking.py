@@ -17,7 +17,7 @@ def pass_on(
     before: Callable[[Command], Command],
     after: Callable[[Command, Any], None] | None = None,
 ) -> Commands:
-    """Pass on what ``before`` makes of each command, and tell ``after`` each reply."""
+    """Pass on what ``before`` returns for each command, and call ``after`` with each reply."""
     reply = None
     try:
         while True:

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and folders that one process has to itself."""
+"""Files that are written whole or not at all, and folders that one process locks for itself."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HELD: dict[Path, BinaryIO] = {}  # the folders this process has locked, and the
 
 
 def _let_go() -> None:  # pragma: no cover - of forked processes, which measure no coverage
-    """A forked process has not locked what its parent has: else it would hold it for longer."""
+    """Release the locks of the parent in a forked process, which would hold them for longer."""
     for lock in _HELD.values():
         lock.close()
     _HELD.clear()
@@ -35,7 +35,7 @@ if hasattr(os, "register_at_fork"):  # pragma: no branch - not on Windows
 
 
 def require_path(what: str, path: Any) -> Path:
-    """The path, refused if it is none."""
+    """The path; refused if it is not one."""
     try:
         return Path(path)
     except TypeError:
@@ -71,7 +71,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def write_atomically(path: Path, write: Callable[[BinaryIO], T], *, durable: bool) -> T:
-    """Write a file that is there whole or not at all, and, if durable, after a power cut too."""
+    """Write a file whole or not at all; if durable, so that it survives a power cut too."""
     with _removed_on_error(path.with_name(f"{path.name}.part")) as part:
         with open(part, "wb") as file:
             result = write(file)

@@ -26,7 +26,7 @@ _ROUNDS = re.compile(r"history-(\d{8})\.jsonl")
 
 
 class TryPlace(NamedTuple):
-    """Which try it is: jobs follow from the run so far, so after a crash the same come again."""
+    """The place of a job in its run; the same job has the same place after a crash."""
 
     round: int
     stage: int
@@ -56,10 +56,10 @@ class SavedRun:
 class CheckpointFolder:
     """A folder with checkpoints by their number of rounds, and tries by their place.
 
-    A round is written once, as a line of JSON in a file that only grows: so the cost of a
+    A round is written once, as a line of JSON in a file that only grows. So the cost of a
     checkpoint does not grow with the run, and each checkpoint that refers to the file, by length
-    and digest, stays whole. If the file cannot grow, because the history is another one or the file
-    is not as it was left, a new one is begun.
+    and digest, stays valid. If the history is another one, or the file is not as it was left, a
+    new file is begun.
     """
 
     def __init__(self, path: Path) -> None:
@@ -103,7 +103,7 @@ class CheckpointFolder:
         return file
 
     def go_on(self, saved: SavedRun, history: History) -> None:
-        """Save on from a checkpoint, whose rounds are this history."""
+        """Go on saving after a checkpoint, whose rounds are this history."""
         self._rounds_file = saved.rounds_file
         self._history = history
 

@@ -89,7 +89,7 @@ class Journal:
             self._warn(message)
 
     def position(self) -> dict[str, Any] | None:
-        """Where the journal stands, once it is safe on disk; raises OSError if that fails.
+        """The end of the journal, once it is safe on disk; raises OSError if that fails.
 
         With ``on_error="warn"`` the lines that cannot be written are part of the position, and it
         is None if the file was lost.
@@ -153,7 +153,7 @@ class Journal:
         self._file.wait_with([*self._file.waiting, json_line({"event": event, **fields})])
 
     def _add_run(self, event: RoundStarted) -> None:
-        """Say what the run is, unless that has been said: also after a resume, only what is new."""
+        """Describe the run, unless the journal has done so; after a resume, only what is new."""
         about: dict[str, Any] = {"epochs": event.planned, "settings": dict(event.settings)}
         if event.unit != EPOCHS:
             about["unit"] = event.unit

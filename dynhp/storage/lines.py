@@ -166,7 +166,7 @@ class Lines(NamedTuple):
 
 
 def split_lines(data: bytes) -> Lines:
-    """Part what was written whole from what a kill has torn.
+    """Separate whole lines from what a kill has torn.
 
     >>> split_lines(b'{"event":"run"}\\n{"ev')
     Lines(whole=[b'{"event":"run"}'], torn=b'{"ev')
@@ -184,7 +184,7 @@ def parsed(
     first: int = 1,
     way_out: str = "",
 ) -> Iterator[Any]:
-    """What ``take`` makes of each line; one that it cannot take is refused by its number.
+    """What ``take`` returns for each line; a line that it refuses is named by its number.
 
     >>> list(parsed([b'{"n":3}', b'{"n":4}'], lambda line: line["n"], path="x", what="a sum"))
     [3, 4]

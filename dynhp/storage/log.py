@@ -1,4 +1,4 @@
-"""The log of a run: middleware that saves it, and answers what an earlier process has done."""
+"""The log of a run: middleware that saves it, and replays tries of an earlier process."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Rewinds(Protocol):
     """Optional: a callback with an output of its own that can be cut back, like ``Journal``."""
 
     def position(self) -> Any:
-        """Where the output stands, as plain data, once all of it is safe on disk; None if lost."""
+        """The end of the output, as plain data, once all of it is safe on disk; None if lost."""
         ...
 
     def rewind(self, position: Any) -> None:
@@ -98,7 +98,7 @@ class TryRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedTry:
-    """A job that was carried out, as a file: what was measured, seen and kept of it."""
+    """A job that was carried out, as it is stored: what was measured, seen and kept of it."""
 
     asked: TryRequest
     tried: Tried  # the names of states in it mean nothing to another process
@@ -157,7 +157,7 @@ class _Replayed:
         return (yield command)
 
     def _keep(self) -> Held | None:
-        """Have the state at hand, which is in the folder because the try led."""
+        """Give the table the state, which is in the folder because the try led."""
         if not self._done.kept:
             raise CheckpointError(
                 f"{self._place}, {dict(self._done.asked.candidate)}, was behind when it was made "
@@ -212,13 +212,14 @@ class _Recorded:
 
 
 class RunLog:
-    """Saves a run in a folder: before a round all of it, inside of one each job carried out.
+    """Saves a run in a folder: all of it before a round, and each finished job inside a round.
 
     It is the first middleware that sees a command, so that it has saved before any other is told.
-    A process that goes on with the run loads what was saved before the open round, and its jobs are
-    answered from the folder: proposals and scores are computed anew, and must be the same. The
-    repeats of the self-check are always carried out live, so no run gets past a check that failed;
-    the next round is checked as well if the tries that were repeated are of an earlier process.
+    A process that goes on with the run loads what was saved before the open round. Finished jobs of
+    that round are read from the folder; proposals and scores are computed anew, and must be the
+    same. The repeats of the self-check are always carried out live, so no run gets past a check
+    that failed. If the repeated tries are those of an earlier process, the next round is checked
+    too.
     """
 
     def __init__(
@@ -263,7 +264,7 @@ class RunLog:
 
     # ---- loading, when a process starts ----
     def _go_on(self, whether: WhetherToResume) -> None:
-        """Load the newest checkpoint, if there is one and that is wanted."""
+        """Load the newest checkpoint, if there is one and it may be used."""
         saved = self._newest()
         if saved is None:
             if whether == "must":
@@ -323,7 +324,7 @@ class RunLog:
             self._adapter.load_state_dict(before)
             raise
         self._folder.go_on(saved, self._adapter.history)
-        # An output that is new, is no longer wanted or was lost has nothing to be cut back to.
+        # An output that is new, is no longer wanted or was lost has no position to be cut back to.
         for output, position in zip(self._outputs, content["outputs"], strict=False):
             if position is not None:
                 output.rewind(position)
@@ -335,7 +336,7 @@ class RunLog:
         now = (len(history), self._adapter.epochs)
         if now == self._saved:
             return
-        self._base = ""  # jobs that build on an older one would pile up until one is written
+        self._base = ""  # jobs that build on an older checkpoint would pile up
         with self._faults(f"the checkpoint after round {now[0]}"):
             state = self._adapter.state_dict(since=len(history))  # the folder takes the rounds
             del state["history"]
@@ -364,7 +365,7 @@ class RunLog:
         try:
             yield
         except CodecError as failure:
-            # That a state cannot be stored at all is said before anything is trained.
+            # If a state can never be stored, the run stops before anything is trained.
             if self._on_error == "stop" or self._saved is None:
                 raise
             warnings.warn(f"{what} could not be saved: {failure}", RuntimeWarning, stacklevel=2)
@@ -408,7 +409,7 @@ class RunLog:
                     # round that this process carries out whole proves anything about it.
                     return after._replace(checked=memory.checked) if replayed else after
                 if isinstance(command, Announce | Attempt | Restore | Train):
-                    # With these the engine is done with a job.
+                    # These commands end what the engine does with a job.
                     if isinstance(job, _Recorded):
                         self._note(job)
                     job = None
@@ -431,7 +432,7 @@ class RunLog:
             commands.close()
 
     def _found(self, jobs: Sequence[Job], places: Sequence[TryPlace]) -> Iterator[FinishedTry]:
-        """What was carried out of these jobs by an earlier process: the first few of them."""
+        """The first few of these jobs, if an earlier process has carried them out."""
         for job, place in zip(jobs, places, strict=True):
             done: FinishedTry | None = None
             match self._folder.get_try(place):

@@ -1,4 +1,4 @@
-"""Snapshots of the main line kept in a folder, for states that are too large to hold several."""
+"""Snapshots of the main line kept in a folder, if memory cannot hold several states."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["StatesOnDisk", "on_disk"]
 
 _PREFIX = "run-"
 ABANDONED = 60.0
-"""Seconds: a folder without a lock is taken for one of a killed run only if it is older."""
+"""A folder without a lock counts as that of a killed run only after this many seconds."""
 
 
 class StatesOnDisk:
-    """Keeps the states of one run as files, in a folder of its own below the one that is given.
+    """Keeps the states of one run as files, in a folder of its own below the given one.
 
-    So runs that are given the same folder never meet. The run's folder is removed with this store;
-    what runs that were killed have left is removed by the next one.
+    So runs that are given the same folder never share files. The run's folder is removed with this
+    store; the next run removes what killed runs have left.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -93,7 +93,7 @@ class StatesOnDisk:
 
 
 def _end(folder: Path, held: ExitStack, process: int) -> None:
-    """Remove what a run has kept; a forked process leaves that to the one that made it."""
+    """Remove what a run has kept; a forked process leaves that to its parent."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
         held.close()

@@ -1,4 +1,4 @@
-"""Every run proves its own promise: one try is carried out once more and must come to the same."""
+"""Every run proves its own promise: one try is carried out again and must give the same result."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_states_that_differ_though_the_metrics_agree() -> None:
         adapter_of(LeaksUnheard(), try_for=1).run(8)
 
 
-def test_a_repeat_that_fails_did_not_come_to_the_same() -> None:
+def test_a_repeat_that_fails_did_not_give_the_same_result() -> None:
     class Full(NoisyQuadratic):
         calls = 0
 

@@ -94,7 +94,7 @@ def test_states_are_taken_and_put_back_by_their_names() -> None:
     assert driver.answer(Tell(None)) is None  # type: ignore[arg-type]
 
 
-def test_of_a_try_elsewhere_states_are_fetched_where_they_are_asked_for() -> None:
+def test_states_of_a_try_elsewhere_are_fetched_only_on_demand() -> None:
     inner = BestEpoch(epoch=2, metrics={"loss": 1.0}, score=-1.0, state=("inside",))
     states = TryStates(kept=("kept",), end=("end",), inner=inner)
     driver = driver_of(Diary({1: 0.0}), Gives(states, elsewhere=True))
@@ -107,7 +107,7 @@ def test_of_a_try_elsewhere_states_are_fetched_where_they_are_asked_for() -> Non
     assert driver.table.get(result.kept) == ("kept",)
 
 
-def test_of_a_try_in_place_nothing_is_fetched() -> None:
+def test_no_state_of_a_try_in_place_is_fetched() -> None:
     trainer = Diary({1: 0.0})
     driver = driver_of(trainer)
     result = tried(driver)
@@ -116,7 +116,7 @@ def test_of_a_try_in_place_nothing_is_fetched() -> None:
     assert trainer.calls.count("get") == 1  # where it started
 
 
-def test_of_another_state_nothing_is_fetched_either() -> None:
+def test_keeping_another_state_fetches_nothing() -> None:
     driver = driver_of(Diary({1: 0.0}), Gives("never asked for"))
     tried(driver)
     other = driver.table.adopt("other")
@@ -140,7 +140,7 @@ def test_a_stretch_without_epochs_puts_values_in_force() -> None:
     assert (trainer.in_force, trainer.diary) == (1, ())
 
 
-def test_what_a_stretch_came_to() -> None:
+def test_a_stretch_replies_with_its_metrics_and_beats() -> None:
     beats: list[Any] = []
     driver = driver_of(Diary({1: 0.5}))
     answer = driver.answer(stretch(2, beat=lambda *now: beats.append(now)))
@@ -158,7 +158,7 @@ def test_what_a_stretch_came_to() -> None:
         (KeyboardInterrupt(), True, False),
     ],
 )
-def test_a_failure_is_rescued_where_that_is_wanted_and_it_is_not_our_own(
+def test_a_failure_is_rescued_if_that_is_wanted_and_it_is_not_our_own(
     failure: BaseException, rescued: bool, saved: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     driver = driver_of(Diary({1: failure}))
@@ -237,7 +237,7 @@ def test_what_a_loop_offers_is_used(left: Any) -> None:
     assert driver.answer(Announce(())) is None  # nothing begins before it is asked for
 
 
-def test_where_there_is_one_rank_it_agrees_with_itself() -> None:
+def test_a_single_rank_agrees_with_itself() -> None:
     assert driver_of(Diary({1: 0.0})).answer(Agree("here")) == ["here"]
 
 

@@ -48,7 +48,7 @@ def test_a_state_is_copied_when_the_trainer_leaves_it_and_not_before() -> None:
     assert (trainer.diary, table.here) == ((), start)
 
 
-def test_a_state_that_nobody_wants_is_never_copied() -> None:
+def test_a_state_that_is_not_wanted_is_never_copied() -> None:
     table, trainer = table_of()
     start = table.snapshot()
     table.drop(start)
@@ -58,7 +58,7 @@ def test_a_state_that_nobody_wants_is_never_copied() -> None:
         table.get(start)
 
 
-def test_to_where_the_trainer_is_nothing_is_restored() -> None:
+def test_the_state_that_the_trainer_is_in_is_not_restored() -> None:
     table, trainer = table_of()
     start = table.snapshot()
     table.restore(start)
@@ -70,7 +70,7 @@ def test_to_where_the_trainer_is_nothing_is_restored() -> None:
     assert trainer.diary == ()
 
 
-def test_where_the_trainer_is_can_be_seen_once_it_was_copied() -> None:
+def test_the_state_that_the_trainer_is_in_can_be_seen_once_it_was_copied() -> None:
     table, trainer = table_of()
     assert table.here_state() is UNKNOWN_STATE
     start = table.snapshot()
@@ -114,7 +114,7 @@ def test_a_round_that_never_left_its_beginning_is_undone_without_a_copy() -> Non
     assert trainer.calls == []
 
 
-def test_where_the_beginning_was_never_copied_it_is_lost() -> None:
+def test_a_beginning_that_was_never_copied_is_lost() -> None:
     table, trainer = table_of(1)
     table.begin_round()
     trainer.train_k(1, {"x": 2})  # behind the table's back

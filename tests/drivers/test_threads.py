@@ -67,7 +67,7 @@ def test_it_keeps_the_contract_of_executors(workers: int) -> None:
         {"check": "every"},
     ],
 )
-def test_a_run_is_that_of_serial(settings: dict[str, Any]) -> None:
+def test_a_run_is_the_same_as_with_serial(settings: dict[str, Any]) -> None:
     def run(executor: Any) -> tuple[Any, Any]:
         trainer = Toy(1)
         given = {"criterion": lowest("loss"), "adapt_every": 4, "try_for": 1} | settings

@@ -198,7 +198,7 @@ def test_other_settings_are_refused(changes: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"max_rounds": 2}, {"max_rescues": 1}])
-def test_how_often_may_be_another(changes: dict[str, Any]) -> None:
+def test_limits_of_rounds_and_rescues_may_change_on_resume(changes: dict[str, Any]) -> None:
     adapter = make(Toy(), **({"start_from": "best", "max_rounds": 1} | changes))
     adapter.load_state_dict(saved())
     assert adapter.epoch == 6

@@ -99,7 +99,7 @@ def test_each_try_of_a_race_has_its_own_best() -> None:
 
 
 @pytest.mark.parametrize("order", [{1: "1", 2: "2"}, {1: "2", 2: "1"}])
-def test_a_better_epoch_of_a_try_that_lost_is_none_of_the_main_line(order: dict[int, str]) -> None:
+def test_a_better_epoch_of_a_losing_try_is_not_on_the_main_line(order: dict[int, str]) -> None:
     wins, loses = order[1], order[2]
     table = {"1": 5.0, "11": 4.0, f"11{loses}": 0.1, f"11{loses * 2}": 0.2}
     table |= {f"11{wins * 2}": 2.0, f"11{wins * 3}": 3.0}
@@ -200,7 +200,7 @@ def test_a_shadow_costs_what_was_trained() -> None:
     assert delivery.cost.abandoned == 3
 
 
-def test_nothing_is_taken_inside_of_tries_where_nobody_goes_back_to_the_best() -> None:
+def test_no_state_is_taken_inside_tries_unless_rounds_go_back_to_the_best() -> None:
     for start_from in ("here", "before"):
         falling, rising = (
             table_adapter({"112": loss, "1122": 2.0, "11222": 3.0}, start_from=start_from)

@@ -127,7 +127,7 @@ def test_a_repeat_that_differs_is_refused_in_these_words() -> None:
     )
 
 
-def test_where_tries_ran_elsewhere_nobody_says_that_nothing_changed() -> None:
+def test_if_tries_ran_elsewhere_the_message_does_not_say_that_nothing_changed() -> None:
     watch = ScriptedWatcher(likely=["nothing that changed"])
     message = refusal(outcome(1, 0.5), outcome(2, 0.5, elsewhere=True), watch=watch)
     assert message.endswith(
@@ -136,7 +136,7 @@ def test_where_tries_ran_elsewhere_nobody_says_that_nothing_changed() -> None:
     )
 
 
-def test_where_nobody_is_suspected_nobody_is_named() -> None:
+def test_without_suspects_the_message_names_none() -> None:
     message = refusal(outcome(1, 0.5), outcome(1, 0.4), watch=ScriptedWatcher())
     assert message.endswith(
         "loss was 0.5 and then 0.4 after epoch 1, though the states agree: only what is outside "
@@ -180,7 +180,7 @@ def test_an_error_of_the_repeat_is_shown_up_to_300_characters() -> None:
     assert f"give the same result: {'e' * 300}, though" in message
 
 
-def test_what_was_left_behind_is_refused_though_the_repeat_came_to_the_same() -> None:
+def test_what_was_left_behind_is_refused_though_the_repeat_was_equal() -> None:
     message = refusal(
         outcome(1, 0.5), outcome(1, 0.5), watch=ScriptedWatcher(left=["the generator"])
     )
@@ -202,7 +202,7 @@ def test_the_second_repeat_may_be_the_one_that_differs() -> None:
         checked.prove(outcome(1, 0.5), outcome(2, 0.5))
 
 
-def test_where_no_try_succeeded_nothing_is_repeated() -> None:
+def test_if_no_try_succeeded_nothing_is_repeated() -> None:
     checked = Checked()
     checked.look_at(JOB, outcome(1, error="ValueError: no"))
     checked.prove()
@@ -252,7 +252,7 @@ def test_metrics_may_differ_by_the_tolerance(tolerance: float, refused: bool) ->
         (("loss", "seconds"), {"loss": 0.5}, True),
     ],
 )
-def test_only_metrics_that_somebody_reads_must_be_the_same(
+def test_only_metrics_that_are_read_must_be_the_same(
     watched: tuple[str, ...], other: dict[str, float], refused: bool
 ) -> None:
     checked = Checked()
@@ -329,7 +329,7 @@ def test_a_tolerance_does_not_make_values_look_unused() -> None:
     assert looked_at(FIRST, near, tolerance=1e-3).check.alike is False
 
 
-def test_a_value_that_nobody_used_is_refused_in_these_words() -> None:
+def test_a_value_that_was_not_used_is_refused_in_these_words() -> None:
     tries = [
         (job(lr=0.1, decay=0.0), outcome(5, 0.5)),
         (job(lr=0.2, decay=0.1), outcome(5, 0.5)),

@@ -1,4 +1,4 @@
-"""Each argument of when and from where refuses what makes no sense, and is named where it does."""
+"""Each argument of when and from where refuses what makes no sense, and the error names it."""
 
 from __future__ import annotations
 

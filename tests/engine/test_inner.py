@@ -1,4 +1,4 @@
-"""The best state inside of a try: when it is taken, what is handed out, and what is let go."""
+"""The best state inside a try: when it is taken, what is handed out, and what is dropped."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ def test_a_job_hands_out_the_best_state_inside_of_it(losses: Any, kept: Any, get
         ({}, with_inner((2, 2), inner(5, 1.0, 2))),
     ],
 )
-def test_and_the_one_before_its_tail_and_the_end(wanted: dict[str, Any], kept: Any) -> None:
+def test_a_job_with_a_tail_hands_out_the_state_before_it_and_the_end(
+    wanted: dict[str, Any], kept: Any
+) -> None:
     trainer = LossTable({"2": 1.0, "22": 2.0, "223": 0.5, "2233": 0.1})
     job = Job(origin=(), candidate=TWO, epochs=2, tail=(THREE,) * 2, hold=rule(), start=5, **wanted)
     outcome = attempt(trainer, job, at=())
@@ -71,7 +73,7 @@ def test_and_the_one_before_its_tail_and_the_end(wanted: dict[str, Any], kept: A
 
 
 @pytest.mark.parametrize("loss", [math.nan, ValueError("no")])
-def test_of_a_try_that_failed_none_is_handed_out(loss: Any) -> None:
+def test_a_failed_try_hands_out_no_state_inside_of_it(loss: Any) -> None:
     trainer = LossTable({"2": 1.0, "22": math.nan})
     if isinstance(loss, Exception):
         trainer.train_k = raising_after(trainer, loss)  # type: ignore[method-assign]
@@ -158,7 +160,7 @@ def begun(*losses: float, **more: Any) -> RunningTry:
         (begun(3.0, epochs=2, reported=(2,)), None, Held(7, -3.0, END)),
     ],
 )
-def test_where_another_stage_follows_the_end_of_this_one_is_inside(
+def test_if_another_stage_follows_the_end_of_this_one_is_inside(
     running: RunningTry, before: Held | None, after: Held | None
 ) -> None:
     running.inner = before

@@ -107,7 +107,7 @@ def test_at_every_command(kind: str, after: bool) -> None:
 
 
 @pytest.mark.parametrize("kind", ["from the best", "rescues"])
-def test_these_runs_do_go_back(kind: str) -> None:
+def test_the_runs_of_these_tests_do_go_back(kind: str) -> None:
     adapter = made(kind)
     adapter.run(EPOCHS)
     assert any(round_.abandoned or round_.rescue for round_ in adapter.history)
@@ -115,7 +115,7 @@ def test_these_runs_do_go_back(kind: str) -> None:
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, SystemExit, MemoryError])
 def test_the_trainer_is_back_where_the_round_began(failure: type[BaseException]) -> None:
-    """Which is the state that it had gone back to."""
+    """That is the state that the round had gone back to."""
     adapter = made("from the best")
     rounds = adapter.rounds(EPOCHS)
     next(round_ for round_ in rounds if round_.tries)
@@ -238,7 +238,7 @@ def test_fewer_rescues_on_a_saved_state_are_spent_at_once(planned: int | None) -
     assert math.isfinite(again.trainer.metrics()["loss"])
 
 
-def test_a_saved_state_is_a_way_out() -> None:
+def test_a_run_out_of_rescues_can_go_on_from_a_saved_state() -> None:
     adapter = breaking(2)
     saved, state = adapter.state_dict(), adapter.trainer.get_state()
     with pytest.raises(RescuesSpent):
@@ -325,7 +325,7 @@ def test_what_an_executor_has_begun_is_ended_first() -> None:
     assert closed == ["run"]
 
 
-def test_rescues_that_are_spent_where_nobody_knows_a_healthy_state_leave_all_as_it_is() -> None:
+def test_without_a_healthy_state_spent_rescues_leave_all_as_it_is() -> None:
     def alarm(line: Any) -> Any:
         return Due(because="it rang", alarm=True) if line.epoch >= 2 and line.now else None
 

@@ -1,4 +1,4 @@
-"""What is known beforehand: plateaus, spikes, poisoned batches, rates that are far too high."""
+"""Known results: plateaus, spikes, poisoned batches, rates that are far too high."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def curved() -> Toy:
     return Floor(5, noise=0.0)
 
 
-def test_a_plateau_is_where_ten_lines_see_it() -> None:
+def test_a_plateau_is_found_where_ten_plain_lines_find_it() -> None:
     values = [5.0, 4.0, 4.1, 4.2, 3.0, 3.5, 3.4, 3.3, 3.2, 3.1]
     trainer = ScriptedLoss(values)
     adapter = DynamicGridAdapter(
@@ -287,7 +287,7 @@ def test_a_shadow_counts_a_round_without_tries_that_failed() -> None:
     )  # the adapted line was in the epoch after its first round
 
 
-def test_a_clock_of_ones_own_is_planned_to_the_epoch() -> None:
+def test_a_run_with_a_clock_of_your_own_is_planned_to_the_epoch() -> None:
     class Sevens:
         metrics = ()
 
@@ -364,7 +364,7 @@ def test_snapshots_are_as_far_apart_as_asked_for() -> None:
     assert [each.epoch for each in held] == [4, 8]
 
 
-def test_a_line_of_its_own_for_each_adapter() -> None:
+def test_each_adapter_has_a_line_of_its_own() -> None:
     line = LineSoFar(epoch=1)
     assert line.now is None
     shared = Snapshots()

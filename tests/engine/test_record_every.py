@@ -1,4 +1,4 @@
-"""How often a round is recorded changes nothing of when rounds with tries begin."""
+"""How often a round is recorded does not change when rounds with tries begin."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_round_begins_right_after_the_tries_of_the_one_before(
 
 
 @pytest.mark.parametrize("record_every", [1, 4, 10])
-def test_tries_that_lead_back_to_their_start_are_not_asked_about(record_every: int) -> None:
+def test_the_trigger_is_not_asked_after_tries_that_are_undone(record_every: int) -> None:
     trainer = Toy(1)
     adapter = DynamicGridAdapter(
         trainer, {"lr": [0.05, 0.2]}, criterion=lowest("loss"), when=asked_twice, try_for=4,

@@ -127,7 +127,7 @@ def test_loggers_see_rounds_without_tries(history: History) -> None:
     assert totals.spent == spent_series[-1] == spent(history).total
 
 
-def test_a_rescue_is_said() -> None:
+def test_a_summary_counts_the_rescues() -> None:
     trainer = Toy(2, raising=[0.3])
     adapter = DynamicGridAdapter(trainer, **rescue("lr", default=0.3, loss="loss", factor=2.0))
     assert "The main line was rescued 1 times." in summary(adapter.run(9))

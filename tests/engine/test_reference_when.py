@@ -42,7 +42,7 @@ def test_adapter_equals_reference_from_the_best_state(
     require_equal(problem, seed, ([], []), epochs)
 
 
-def test_and_the_best_state_is_often_inside_of_a_try() -> None:
+def test_the_best_state_is_often_inside_a_try() -> None:
     inside = 0
     for seed, when in enumerate(OFTEN * 5):
         problem = WhenSettings(

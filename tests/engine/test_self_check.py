@@ -65,7 +65,7 @@ def test_a_record_says_how_far_its_repeats_might_be_off() -> None:
     assert [(each.checked, each.tolerance) for each in adapter.run(4)] == [(2, 0.25), (0, 0.0)]
 
 
-def test_a_value_that_nobody_uses_is_an_error_in_a_race_too() -> None:
+def test_a_value_that_is_not_used_is_an_error_in_a_race_too() -> None:
     class IgnoresInARace(Quadratic):
         def train_k(self, k: int, hyperparameters: Any) -> None:
             super().train_k(k, {"lr": 0.1})

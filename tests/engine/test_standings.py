@@ -84,7 +84,7 @@ def test_a_try_that_failed_has_no_score() -> None:
     assert record.error == "ValueError: no"
 
 
-def test_nor_has_one_of_which_nothing_was_measured() -> None:
+def test_a_try_without_measurements_has_no_score() -> None:
     record = judged(by(lambda series, progress: 1 / 0), begun(), tried(epochs=2), own=2)
     assert math.isnan(record.score)
 

@@ -307,7 +307,7 @@ def test_an_outcome_that_is_elsewhere_is_taken_even_if_it_is_the_last() -> None:
     assert trainer.diary == ("far", 1, 1)
 
 
-def test_where_all_fail_in_the_first_stage_of_a_race_there_is_no_second_one() -> None:
+def test_if_all_fail_in_the_first_stage_of_a_race_there_is_no_second_one() -> None:
     trainer = Diary({x: ValueError("no") for x in range(4)})
     with pytest.raises(AllTriesFailed):
         adapter_of(trainer, selection=Racing(), proposer=TwoWaves()).step()
@@ -346,7 +346,7 @@ def test_a_later_stage_starts_where_each_survivor_is() -> None:
 
 
 @pytest.mark.parametrize(("settings", "kept"), [({}, 1), ({"dry_run": True}, None)])
-def test_a_stretch_says_whose_epochs_are_now_of_the_main_line(settings: Any, kept: Any) -> None:
+def test_a_stretch_names_the_try_that_it_goes_on_from(settings: Any, kept: Any) -> None:
     adapter = adapter_of(Diary({0: 3, 1: 2}), initial={"x": 0}, **settings)
     stretches: list[Any] = []
 

@@ -1,4 +1,4 @@
-"""Axes that nobody uses are named in the first round, and no axis that is used ever is."""
+"""Unused axes are named in the first round, and an axis that is used never is."""
 
 from __future__ import annotations
 
@@ -49,9 +49,7 @@ def adapter_of(trainer: Any, **changes: Any) -> DynamicGridAdapter:
 
 @pytest.mark.parametrize("decays", [[0.0, 0.1, 0.2], [0.0, 0.1], [False, True]])
 @pytest.mark.parametrize("proposer", [FullGrid(), Neighbors()])
-def test_an_axis_that_nobody_uses_is_named_beside_one_that_is_used(
-    proposer: Any, decays: list[Any]
-) -> None:
+def test_an_unused_axis_is_named_beside_one_that_is_used(proposer: Any, decays: list[Any]) -> None:
     space = SPACE | {"decay": decays}
     for names in (("lr", "decay"), ("decay", "lr")):  # the order of tries depends on it
         trainer = WithDecay(unused)
@@ -102,7 +100,7 @@ def test_a_long_name_is_cut(values: list[float]) -> None:
         (unused, {"space": SPACE | {"decay": [0.0]}}),
     ],
 )
-def test_where_nothing_shows_it_no_axis_is_accused(
+def test_no_axis_is_named_without_evidence(
     rate: Callable[[float, float], float], changes: dict[str, Any]
 ) -> None:
     assert len(adapter_of(WithDecay(rate), **changes).run(4)) == 2
@@ -115,7 +113,7 @@ def test_one_axis_notices_it_when_the_axis_has_the_first_turn() -> None:
         adapter.step()
 
 
-def test_a_value_that_stops_to_matter_later_is_not_accused() -> None:
+def test_a_value_that_stops_mattering_later_is_not_reported() -> None:
     rounds: list[Any] = []
 
     def rate(lr: float, decay: float) -> float:
@@ -205,7 +203,7 @@ def added(tries: Iterable[tuple[Job, End]]) -> tuple[UnusedAxes, CheckAnswers]:
     return axes, answers
 
 
-def test_states_are_looked_at_only_where_metrics_are_equal_or_have_been() -> None:
+def test_states_are_looked_at_only_if_metrics_are_or_were_equal() -> None:
     ends = [end(5, 0.1), end(5, 0.2), end(5, 0.2), end(5, 0.3), end(5, 0.4)]
     jobs = [job(a=1, b=1), job(a=2, b=1), job(a=2, b=2), job(a=3, b=1), job(a=3, b=2)]
     _, answers = added(zip(jobs, ends, strict=True))

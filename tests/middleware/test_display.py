@@ -104,7 +104,7 @@ def _beats_all_come(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("asked", [False, True])
-def test_a_run_is_shown_only_where_that_is_asked_for(asked: bool) -> None:
+def test_a_run_is_shown_only_on_request(asked: bool) -> None:
     def shown(method: str) -> set[int]:
         watching: set[int] = set()
         adapter = an_adapter(callbacks=[lambda _: watching.add(len(adapter.middleware) - 1)])
@@ -323,7 +323,7 @@ def test_a_beat_stays_in_its_process() -> None:
     assert copy.deepcopy([beat]) == [None]
 
 
-def test_an_error_of_the_run_itself_is_raised_as_ever() -> None:
+def test_an_error_of_the_run_itself_is_raised_as_usual() -> None:
     def refuse(event: Any) -> None:
         if isinstance(event, Round):
             raise LoopError("not this round")
@@ -352,7 +352,7 @@ def test_a_stretch_in_pieces_begins_once() -> None:
     assert seen.beats == [(None, epoch) for epoch in range(1, 6)]
 
 
-def test_a_display_that_falls_at_a_try_is_not_told_of_its_score() -> None:
+def test_a_display_that_raises_at_a_try_is_not_told_of_its_score() -> None:
     class Falls(Keeps):
         def __call__(self, moment: Any) -> None:
             super().__call__(moment)
@@ -386,7 +386,9 @@ def test_a_display_that_wants_to_be_quiet_sees_the_ends_of_quick_rounds(
     assert quiet.beats == every.beats[:7]
 
 
-def test_it_is_not_left_out_of_a_round_that_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quiet_display_is_told_everything_of_a_slow_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("dynhp.middleware.display.QUICK", 0.0)
     quiet, every = QuietDisplay(), Keeps()
     an_adapter(check="off").run(20, progress=quiet)
@@ -394,7 +396,9 @@ def test_it_is_not_left_out_of_a_round_that_takes_longer(monkeypatch: pytest.Mon
     assert (quiet.moments, quiet.beats) == (every.moments, every.beats)
 
 
-def test_when_it_wants_to_see_it_again_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_display_that_is_no_longer_quiet_sees_everything_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("dynhp.middleware.display.QUICK", math.inf)
     quiet = QuietDisplay()
     adapter = an_adapter(check="off")

@@ -102,7 +102,7 @@ def ends_after(commands_left: int) -> Any:
 
 
 @pytest.mark.parametrize("commands", [0, 1, 7, 20, 33, 40, 50])
-def test_one_that_ends_a_run_leaves_everything_as_before_the_round(commands: int) -> None:
+def test_middleware_that_ends_a_run_leaves_everything_as_before_the_round(commands: int) -> None:
     adapter = made(middleware=[ends_after(commands)])
     states, memories = [bits(adapter.trainer.get_state())], [adapter.memory]
 
@@ -123,7 +123,7 @@ def test_one_that_ends_a_run_leaves_everything_as_before_the_round(commands: int
     assert without_times(adapter.history) == without_times(undisturbed.history)
 
 
-def test_the_last_one_is_next_to_the_driver_and_the_first_next_to_the_engine() -> None:
+def test_the_last_middleware_is_next_to_the_driver_and_the_first_next_to_the_engine() -> None:
     order: list[str] = []
 
     def noting(name: str) -> Any:
@@ -142,7 +142,7 @@ def test_the_last_one_is_next_to_the_driver_and_the_first_next_to_the_engine() -
     assert order == ["given"]  # the others have left with their blocks
 
 
-def test_one_may_answer_in_place_of_the_driver() -> None:
+def test_middleware_may_answer_in_place_of_the_driver() -> None:
     """Here it trains no stretch at all: the engine only speaks."""
 
     def idle(commands: Commands, memory: Memory) -> Commands:
