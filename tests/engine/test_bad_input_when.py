@@ -135,12 +135,16 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
         store.put({"epoch": 4})
 
 
-def test_stale_folders_are_removed_and_other_files_are_not(tmp_path: Path) -> None:
+def test_stale_folders_are_removed_and_other_files_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for folder in ("run-killed", "run-begun-just-now"):
         (tmp_path / folder).mkdir()
     for name in ("run-killed/state-000001.zip", "notes.txt"):
         (tmp_path / name).write_text("")
-    an_hour_ago = time.time() - 3600
+    now = (tmp_path / "run-begun-just-now").stat().st_mtime
+    monkeypatch.setattr(time, "time", lambda: now)  # as the disk has it
+    an_hour_ago = now - 3600
     os.utime(tmp_path / "run-killed", (an_hour_ago, an_hour_ago))
     store, other = StatesOnDisk(tmp_path), StatesOnDisk(tmp_path)
     first, second = store.put(1), store.put(2)

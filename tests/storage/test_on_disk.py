@@ -82,7 +82,7 @@ def test_the_folder_of_a_run_goes_with_it(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_run_has_left_is_removed_and_what_another_uses_is_not(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = (
         "import os, sys; from pathlib import Path; from dynhp.storage.on_disk import StatesOnDisk\n"
@@ -93,8 +93,9 @@ def test_what_a_killed_run_has_left_is_removed_and_what_another_uses_is_not(
         [sys.executable, "-c", code, str(tmp_path)], env={**os.environ, "PYTHONPATH": paths}
     )
     [left] = tmp_path.iterdir()
-    an_hour_ago = time.time() - 3600
-    os.utime(left, (an_hour_ago, an_hour_ago))
+    now = left.stat().st_mtime
+    monkeypatch.setattr(time, "time", lambda: now)  # as the disk has it
+    os.utime(left, (now - 3600, now - 3600))
     first, second = StatesOnDisk(tmp_path), StatesOnDisk(tmp_path)
     assert sorted(tmp_path.iterdir()) == sorted([first.folder, second.folder])
 

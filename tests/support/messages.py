@@ -129,7 +129,7 @@ def steady(text: str) -> str:
     return text
 
 
-_TMP = re.escape(tempfile.gettempdir())
+_TMP = f"(?:{'|'.join(re.escape(f(tempfile.gettempdir())) for f in (str, os.path.realpath))})"
 _UNSTEADY = [
     (re.compile(pattern), steadily)
     for pattern, steadily in (

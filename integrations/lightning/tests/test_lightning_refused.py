@@ -135,10 +135,12 @@ def test_a_thing_that_nobody_puts_back_is_noticed(kit: Any, tmp_path: Path) -> N
     class LeakyNet(kit.Net):  # type: ignore[misc]
         def training_step(self, batch: Any, index: int) -> Any:
             HiddenSteps.steps += 1
-            return super().training_step(batch, index) * (1 + HiddenSteps.steps)
+            return super().training_step(batch, index) / HiddenSteps.steps
 
+    # The bias before the batch normalisation has no gradient but the last bits of others, which
+    # depend on the processor. Adam would make steps of them as long as any.
     with raises(NotRepeatable):
-        kit.fit(tmp_path, adapt(), net=LeakyNet)
+        kit.fit(tmp_path, adapt(), net=lambda: LeakyNet(optimizer="sgd"))
 
 
 def test_a_fit_inside_the_fit_is_left_alone(kit: Any, tmp_path: Path) -> None:

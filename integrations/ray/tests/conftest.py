@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -18,8 +19,9 @@ from dynhp_ray import RayExecutor
 @pytest.fixture(scope="session")
 def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Folders for Ray's token and sockets, here and in all processes started from here."""
-    # Not pytest's own: the names of sockets must be short.
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+    # Not pytest's own, nor below any TMPDIR: the names of sockets must be short.
+    short = "/tmp" if os.access("/tmp", os.W_OK) else None
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(dir=short) as folder:
         home = tmp_path_factory.mktemp("home")
         patch.setenv("RAY_TMPDIR", folder)
         patch.setenv("HOME", str(home))
