@@ -151,7 +151,7 @@ def next_wave(setup: Setup, tries: tuple[Try, ...]) -> list[RunningTry]:
 
 def admitted(policy: Policy, candidate: Candidate) -> Candidate:
     """A candidate as the space casts it; refused if it is not in the space."""
-    if isinstance(candidate, Candidate) and candidate.is_admitted_by(policy.space):
+    if isinstance(candidate, Candidate) and candidate.admitted_by is policy.space:
         return candidate
     if not policy.space.admits(candidate):
         raise ContractError(
@@ -159,7 +159,7 @@ def admitted(policy: Policy, candidate: Candidate) -> Candidate:
             f"{shown(policy.space)}"
         )
     cast = policy.space.cast(candidate)
-    cast.mark_admitted_by(policy.space)
+    cast.admitted_by = policy.space
     return cast
 
 

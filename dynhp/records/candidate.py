@@ -21,12 +21,12 @@ class Candidate(Mapping[str, Value]):
     (0.1, True, Candidate(lr=0.1, layers=2))
     """
 
-    __slots__ = ("_hash", "_space", "_values")
+    __slots__ = ("_hash", "_values", "admitted_by")
 
     def __init__(self, values: Mapping[str, Value]) -> None:
         self._values: dict[str, Value] = dict(values)
         self._hash: int | None = None
-        self._space: object = None  # the space that has admitted and cast it
+        self.admitted_by: object = None  # the space that has, so that it need not in every round
 
     def __getitem__(self, name: str) -> Value:
         try:
@@ -71,14 +71,6 @@ class Candidate(Mapping[str, Value]):
 
     def __reduce__(self) -> tuple[type[Candidate], tuple[dict[str, Value]]]:
         return Candidate, (self._values,)
-
-    def is_admitted_by(self, space: object) -> bool:
-        """Whether this space has admitted and cast it: then it need not do so in every round."""
-        return self._space is space
-
-    def mark_admitted_by(self, space: object) -> None:
-        """Remember that this space has admitted and cast it."""
-        self._space = space
 
     def but(self, changes: Mapping[str, Value]) -> Candidate:
         """Give the same candidate with some values changed.

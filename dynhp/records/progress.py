@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 __all__ = ["Progress"]
 
 
-class Progress(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Progress:
     """How far the run is: main-line epochs done, and planned if that is known.
 
     ``tail`` says how many of a series' last entries were measured in a try's tail.
@@ -18,7 +19,7 @@ class Progress(NamedTuple):
 
     epoch: int
     planned: int | None = None
-    tail: int = 0
+    tail: int = field(default=0, repr=False)
 
     @property
     def share(self) -> float | None:

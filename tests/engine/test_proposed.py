@@ -57,10 +57,10 @@ def adapter_of(space: Space, proposer: Fixed | FullGrid) -> DynamicGridAdapter:
 def test_candidates_of_the_grid_are_tried_as_they_are_in_every_round() -> None:
     space = Space({"lr": [0.1, 0.5, 1.0]})
     adapter = adapter_of(space, FullGrid())
-    assert not any(candidate.is_admitted_by(space) for candidate in space.grid())
+    assert not any(candidate.admitted_by is space for candidate in space.grid())
     for round_ in adapter.run(6):
         assert {try_.candidate for try_ in round_.tries} == set(space.grid())
-        assert all(try_.candidate.is_admitted_by(space) for try_ in round_.tries)
+        assert all(try_.candidate.admitted_by is space for try_ in round_.tries)
 
 
 def test_casting_a_value_does_not_admit_it() -> None:
@@ -75,7 +75,7 @@ def test_what_one_space_has_admitted_is_looked_at_by_another() -> None:
     wide, narrow = Space({"lr": [0.1, 1.0]}), Space({"lr": [0.1, 0.5]})
     candidate = Candidate({"lr": 1.0})
     adapter_of(wide, Fixed(candidate)).step()
-    assert candidate.is_admitted_by(wide)
+    assert candidate.admitted_by is wide
     with raises(ContractError):
         adapter_of(narrow, Fixed(candidate)).step()
 
@@ -83,10 +83,10 @@ def test_what_one_space_has_admitted_is_looked_at_by_another() -> None:
 def test_a_copy_of_a_candidate_is_looked_at_again() -> None:
     space = Space({"lr": [0.1, 1.0]})
     (candidate, _) = adapter_of(space, FullGrid()).step().tries
-    assert candidate.candidate.is_admitted_by(space)
+    assert candidate.candidate.admitted_by is space
     for other in (copy.deepcopy(candidate), pickle.loads(pickle.dumps(candidate))):
         assert other == candidate
-        assert not other.candidate.is_admitted_by(space)
+        assert other.candidate.admitted_by is not space
 
 
 def test_a_mapping_becomes_a_candidate() -> None:
