@@ -9,14 +9,14 @@ from typing import Protocol, TypeVar, cast
 
 from dynhp._checks import require_count, require_word
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.errors import CheckpointError
+from dynhp.errors import CheckpointError, DynhpError
 from dynhp.middleware.display import Display
 from dynhp.planning.budget import HasAdapter, adapter_of
 from dynhp.records import History
 from dynhp.storage.files import require_path
 from dynhp.storage.folder import CheckpointFolder
 from dynhp.storage.journal import Journal
-from dynhp.storage.log import OnError, RunLog, WhetherToResume
+from dynhp.storage.log import OnError, RunLog, WhetherToResume, note_distrust
 from dynhp.wrappers.shadow import Delivery, Shadow
 
 __all__ = ["checkpoints", "resume", "run_with_checkpoints"]
@@ -91,9 +91,13 @@ def run_with_checkpoints(
     result: History | Delivery
     if isinstance(adapter, Shadow):
         home = require_path("the folder", checkpoint)
-        result = adapter.run(
-            epochs, progress=progress, saving=lambda name, line: saving(home / name, line)
-        )
+        try:
+            result = adapter.run(
+                epochs, progress=progress, saving=lambda name, line: saving(home / name, line)
+            )
+        except DynhpError as failure:
+            note_distrust(CheckpointFolder(home / "shadow"), failure, main_line.memory)
+            raise
     else:
         with saving(checkpoint, main_line):
             result = main_line.run(epochs, progress=progress)

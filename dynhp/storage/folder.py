@@ -68,6 +68,20 @@ class CheckpointFolder:
         self._history = History(())  # its first rounds, as many as the file has lines, are in it
         self._references = 0  # how many checkpoints in a row have referred to this file
 
+    # ---- whether what is saved can be trusted ----
+    @property
+    def distrust_file(self) -> Path:
+        """Is there if an error has cast doubt on all that is saved here."""
+        return self.path / "stopped.txt"
+
+    @property
+    def distrust(self) -> str | None:
+        """That error, None if there was none."""
+        try:
+            return self.distrust_file.read_text("utf-8").strip()
+        except OSError:
+            return None
+
     # ---- checkpoints ----
     def save(self, history: History, content: dict[str, Any]) -> str:
         """Write a checkpoint so that it survives whatever happens next, and give its digest."""
@@ -174,6 +188,7 @@ class CheckpointFolder:
 
     def tidy(self, rounds: int, *, keep: int) -> None:
         """Remove what the checkpoint after this many rounds has made superfluous."""
+        remove(self.distrust_file)
         numbers = self.numbers()
         later = [number for number in numbers if number > rounds]  # of a future that was given up
         for number in later + numbers[len(later) + keep :]:

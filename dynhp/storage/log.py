@@ -6,7 +6,7 @@ import logging
 import warnings
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from operator import index
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
@@ -32,8 +32,12 @@ from dynhp.errors import (
     CheckpointError,
     CodecError,
     ContractError,
+    DynhpError,
     LoopError,
+    NotRepeatable,
     SettingsError,
+    ValueNotInForce,
+    ValueNotUsed,
 )
 from dynhp.executors.attempt import move_to
 from dynhp.loops.epoch import Epoch
@@ -133,6 +137,9 @@ register_codec(
     to_plain=Fingerprint.to_plain,
     from_plain=Fingerprint.from_plain,
 )
+
+
+_CAST_DOUBT = (NotRepeatable, ValueNotInForce, ValueNotUsed, LoopError)
 
 
 class _Replayed:
@@ -257,9 +264,10 @@ class RunLog:
                 with self._adapter.through(self, first=True):
                     yield
                 self._save()
-            except (ContractError, AllTriesFailed, LoopError):
+            except (ContractError, AllTriesFailed, LoopError) as failure:
                 # The open round broke a promise: started again, it is carried out anew.
                 self._folder.remove_tries(from_round=len(self._adapter.memory.rounds))
+                note_distrust(self._folder, failure, self._adapter.memory)
                 raise
 
     # ---- loading, when a process starts ----
@@ -276,11 +284,24 @@ class RunLog:
                 "folder, or go on with it by leaving out resume='never'"
             )
         adapter = self._adapter
+        distrust = self._folder.distrust
+        if self._ranks is not None:
+            distrust = next(filter(None, self._ranks.agree(distrust)), None)
+        if distrust is not None and saved.rounds:
+            raise CheckpointError(
+                f"the run in {self._where} was stopped after {saved.rounds} rounds without tries, "
+                "so nothing has shown that these were trained as they should be; choose another "
+                f"folder to start anew, or delete {self._folder.distrust_file.name} in it to go on "
+                f"with them. What stopped it was {distrust}"
+            )
         if adapter.epoch:
             raise SettingsError(
                 f"{self._where} holds a run to go on with, but this adapter has trained "
                 f"{adapter.epoch} epochs of its own; make a new adapter or choose another folder"
             )
+        if distrust is not None:  # nothing was trained, and what is mended may start elsewhere
+            self._rewind(saved)
+            return
         planned = adapter.epochs
         self._load(saved)
         before = adapter.epochs
@@ -320,12 +341,22 @@ class RunLog:
         self._adapter.load_state_dict({**content["adapter"], "history": content["history"]})
         try:
             move_to(self._adapter.trainer, content["trainer"])
-        except BaseException:
+        except BaseException as failure:
             self._adapter.load_state_dict(before)
-            raise
+            if isinstance(failure, DynhpError) or not isinstance(failure, Exception):
+                raise
+            raise CheckpointError(
+                f"the trainer does not take the state that is saved in {self._where}: its "
+                f"set_state raised {type(failure).__name__}: {str(failure)[:200]}. Make it as the "
+                "one that was saved, or choose another folder to start anew"
+            ) from failure
         self._folder.go_on(saved, self._adapter.history)
+        self._rewind(saved)
+
+    def _rewind(self, saved: SavedRun) -> None:
+        """Cut outputs back to where they were."""
         # An output that is new, is no longer wanted or was lost has no position to be cut back to.
-        for output, position in zip(self._outputs, content["outputs"], strict=False):
+        for output, position in zip(self._outputs, saved.content["outputs"], strict=False):
             if position is not None:
                 output.rewind(position)
 
@@ -464,6 +495,16 @@ class RunLog:
             done = job.finished(self._adapter.table)
             saved = {"base": self._base, "planned": self._adapter.epochs, "done": done}
             self._folder.put_try(job.place, saved)
+
+
+def note_distrust(folder: CheckpointFolder, failure: BaseException, memory: Memory) -> None:
+    """Remember an error that casts doubt on all that is saved, unless tries have gone well before.
+
+    The main line before the first tries was trained by what has just broken its promise.
+    """
+    if isinstance(failure, _CAST_DOUBT) and not memory.tried:
+        with suppress(OSError):  # what has failed matters more
+            folder.distrust_file.write_text(f"{type(failure).__name__}: {failure}\n", "utf-8")
 
 
 def newest_of_all(ranks: Sequence[Sequence[int]], folder: str) -> int | None:

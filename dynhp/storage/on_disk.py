@@ -56,12 +56,13 @@ class StatesOnDisk:
             raise CheckpointError(
                 f"snapshots cannot be kept in {str(folder)!r}: {failure}; choose another folder"
             ) from failure
-        self._end = weakref.finalize(self, _end, self.folder, held, os.getpid())
+        self._process = os.getpid()
+        self._end = weakref.finalize(self, _end, self.folder, held, self._process)
 
     def put(self, state: State) -> str:
         """Write it."""
         self._count += 1
-        name = f"state-{self._count:06}.zip"
+        name = f"{self._prefix}{self._count:06}.zip"
         try:
             write_atomically(
                 self.folder / name, lambda file: write_state(state, file), durable=False
@@ -88,8 +89,15 @@ class StatesOnDisk:
     def keep_only(self, keys: Collection[str]) -> None:
         """Remove the others."""
         for name in self._names.difference(keys):
-            remove(self.folder / name)
+            if name.startswith(self._prefix):
+                remove(self.folder / name)
         self._names.intersection_update(keys)
+
+    @property
+    def _prefix(self) -> str:
+        """How the names begin that this process gives: one that was forked may go on, too."""
+        process = os.getpid()
+        return "state-" if process == self._process else f"state-of-{process}-"
 
 
 def _end(folder: Path, held: ExitStack, process: int) -> None:
@@ -115,4 +123,4 @@ def on_disk(folder: str | os.PathLike[str]) -> Callable[[], StateStore]:
     ...     [(round_.start, round_.abandoned) for round_ in adapter.run(6) if round_.tries]
     [(1, 3)]
     """
-    return partial(StatesOnDisk, require_path("on_disk: the folder", folder))
+    return partial(StatesOnDisk, require_path("on_disk: the folder", folder).absolute())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from dynhp.planning.budget import Cost, spent
 from dynhp.policy import Policy
 from dynhp.records import History, Progress, Round, RoundStarted, Try
 from dynhp.trainer import State
-from dynhp.triggers import Every
+from dynhp.triggers import At
 
 Saving: TypeAlias = Callable[[str, DynamicGridAdapter], AbstractContextManager[Any]]
 """Gives the context in which the line of this name is trained, "shadow" or "adapted"."""
@@ -110,7 +111,7 @@ class Shadow:
         try:
             with (
                 saving("adapted", self.adapter),
-                self.adapter.through(looking(trained.before, trained.after)),
+                self.adapter.through(looking(trained.before, trained.after), first=True),
             ):
                 self.adapter.run(epochs, progress=progress)
         except (ContractError, SettingsError):
@@ -157,9 +158,9 @@ class Shadow:
             policy=Policy(
                 space=policy.space,
                 criterion=policy.criterion,
-                when=Every(piece),
+                when=At([sys.maxsize]),  # never
+                record_every=policy.record_every or policy.adapt_every,
                 try_for=1,
-                max_rounds=0,
                 initial=self.adapter.current,
                 check="off",
             ),

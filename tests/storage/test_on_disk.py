@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
 import subprocess
@@ -106,6 +107,33 @@ def test_a_forked_process_leaves_the_files_alone(tmp_path: Path) -> None:
     store._end.detach()  # as it is called in a process that was forked
     _end(store.folder, ExitStack(), os.getpid() + 1)
     assert store.get(key) == {"epoch": 3}
+
+
+def test_a_forked_process_that_goes_on_has_files_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = StatesOnDisk(tmp_path)
+    before = store.put("before")
+    forked = copy.copy(store)  # as a fork copies the memory of a process
+    forked._names = set(store._names)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: -1)
+        key = forked.put("of the other")
+        forked.keep_only([key])
+    assert store.put("own") != key
+    assert [store.get(before), forked.get(key)] == ["before", "of the other"]
+
+
+def test_a_run_may_change_its_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = adapter("first", Path("ring"))
+    rounds = run.rounds(20)
+    next(rounds)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert [next(rounds), *rounds][-1] == adapter("first", tmp_path / "alone").run(20)[-1]
 
 
 def test_a_folder_that_cannot_be_made_or_read_is_an_error(tmp_path: Path) -> None:

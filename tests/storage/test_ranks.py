@@ -110,5 +110,16 @@ def test_a_try_is_replayed_only_if_all_ranks_know_it(knows: bool, tmp_path: Path
     trainer = Ranked(lambda said: said if isinstance(said, list) else said and knows)
     history = run_with_checkpoints(adapter_of(trainer), 4, checkpoint=tmp_path)
     assert trainer.trained == (2 if knows else 4)
-    assert trainer.heard == ([[0], True, True, False] if knows else [[0], True])
+    assert trainer.heard == ([[0], None, True, True, False] if knows else [[0], None, True])
     assert history == adapter_of(NoisyQuadratic(seed=1)).run(4)
+
+
+def test_what_one_rank_distrusts_all_refuse(tmp_path: Path) -> None:
+    run_with_checkpoints(adapter_of(Ranked()), 8, checkpoint=tmp_path)
+
+    def distrusts(said: Any) -> Any:
+        return "ValueNotInForce: lr" if said is None else said
+
+    with raises(CheckpointError):
+        run_with_checkpoints(adapter_of(Ranked(distrusts)), 12, checkpoint=tmp_path)
+    assert run_with_checkpoints(adapter_of(Ranked()), 12, checkpoint=tmp_path).epochs == 12

@@ -12,6 +12,7 @@ import pytest
 from dynhp import DynamicGridAdapter, History, adapt, recommended
 from dynhp.errors import (
     AllTriesFailed,
+    CheckpointError,
     ContractError,
     LoopError,
     NotRepeatable,
@@ -21,11 +22,13 @@ from dynhp.errors import (
 from dynhp.executors import Processes
 from dynhp.loops import Epoch
 from dynhp.records import Value
-from dynhp.storage import checkpoints, run_with_checkpoints
+from dynhp.storage import checkpoints, history_from_journal, run_with_checkpoints
 from dynhp.storage.codecs import encode
 from dynhp.testing import NoisyQuadratic
+from dynhp.triggers import At
 from tests.support.killing import Killed, KilledAtCommand
 from tests.support.loops import run as run_body
+from tests.support.messages import raises
 from tests.support.resuming import without_times
 
 pytestmark = pytest.mark.usefixtures("_fast_disk")
@@ -241,3 +244,82 @@ def test_a_loop_is_stopped_again_too(forgets: str, tmp_path: Path) -> None:
         with pytest.raises(error), checkpoints(tmp_path, loop):
             run_body(loop, body)
         assert len(loop.history) == 0
+
+
+class Larger(Mended):
+    """Mended by a generator of its own, which is in the state from now on."""
+
+    def get_state(self) -> Any:
+        return {**super().get_state(), "other": 7}
+
+    def set_state(self, state: Any) -> None:
+        assert state["other"] == 7
+        super().set_state(state)
+
+
+def test_what_is_mended_before_anything_was_trained_starts_anew(tmp_path: Path) -> None:
+    """Also where the mended trainer would not take the old state, and where its start is other."""
+    journal = tmp_path / "run.jsonl"
+    folder = tmp_path / "saved"
+    for _ in range(2):
+        with pytest.raises(NotRepeatable):
+            run_with_checkpoints(
+                adapter_around(Forgetful()), EPOCHS, checkpoint=folder, journal=journal
+            )
+    mended, whole = Larger(), Larger()
+    for trainer in (mended, whole):
+        trainer.weights = trainer.weights + 1
+    history = run_with_checkpoints(
+        adapter_around(mended), EPOCHS, checkpoint=folder, journal=journal
+    )
+    assert history == adapter_around(whole).run(EPOCHS)
+    assert encode(mended.get_state()) == encode(whole.get_state())
+    assert history_from_journal(journal) == history
+    assert run(folder, Larger()) == history  # from here on it is a run like any other
+
+
+@pytest.mark.parametrize("name", ["not repeatable", "not used", "not in force, later"])
+@pytest.mark.parametrize("every", [1, 50])
+def test_rounds_without_tries_by_what_broke_its_promise_are_refused(
+    name: str, every: int, tmp_path: Path
+) -> None:
+    """Nobody knows whether the mended trainer would have trained them alike."""
+    error, broken, mended = BROKEN[name]
+
+    def start(trainer: Any) -> History:
+        adapter = adapter_around(trainer, adapt_every=None, when=At([4, 8]), record_every=2)
+        return run_with_checkpoints(adapter, EPOCHS, checkpoint=tmp_path, every=every)
+
+    with pytest.raises(error):
+        start(broken())
+    if every == 50:  # only the start is saved, so that all of it is trained anew
+        wanted = adapter_around(mended(), adapt_every=None, when=At([4, 8]), record_every=2)
+        assert start(mended()) == wanted.run(EPOCHS)
+        return
+    for trainer in (broken(), mended()):
+        with raises(CheckpointError):
+            start(trainer)
+    (tmp_path / "stopped.txt").unlink()  # who knows better may go on
+    with pytest.raises(error):
+        start(broken())
+    (tmp_path / "stopped.txt").unlink()
+    assert start(mended()).epochs == EPOCHS
+    assert not (tmp_path / "stopped.txt").exists()
+
+
+def test_an_error_that_says_nothing_about_the_line_before_is_no_reason(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"adapt_every": None, "when": At([4]), "record_every": 2}
+    for trainer in (FailsLater(), FailsLater()):
+        with pytest.raises(AllTriesFailed):
+            run(tmp_path, trainer, **settings)
+    whole = adapter_around(Mended(), **settings).run(EPOCHS)
+    assert run(tmp_path, Mended(), **settings) == whole
+
+
+class FailsLater(Mended):
+    """Raises after the fourth step."""
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
+        if self.steps >= 4:
+            raise RuntimeError("out of memory")
+        super().train_k(k, hyperparameters)
