@@ -310,14 +310,16 @@ class _Place(NamedTuple):
 
     def look(self, scopes: Iterable[Mapping[str, Any]]) -> Any:
         """What is there now."""
-        first, *keys = self.way
-        try:
-            thing = next(scope[first] for scope in scopes if first in scope)  # type: ignore[index]
-            for key in keys:
-                thing = _inner(thing, key)
-        except Exception:  # the way there is gone
-            return _NOTHING
-        return thing
+        for scope in scopes:
+            if self.way[0] in scope:
+                thing: Any = scope
+                try:
+                    for key in self.way:
+                        thing = _inner(thing, key)
+                except Exception:  # the way there is gone
+                    return _NOTHING
+                return thing
+        return _NOTHING
 
 
 def _inner(thing: Any, key: Any) -> Any:

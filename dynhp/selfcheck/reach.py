@@ -109,7 +109,7 @@ def variables_of(frame: FrameType) -> Mapping[str, Any]:
     if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         return variables
     now = dict(variables)
-    if isinstance(variables, dict):
+    if isinstance(variables, dict):  # pragma: no branch - a view from Python 3.13 on
         # Before Python 3.13 the frame keeps this copy, and with it tensors that the code drops.
         variables.clear()
     return now

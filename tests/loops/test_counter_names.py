@@ -295,6 +295,22 @@ def test_two_counters_that_change_places_stop_the_loop() -> None:
         run()
 
 
+def test_a_counter_of_the_module_that_a_number_replaces_stops_the_loop() -> None:
+    text = """
+def run():
+    global steps
+    for epoch in loop_over(model, steps):
+        steps = steps + 1
+        model.train(epoch["pace"], fire=False)
+        epoch.report(loss=model.weight)
+"""
+    names: dict[str, Any] = {"__name__": "script", "loop_over": loop_over}
+    names |= {"model": Model(), "steps": Counter()}
+    exec(text, names)
+    with raises(LoopError):
+        names["run"]()
+
+
 def test_a_counter_known_under_no_name_is_called_what_it_is() -> None:
     hidden, last = ((Counter(),),), 0
     watch = CounterWatch(hidden[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -112,3 +113,11 @@ def test_the_code_that_runs_the_loop_may_be_an_installed_package(name: str) -> N
 def test_nobody_around_gives_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "_getframe", lambda depth: None)
     assert loop_names() == {}
+
+
+def test_what_the_code_drops_is_not_kept_by_having_been_looked_at() -> None:
+    dropped: Any = np.zeros(1)
+    reference = weakref.ref(dropped)
+    assert loop_names()["dropped"] is dropped
+    dropped = None
+    assert reference() is None
