@@ -133,7 +133,11 @@ def without_the_averaged_tensors() -> None:
 
 def without_many_averaged_tensors() -> None:
     torch.manual_seed(0)
-    averaged_by_hand(nn.Sequential(*(nn.Linear(2, 2) for _ in range(40)), nn.Linear(2, 1)))
+    layers = [nn.Linear(2, 2) for _ in range(40)]
+    for layer in layers:  # each lets gradients through whole, so that all weights change
+        nn.init.eye_(layer.weight)
+        nn.init.zeros_(layer.bias)
+    averaged_by_hand(nn.Sequential(*layers, nn.Linear(2, 1)))
 
 
 def without_the_averages_of_parameters() -> None:
