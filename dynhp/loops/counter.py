@@ -250,7 +250,7 @@ class CounterWatch:
         return scopes
 
     def _look_for(self, key: int, number: int) -> None:
-        """Find out what has come to refer to a counter: so many references are new."""
+        """Find out what has begun to refer to a counter: this many references are new."""
         known = {place.name for place, _ in self._places}
         places = [place.name for place, thing in _places(loop_names()) if id(thing) == key]
         new = [name for name in places if name not in known]
