@@ -221,7 +221,7 @@ class CounterWatch:
         before = self._references
         self.begin()
         for key, references in self._references.items():
-            if references > before[key] and key not in self._hinted:
+            if references > before[key]:
                 self._look_for(key, references - before[key])
 
     def _require_in_place(self) -> None:
@@ -231,7 +231,8 @@ class CounterWatch:
             if now is _NOTHING or now is counter:
                 continue
             if id(now) in self._counters:
-                raise self._one_counter(place.name, id(now), f"{place.name}.value = {{}}.value")
+                other = self._name_of(id(now))
+                raise _one_counter(place.name, other, f"{place.name}.value = {other}.value")
             raise LoopError(
                 f"{place.name} was a Counter of the state, {counter!r}, and is {shown(now)} now, "
                 "which no restore puts back; change the Counter itself, as with "
@@ -254,10 +255,12 @@ class CounterWatch:
         known = {place.name for place, _ in self._places}
         places = [place.name for place, thing in _places(loop_names()) if id(thing) == key]
         new = [name for name in places if name not in known]
+        counter = self._name_of(key)
         for name in new:
             if name in self._numbers:
-                raise self._one_counter(name, key, f"{name} = int({{}})")
-        counter = self._name_of(key)
+                raise _one_counter(name, counter, f"{name} = int({counter})")
+        if key in self._hinted:
+            return
         if new:
             _hint_at(new[0], counter)
         else:
@@ -271,13 +274,6 @@ class CounterWatch:
                 f"on changing, and not the number of now; to take the number write int({counter})"
             )
         self._hinted.add(key)
-
-    def _one_counter(self, name: str, key: int, way_out: str) -> LoopError:
-        other = self._name_of(key)
-        return LoopError(
-            f"{name} is the Counter of {other} now, as after `{name} = {other}`, and not a number "
-            f"of its own; write {way_out.format(other)} to take the number alone"
-        )
 
     def _name_of(self, key: int) -> str:
         names = (place.name for place, counter in self._places if id(counter) == key)
@@ -293,6 +289,13 @@ def _hint_at_second_name(counter: Counter, frame: FrameType) -> None:
     ]
     if len(names) > 1:
         _hint_at(names[-1], names[0])
+
+
+def _one_counter(name: str, other: str, way_out: str) -> LoopError:
+    return LoopError(
+        f"{name} is the Counter of {other} now, as after `{name} = {other}`, and not a number of "
+        f"its own; write {way_out} to take the number alone"
+    )
 
 
 def _hint_at(name: str, other: str) -> None:

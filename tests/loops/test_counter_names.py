@@ -214,6 +214,24 @@ def test_a_place_that_is_new_gets_a_hint(change: Any) -> None:
     assert fit.steps == 20  # it may be meant, so the loop goes on
 
 
+def test_a_hint_is_given_once_and_hides_no_error() -> None:
+    def run() -> None:
+        model, steps, last = Model(), Counter(), 0
+        log: list[Any] = []
+        for epoch in loop_over(model, steps):
+            steps += 1
+            if epoch.main:
+                log.append(steps)
+            if epoch == 6:
+                last = steps  # type: ignore[assignment]
+            model.train(epoch["pace"], fire=steps > 4 + last)
+            epoch.report(loss=model.weight)
+
+    with warns(Hint) as caught, raises(LoopError, name="the error"):
+        run()
+    assert len(caught) == 1
+
+
 def test_a_variable_that_is_new_gets_a_hint() -> None:
     model, steps = Model(), Counter()
     with warns(Hint):
