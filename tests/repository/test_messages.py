@@ -95,7 +95,7 @@ def test_hints_are_given_again_and_all_compared(known: Callable[..., None]) -> N
 
 def test_what_differs_from_machine_to_machine_is_left_out(tmp_path: Path) -> None:
     assert steady(f"'{tmp_path}'; {tmp_path}/a.txt") == "'<tmp>'; <tmp>/a.txt"
-    assert steady(f"{tmp_path}/run-cv8qt0in 0.76455587 1.5") == "<tmp>/run-... 0.7645... 1.5"
+    assert steady(f"{tmp_path}/run-cv8qt0in 0.76455587 1.5") == "<tmp>/run-... <number> 1.5"
     assert steady(f"{ROOT}/dynhp/units.py and {sys.prefix}/lib") == (
         "<repository>/dynhp/units.py and <python>/lib"
     )
