@@ -4,15 +4,20 @@ How long a state is kept follows from the commands alone:
 
 ========================  =====================================================================
 ``Snapshot``              gives a name to the state that the trainer is in, or the name that it has
-                          already; the state is kept until ``Drop``
+                          already; the state is kept until ``Drop``. The first one of a round names
+                          the state that an undone round goes back to: no ``Drop`` releases it
 ``StartFrom``             releases the state in which the round began, and keeps this one instead
 ``Attempt``               gives names to the states of a job; kept until the next job begins
 ``Keep``                  keeps one of those until ``Drop``
 ``Hold``                  keeps a state beyond the round: the next ``Memory`` refers to it
-``Drop``                  releases a state, unless the memory from before the round refers to it
+``Drop``                  releases a state, except the one in which the round began and those that
+                          the memory from before the round refers to
 the end of a round        releases all states except those that the new memory refers to
 a round that is undone    releases all states except those that the old memory refers to
 ========================  =====================================================================
+
+A name costs nothing: a driver copies a named state only when the trainer is about to leave it, or
+at ``Hold``.
 
 A round of two tries, the second of which wins, with three epochs of the main line after them::
 
@@ -30,6 +35,19 @@ A round of two tries, the second of which wins, with three epochs of the main li
     Drop(3)                       so no copy is needed
     Train(values, 3) -> Trained
     Tell(Round)
+
+A rescue with ``start_from="before"``: the memory refers to states 8 and 9, and the trainer broke
+after 9::
+
+    Snapshot() -> 10              the broken state; it is never copied
+    StartFrom(9)                  if the round is undone now, the trainer goes back to 9
+    Tell(RoundStarted)
+    ...                           tries from state 9, as above
+    Train(values, 1) -> Trained   an epoch at a time, since it may break again
+    Snapshot() -> 16
+    Hold(16)                      8 and 9 stay as well, as long as the round may be undone
+    ...
+    Tell(Round)                   from here on, 8 and 9 are gone
 """
 
 from __future__ import annotations
@@ -149,6 +167,8 @@ class Reached:
 
 
 # ---- commands -------------------------------------------------------------------------------
+# They are not frozen, because that would double the time to make them, and a round makes dozens.
+# Middleware passes on another command (``dataclasses.replace``) and never changes one.
 # Not frozen, nor tuples: a dozen are made in each round, and these are made in half of the time.
 @dataclass(slots=True)
 class Snapshot:
@@ -157,7 +177,7 @@ class Snapshot:
 
 @dataclass(slots=True)
 class Hold:
-    """A later round may start from this state: put it where snapshots are kept."""
+    """A later round may start from this state: keep it beyond this one, where snapshots are."""
 
     ref: StateRef
 
@@ -208,7 +228,7 @@ class Look:
 
 @dataclass(slots=True)
 class Keep:
-    """After an ``Attempt`` and before the next job: this state of it may be needed.
+    """After an ``Attempt`` and before the next job: this round may need that state of it.
 
     Reply: the best intermediate state of the job, a ``Held``, if the job wants one and has one.
     """
@@ -233,9 +253,10 @@ class RoundSoFar(NamedTuple):
 
 @dataclass(slots=True)
 class Train:
-    """Train the main line from where the trainer is; 0 epochs put the values in force.
+    """Train the main line from where the trainer is.
 
-    Reply: ``Trained``. ``from_try`` is the place of the try that it goes on from, None if it goes
+    With 0 epochs, if the tries were the whole round, it only puts the values in force. Reply:
+    ``Trained``. ``from_try`` is the place of the try that it goes on from, None if it goes
     on from the origin or was begun before. ``may_be_rescued`` says that an exception does not end
     the run, ``watched`` that each epoch must be measured. ``so_far`` gives the record of the round
     as if it ended after the epochs so far: a loop saves that in the middle of a round.

@@ -192,6 +192,7 @@ class HeldStates:
 
     The newest few (``start_from="before"``), the best one (``"best"``), or none. The states that
     the memory before the round names are not dropped: they are needed if the round is interrupted.
+    So while a round goes on, there may be twice as many as ``Snapshots(k)`` says.
     """
 
     policy: Policy

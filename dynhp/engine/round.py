@@ -1,7 +1,10 @@
 """One round: Algorithm 1 of the AdaGrid paper as commands for a driver.
 
 Its alpha is ``adapt_every``, the epochs of a round, and its beta ``try_for``, the epochs of a try.
-The epochs that a round trains after its tries are its *stretch*.
+The epochs that a round trains after its tries are its *stretch*. If a trigger decides when tries
+are due, a round ends when the next tries are due, or after ``policy.longest_round`` epochs
+(``record_every``; a 20th of the run by default). So most rounds have no tries: they only record a
+piece of the main line.
 """
 
 from __future__ import annotations
@@ -289,26 +292,27 @@ def _go_to_origin(
     watched: WatchedLine, due: Due | None, here: Held
 ) -> Generator[Command, Any, Held]:
     """Bring the trainer to where the round starts: here, or an earlier state of the main line."""
-    held = watched.states
+    states = watched.states
     epoch = watched.memory.epoch
     rounds = watched.memory.rounds
-    if not held.wanted:
+    if not states.wanted:
         watched.begin(epoch)
         return here
     failed = bool(rounds) and rounds[-1].failure is not None
     if not failed and not (due is not None and due.alarm):
         # The epoch after which a round is due, or a loop was left, may itself be the best.
-        newest = rounds[-1].measured[-1:] if rounds and held.by_score else ()
+        newest = rounds[-1].measured[-1:] if rounds and states.by_score else ()
         for number, metrics in newest:
-            worth = held.rule.worth(epoch, metrics) if number == epoch - 1 else None
+            worth = states.rule.worth(epoch, metrics) if number == epoch - 1 else None
             if worth is not None:
-                yield from held.take(here._replace(score=worth))
+                yield from states.take(here._replace(score=worth))
     origin = here
-    chosen = None if due is None else held.pick(due, epoch)
+    chosen = None if due is None else states.pick(due, epoch)
+    # After an exception the trainer is inside of an epoch: even the state of this one is put back.
     if chosen is not None and (chosen.epoch != epoch or failed):
         origin = chosen
         yield StartFrom(chosen.ref)
-    yield from held.begin(origin._replace(score=-np.inf))
+    yield from states.begin(origin._replace(score=-np.inf))
     watched.begin(origin.epoch)
     return origin
 
@@ -316,15 +320,17 @@ def _go_to_origin(
 def _hold_kept(watched: WatchedLine, chosen: Chosen, start: int) -> Generator[Command, Any, None]:
     """Hold the best epoch of the chosen try, if it is the best of the main line.
 
-    Only if states are held by score: no trigger has looked at this one, so it cannot count as
-    healthy.
+    Only if states are held by score. Others are held once the trigger has found them healthy, which
+    it has not seen yet: the state after a try is held only by a round that begins there.
     """
-    held, tried = watched.states, chosen.on_main_line
-    if tried is None or not held.by_score:
+    states = watched.states
+    tried = chosen.on_main_line
+    if tried is None or not states.by_score:
         return
     if chosen.inner is not None:  # it is better than all before, or it would not be there
-        yield from held.take(chosen.inner)
-    yield from held.hold_if_wanted(start + tried.epochs, dict(tried.measured).get(tried.epochs - 1))
+        yield from states.take(chosen.inner)
+    last = dict(tried.measured).get(tried.epochs - 1)
+    yield from states.hold_if_wanted(start + tried.epochs, last)
 
 
 def check_is_due(policy: Policy, memory: Memory) -> bool:
@@ -348,9 +354,9 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
     in_pieces = needs_metrics = may_be_rescued = False
     if watched is not None and first < end:
         line = watched.line
-        # If the main line goes on from the origin, the trigger was asked there already.
-        after_tries = watched.under_way is not None and (line.began or 0) < line.epoch == line.since
-        if after_tries and watched.ends_round():
+        # The trigger has not seen the last epoch of a try that was kept; the origin it has.
+        from_kept_try = watched.under_way is not None and line.epoch == line.since
+        if from_kept_try and line.epoch > (line.began or 0) and watched.ends_round():
             end = first
         ask_at = next_look(policy.trigger, line)
         is_looked_at = not watched.blind or watched.states.wanted or (ask_at or end) < end
@@ -364,15 +370,15 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
         if in_pieces and watched is not None:
             until = min(end, _next_stop(watched, ask_at, start) or end)
         trained: Trained = yield Train(
-            open_round.values,
-            until - start,
-            start,
-            first,
-            end - first,
-            open_round.so_far,
-            open_round.from_try,
-            may_be_rescued,
-            needs_metrics,
+            values=open_round.values,
+            epochs=until - start,
+            start=start,
+            first=first,
+            planned=end - first,
+            so_far=open_round.so_far,
+            from_try=open_round.from_try,
+            may_be_rescued=may_be_rescued,
+            watched=needs_metrics,
         )
         open_round.add(trained)
         if trained.left and trained.failure is None and open_round.is_empty:
@@ -382,7 +388,8 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
         if watched is None or trained.failure is not None or trained.left or not in_pieces:
             return
         if ask_at is not None and open_round.reached >= ask_at:
-            if watched.ends_round():  # or it raises, if no rescue is left: the round is undone
+            # It raises if no rescue is left: the round is undone, back to where it started.
+            if watched.ends_round():
                 return
             ask_at = next_look(policy.trigger, watched.line)
         if watched.states.wanted:
@@ -394,6 +401,6 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
 def _next_stop(watched: WatchedLine, ask_at: int | None, epoch: int) -> int | None:
     """The epoch up to which the main line may be trained in one piece; None: to the end."""
     if watched.policy.max_rescues or ask_at == epoch + 1:
-        return epoch + 1
+        return epoch + 1  # an epoch at a time, to know after which one it broke
     stops = [stop for stop in (ask_at, watched.states.next_due(epoch)) if stop is not None]
     return min(stops, default=None)

@@ -190,11 +190,11 @@ def run_wave(
             tried: Tried = yield Attempt(job)
             running.record = judged(setup, running, tried, own=stage.epochs)
             running.begun = running.record.epochs
-            running.state = None
+            running.state = None  # it was where this job started; what it leaves is not kept yet
             fallen = standings.add(running)
             goes_on = running not in fallen
             for other in fallen:
-                if other is not running:
+                if other is not running:  # the newest has nothing to drop before ``Keep``
                     yield from drop_states(other)
             inner_ref = None if running.inner is None else running.inner.ref
             if job.origin not in (setup.origin.ref, inner_ref):

@@ -7,7 +7,7 @@ import gc
 import operator
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
@@ -228,7 +228,7 @@ class CounterWatch:
         scopes = self._scopes()
         for place, counter in self._places:
             now = place.look(scopes)
-            if now is _NOTHING or now is counter:
+            if now is _NOTHING or now is counter or self._is_named_elsewhere(place, scopes):
                 continue
             if id(now) in self._counters:
                 other = self._name_of(id(now))
@@ -238,6 +238,15 @@ class CounterWatch:
                 "which no restore puts back; change the Counter itself, as with "
                 f"{place.name}.value = ... or {place.name} += 1"
             )
+
+    def _is_named_elsewhere(self, lost: _Place, scopes: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether another place still leads to the counter, as with the variable of a ``for``."""
+        counter = next(counter for place, counter in self._places if place is lost)
+        return any(
+            place.look(scopes) is counter
+            for place, its in self._places
+            if its is counter and place is not lost
+        )
 
     def _scopes(self) -> list[Mapping[str, Any]]:
         """Where the code around the loop has its names, found again without looking at others."""

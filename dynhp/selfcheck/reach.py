@@ -32,6 +32,7 @@ __all__ = [
 
 # Names that every module has, and those of a notebook's cells: In, Out, _, __, _i, _12, _i3, _oh.
 _NOT_THE_USERS = re.compile(r"__.*__|In|Out|_{1,3}|_i*\d*|_[dio]h")
+_REFERENCES_OF_A_COPY = 3  # of its frame, of the variable, and of the count itself
 _DEPTH = 3
 _MOST_THINGS = 20_000
 _LONGEST = 64  # a longer list holds data, not parts of a loop
@@ -109,8 +110,9 @@ def variables_of(frame: FrameType) -> Mapping[str, Any]:
     if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         return variables
     now = dict(variables)
-    if isinstance(variables, dict):  # pragma: no branch - a view from Python 3.13 on
-        # Before Python 3.13 the frame keeps this copy, and with it tensors that the code drops.
+    # Before Python 3.13 the frame keeps this copy, and with it tensors that the code drops. If the
+    # code itself has the copy, as after `config = locals()`, it is not ours to clear.
+    if isinstance(variables, dict) and sys.getrefcount(variables) == _REFERENCES_OF_A_COPY:
         variables.clear()
     return now
 

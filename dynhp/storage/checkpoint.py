@@ -96,7 +96,7 @@ def run_with_checkpoints(
                 epochs, progress=progress, saving=lambda name, line: saving(home / name, line)
             )
         except DynhpError as failure:
-            note_distrust(CheckpointFolder(home / "shadow"), failure, main_line.memory)
+            note_distrust(CheckpointFolder(home / "shadow"), failure, bool(main_line.memory.tried))
             raise
     else:
         with saving(checkpoint, main_line):

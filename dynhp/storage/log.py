@@ -249,6 +249,7 @@ class RunLog:
         callbacks: Sequence[Any] = adapter.callbacks
         self._outputs = [output for output in callbacks if isinstance(output, Rewinds)]
         self._saved: tuple[int, int | None] | None = None  # rounds and planned epochs
+        self._unproved = False  # whether no round with tries was checked whole, by one process
         self._base = ""  # the checkpoint that the jobs of the open round build on
 
     @contextmanager
@@ -267,7 +268,7 @@ class RunLog:
             except (ContractError, AllTriesFailed, LoopError) as failure:
                 # The open round broke a promise: started again, it is carried out anew.
                 self._folder.remove_tries(from_round=len(self._adapter.memory.rounds))
-                note_distrust(self._folder, failure, self._adapter.memory)
+                note_distrust(self._folder, failure, self._proved(self._adapter.memory))
                 raise
 
     # ---- loading, when a process starts ----
@@ -289,8 +290,8 @@ class RunLog:
             distrust = next(filter(None, self._ranks.agree(distrust)), None)
         if distrust is not None and saved.rounds:
             raise CheckpointError(
-                f"the run in {self._where} was stopped after {saved.rounds} rounds without tries, "
-                "so nothing has shown that these were trained as they should be; choose another "
+                f"the run in {self._where} was stopped after {saved.rounds} rounds that no check "
+                "has proved, so they may not be trained as they should be; choose another "
                 f"folder to start anew, or delete {self._folder.distrust_file.name} in it to go on "
                 f"with them. What stopped it was {distrust}"
             )
@@ -299,10 +300,11 @@ class RunLog:
                 f"{self._where} holds a run to go on with, but this adapter has trained "
                 f"{adapter.epoch} epochs of its own; make a new adapter or choose another folder"
             )
+        planned = adapter.epochs
         if distrust is not None:  # nothing was trained, and what is mended may start elsewhere
+            adapter.epochs = saved.content["adapter"]["epochs"] if planned is None else planned
             self._rewind(saved)
             return
-        planned = adapter.epochs
         self._load(saved)
         before = adapter.epochs
         self._base = saved.digest
@@ -412,6 +414,10 @@ class RunLog:
                 ) from failure
             warnings.warn(message, RuntimeWarning, stacklevel=2)
 
+    def _proved(self, memory: Memory) -> bool:
+        """Whether a check has shown that what is saved was trained as it should be."""
+        return bool(memory.tried) and not self._unproved
+
     # ---- a round passes through ----
     def __call__(self, commands: Commands, memory: Memory) -> Commands:
         """Save before the round, then answer or note each of its jobs."""
@@ -438,6 +444,10 @@ class RunLog:
                     after: Memory = end.value
                     # What an earlier process left behind outside the state ended with it: only a
                     # round that this process carries out whole proves anything about it.
+                    if replayed:
+                        self._unproved = not memory.checked
+                    elif after.checked:
+                        self._unproved = False
                     return after._replace(checked=memory.checked) if replayed else after
                 if isinstance(command, Announce | Attempt | Restore | Train):
                     # These commands end what the engine does with a job.
@@ -497,12 +507,12 @@ class RunLog:
             self._folder.put_try(job.place, saved)
 
 
-def note_distrust(folder: CheckpointFolder, failure: BaseException, memory: Memory) -> None:
-    """Remember an error that casts doubt on all that is saved, unless tries have gone well before.
+def note_distrust(folder: CheckpointFolder, failure: BaseException, proved: bool) -> None:
+    """Remember an error that casts doubt on all that is saved, unless a check has proved it.
 
-    The main line before the first tries was trained by what has just broken its promise.
+    The main line before the first check was trained by what has just broken its promise.
     """
-    if isinstance(failure, _CAST_DOUBT) and not memory.tried:
+    if isinstance(failure, _CAST_DOUBT) and not proved:
         with suppress(OSError):  # what has failed matters more
             folder.distrust_file.write_text(f"{type(failure).__name__}: {failure}\n", "utf-8")
 

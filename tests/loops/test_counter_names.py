@@ -372,3 +372,17 @@ def test_a_dictionary_makes_no_default_when_it_is_looked_at() -> None:
     del counts["steps"]
     watch.require_unchanged()
     assert not counts
+
+
+def test_the_variable_of_a_for_may_be_used_for_anything() -> None:
+    model, a, b = Model(), Counter(), Counter()
+    c: Any
+    for c in (a, b):
+        c.value = 1
+    for epoch in loop_over(model, a, b, epochs=4):
+        for c in (b, a):
+            c += 1
+        for c in (1, 2):
+            model.train(c * epoch["pace"], fire=False)
+        epoch.report(loss=model.weight)
+    assert (a.value, b.value) == (5, 5)

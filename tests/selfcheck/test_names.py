@@ -121,3 +121,10 @@ def test_what_the_code_drops_is_not_kept_by_having_been_looked_at() -> None:
     assert loop_names()["dropped"] is dropped
     dropped = None
     assert reference() is None
+
+
+def test_a_dictionary_of_locals_that_the_code_has_stays_as_it_is() -> None:
+    width = 3
+    config = locals()
+    assert loop_names()["width"] == 3
+    assert config["width"] == width

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from dynhp import spent
-from dynhp.errors import NotRepeatable
+from dynhp.errors import CheckpointError, NotRepeatable
 from dynhp.records import Value
 from dynhp.storage import run_with_checkpoints
 from dynhp.testing import NoisyQuadratic
 from tests.support.killing import Killed, MortalTrainer
+from tests.support.messages import raises
 from tests.support.resuming import CASES, EPOCHS, adapter_of, mortal, run_on
 
 
@@ -72,3 +73,20 @@ def test_no_kill_lets_a_leak_pass_that_shows_only_after_some_calls(
         run(calls)
     with pytest.raises(NotRepeatable):
         run(None)
+
+
+def test_a_round_whose_check_was_cut_short_is_not_taken_over_by_a_mended_trainer(
+    tmp_path: Path,
+) -> None:
+    case = {**CASES["grid"], "check": "first"}
+
+    def run(trainer: NoisyQuadratic, left: int | None) -> None:
+        adapter = adapter_of(MortalTrainer(trainer, left), case)
+        run_with_checkpoints(adapter, EPOCHS, checkpoint=tmp_path)
+
+    with pytest.raises(Killed):
+        run(LeaksLate(noise=0.5, seed=4), 8)  # all tries, and no repeat
+    with pytest.raises(NotRepeatable):
+        run(LeaksLate(noise=0.5, seed=4), None)
+    with raises(CheckpointError):
+        run(NoisyQuadratic(noise=0.5, seed=4), None)

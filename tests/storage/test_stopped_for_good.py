@@ -23,6 +23,7 @@ from dynhp.executors import Processes
 from dynhp.loops import Epoch
 from dynhp.records import Value
 from dynhp.storage import checkpoints, history_from_journal, run_with_checkpoints
+from dynhp.storage.checkpoint import resume
 from dynhp.storage.codecs import encode
 from dynhp.testing import NoisyQuadratic
 from dynhp.triggers import At
@@ -323,3 +324,16 @@ class FailsLater(Mended):
         if self.steps >= 4:
             raise RuntimeError("out of memory")
         super().train_k(k, hyperparameters)
+
+
+def test_resume_starts_a_mended_trainer_anew_for_as_many_epochs_as_were_planned(
+    tmp_path: Path,
+) -> None:
+    def adapter(trainer: NoisyQuadratic) -> DynamicGridAdapter:
+        return DynamicGridAdapter(
+            trainer, {"lr": [0.03, 0.1]}, minimize="loss", adapt_every=3, try_for=1
+        )
+
+    with pytest.raises(NotRepeatable):
+        run_with_checkpoints(adapter(Forgetful()), EPOCHS, checkpoint=tmp_path)
+    assert resume(tmp_path, adapter(Mended())) == adapter(Mended()).run(EPOCHS)
