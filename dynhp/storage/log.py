@@ -352,6 +352,7 @@ class RunLog:
                 f"set_state raised {type(failure).__name__}: {str(failure)[:200]}. Make it as the "
                 "one that was saved, or choose another folder to start anew"
             ) from failure
+        self._unproved = content["unproved"]
         self._folder.go_on(saved, self._adapter.history)
         self._rewind(saved)
 
@@ -378,6 +379,7 @@ class RunLog:
                 "adapter": state,
                 "trainer": table.get(table.snapshot()),
                 "outputs": list(map(self._position, self._outputs)),
+                "unproved": self._unproved,
             }
             self._base = self._folder.save(history, content)
             self._saved = now

@@ -75,9 +75,11 @@ def test_no_kill_lets_a_leak_pass_that_shows_only_after_some_calls(
         run(None)
 
 
+@pytest.mark.parametrize("second_kill", [None, 6, 7, 8])
 def test_a_round_whose_check_was_cut_short_is_not_taken_over_by_a_mended_trainer(
-    tmp_path: Path,
+    second_kill: int | None, tmp_path: Path
 ) -> None:
+    """Also if the process that took over that round was killed before it checked one of its own."""
     case = {**CASES["grid"], "check": "first"}
 
     def run(trainer: NoisyQuadratic, left: int | None) -> None:
@@ -86,6 +88,10 @@ def test_a_round_whose_check_was_cut_short_is_not_taken_over_by_a_mended_trainer
 
     with pytest.raises(Killed):
         run(LeaksLate(noise=0.5, seed=4), 8)  # all tries, and no repeat
+    if second_kill is not None:
+        with pytest.raises(Killed):
+            run(LeaksLate(noise=0.5, seed=4), second_kill)
+        assert (tmp_path / "checkpoint-00000001.zip").exists()
     with pytest.raises(NotRepeatable):
         run(LeaksLate(noise=0.5, seed=4), None)
     with raises(CheckpointError):
