@@ -167,13 +167,13 @@ class DynamicGridAdapter:
         newest: Round = self.memory.rounds[-1]
         return newest
 
-    def commands(self, begun: Round | None = None) -> Commands:
-        """The next round for a driver, through all middleware; ``begun``: one to go on with."""
+    def commands(self, left_open: Round | None = None) -> Commands:
+        """The next round for a driver, through all middleware, or one that was left open."""
         self.described = self.described or policy_text(self.policy)
         conditions = Conditions(
             self.epochs, self._unit, self._can_reseed, self._rng, self.described
         )
-        commands = one_round(self.policy, self.memory, conditions, begun=begun)
+        commands = one_round(self.policy, self.memory, conditions, left_open=left_open)
         for each in self.middleware:
             commands = each(commands, self.memory)
         return commands

@@ -215,7 +215,7 @@ class SelfCheck:
         if self.reference is None:
             return
         yield from self._require_used(self.reference, tried)
-        job = replace(self.reference.job, repeat=True, keeps=False, hold=None, place=None)
+        job = replace(self.reference.job, repeat=True, keeps=False, inner_rule=None, place=None)
         for _ in range(REPEATS):
             yield Restore(origin)
             yield Reach("back at origin")

@@ -7,17 +7,19 @@ How long a state is kept follows from the commands alone:
                           already; the state is kept until ``Drop``. The first one of a round names
                           the state that an undone round goes back to: no ``Drop`` releases it
 ``StartFrom``             releases the state in which the round began, and keeps this one instead
-``Attempt``               gives names to the states of a job; kept until the next job begins
+``Attempt``               gives names to the states of a job, also of one that failed; they are
+                          kept until the next job begins
 ``Keep``                  keeps one of those until ``Drop``
 ``Hold``                  keeps a state beyond the round: the next ``Memory`` refers to it
-``Drop``                  releases a state, except the one in which the round began and those that
-                          the memory from before the round refers to
+``Drop``                  releases a state. The engine never sends it for one that the memory
+                          from before the round refers to
 the end of a round        releases all states except those that the new memory refers to
 a round that is undone    releases all states except those that the old memory refers to
 ========================  =====================================================================
 
 A name costs nothing: a driver copies a named state only when the trainer is about to leave it, or
-at ``Hold``.
+at ``Hold``. A state that the trainer is in has its name until training changes it, even after
+``Drop``.
 
 A round of two tries, the second of which wins, with three epochs of the main line after them::
 
@@ -42,12 +44,12 @@ after 9::
     Snapshot() -> 10              the broken state; it is never copied
     StartFrom(9)                  if the round is undone now, the trainer goes back to 9
     Tell(RoundStarted)
-    ...                           tries from state 9, as above
+    ...                           two tries from state 9, as above: 11 and 12
     Train(values, 1) -> Trained   an epoch at a time, since it may break again
-    Snapshot() -> 16
-    Hold(16)                      8 and 9 stay as well, as long as the round may be undone
+    Snapshot() -> 13
+    Hold(13)                      8 and 9 stay as well, as long as the round may be undone
     ...
-    Tell(Round)                   from here on, 8 and 9 are gone
+    Tell(Round)                   the newest two stay: 9 and 13, or later ones if there are any
 """
 
 from __future__ import annotations
@@ -78,10 +80,9 @@ class Job:
         tail: the values of extra epochs, trained only to judge the try.
         keeps: whether the state before the tail may be asked for.
         compared: whether the state after the tail may be asked for too.
-        hold: which intermediate state is wanted as well, if any: the best before its end, since the
-            end is kept anyway. From the best of the main line ``start_from="best"`` begins a round.
+        inner_rule: which state before its end is wanted as well, if any, for ``start_from="best"``.
         start: the number of its first epoch, as the main line counts.
-        begun: how many epochs its try had before it.
+        epochs_before: how many epochs its try had before this job.
         place: the place of its try among those of the round.
         beat: called after each epoch, for displays; None in a copy for another process.
 
@@ -98,9 +99,9 @@ class Job:
     tail: tuple[Candidate, ...] = ()
     keeps: bool = True
     compared: bool = False
-    hold: BestRule | None = None
+    inner_rule: BestRule | None = None
     start: int = 0
-    begun: int = 0
+    epochs_before: int = 0
     place: int | None = None
     beat: Beat | None = field(default=None, compare=False, repr=False)
 
@@ -116,9 +117,9 @@ class Job:
             self.tail,
             self.keeps,
             self.compared,
-            self.hold,
+            self.inner_rule,
             self.start,
-            self.begun,
+            self.epochs_before,
             self.place,
             self.beat,
         )
@@ -137,7 +138,7 @@ class Tried(NamedTuple):
     """
 
     series: tuple[Metrics, ...]
-    epochs: int  # begun
+    epochs: int  # how many were begun, also if the last one failed
     error: str | None
     end: StateRef  # the state after its last epoch
     kept: StateRef  # the one that the main line would go on from: before the tail, if there is one
@@ -151,7 +152,7 @@ class Trained(NamedTuple):
 
     epochs: int
     measured: tuple[tuple[int, Metrics], ...] = ()  # with the numbers of the epochs
-    failure: str | None = None  # what ended it, if that may be rescued
+    failure: str | None = None  # the exception that ended it, if that may be rescued
     left: bool = False  # the loop was left here
 
 
@@ -169,7 +170,6 @@ class Reached:
 # ---- commands -------------------------------------------------------------------------------
 # They are not frozen, because that would double the time to make them, and a round makes dozens.
 # Middleware passes on another command (``dataclasses.replace``) and never changes one.
-# Not frozen, nor tuples: a dozen are made in each round, and these are made in half of the time.
 @dataclass(slots=True)
 class Snapshot:
     """Remember the state that the trainer is in. Reply: its name, a ``StateRef``."""
@@ -177,7 +177,7 @@ class Snapshot:
 
 @dataclass(slots=True)
 class Hold:
-    """A later round may start from this state: keep it beyond this one, where snapshots are."""
+    """Keep this state beyond the round, where snapshots are kept: a later one may start from it."""
 
     ref: StateRef
 
@@ -258,8 +258,8 @@ class Train:
     With 0 epochs, if the tries were the whole round, it only puts the values in force. Reply:
     ``Trained``. ``from_try`` is the place of the try that it goes on from, None if it goes
     on from the origin or was begun before. ``may_be_rescued`` says that an exception does not end
-    the run, ``watched`` that each epoch must be measured. ``so_far`` gives the record of the round
-    as if it ended after the epochs so far: a loop saves that in the middle of a round.
+    the run, ``measure_each`` that each epoch must be measured. ``so_far`` gives the record of the
+    round as if it ended after the epochs so far: a loop saves that in the middle of a round.
     """
 
     values: Candidate
@@ -270,7 +270,7 @@ class Train:
     so_far: Callable[[Trained], RoundSoFar]
     from_try: int | None = None
     may_be_rescued: bool = False
-    watched: bool = False
+    measure_each: bool = False
     beat: Beat | None = None  # called after each epoch, for displays
 
 
@@ -296,9 +296,9 @@ class Tell:
 class Reach:
     """Look at what the training code can reach besides the state. Reply: ``Reached``.
 
-    Sent in a round that is checked: at its beginning, after the first try, and for each repeat once
-    at the origin and once with its result: it "differs" or is "equal". Only the replies to these
-    two contain anything.
+    Sent in a round that is checked: at its beginning, after the first try that succeeds, and for
+    each repeat once at the origin and once with its result: it "differs" or is "equal". Only the
+    replies to these two contain anything.
     """
 
     moment: Literal["begin", "first try", "back at origin", "differs", "equal"]

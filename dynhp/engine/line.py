@@ -38,18 +38,20 @@ class WatchedLine:
 
     @classmethod
     def of(
-        cls, policy: Policy, memory: Memory, planned: int | None, begun: Round | None
+        cls, policy: Policy, memory: Memory, planned: int | None, left_open: Round | None
     ) -> WatchedLine:
         """The main line as the next round finds it, or in the middle of one that was left."""
         under_way = None
-        if begun is None:
+        if left_open is None:
             line = line_before(policy, memory, planned)
         else:
-            line = line_of(policy, [*memory.rounds, begun], begun.start + begun.epochs, planned)
+            line = line_of(
+                policy, [*memory.rounds, left_open], left_open.start + left_open.epochs, planned
+            )
             line.failure = None
             line.stopped = False
-            if begun.tries:
-                under_way = Due(because=begun.because, alarm=begun.rescue)
+            if left_open.tries:
+                under_way = Due(because=left_open.because, alarm=left_open.rescue)
         states = HeldStates(policy, planned, memory.refs, memory.held)
         blind = goes_by_epochs(policy.trigger)
         return cls(policy, memory, planned, line, states, blind, under_way)

@@ -3,8 +3,8 @@
 Its alpha is ``adapt_every``, the epochs of a round, and its beta ``try_for``, the epochs of a try.
 The epochs that a round trains after its tries are its *stretch*. If a trigger decides when tries
 are due, a round ends when the next tries are due, or after ``policy.longest_round`` epochs
-(``record_every``; a 20th of the run by default). So most rounds have no tries: they only record a
-piece of the main line.
+(``record_every``; a 20th of the run by default), or with its tries if those are longer. So most
+rounds have no tries: they only record a piece of the main line.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class Conditions(NamedTuple):
 
 
 def one_round(
-    policy: Policy, memory: Memory, conditions: Conditions, *, begun: Round | None = None
+    policy: Policy, memory: Memory, conditions: Conditions, *, left_open: Round | None = None
 ) -> Commands:
     """One round: tries if they are due, then the main line until the next round is due.
 
-    ``begun`` is the record of a round that was left in its stretch and now goes on. The
+    ``left_open`` is the record of a round that was left in its stretch and now goes on. The
     generator never yields while an exception passes through it, so a driver may discard it at any
     command: the memory before the round, and the state in which it started, are still there.
     """
@@ -70,10 +70,10 @@ def one_round(
     planned = conditions.planned
     watched: WatchedLine | None = None
     if not policy.in_whole_rounds:
-        watched = WatchedLine.of(policy, memory, planned, begun)
+        watched = WatchedLine.of(policy, memory, planned, left_open)
     due: Due | None = None
-    if begun is not None:
-        open_round = yield from _reopened(policy, memory, conditions, watched, begun)
+    if left_open is not None:
+        open_round = yield from _reopened(policy, memory, conditions, watched, left_open)
     else:
         origin = Held(memory.epoch, -np.inf, here)
         if watched is not None:
@@ -82,7 +82,7 @@ def one_round(
         elif policy.max_rounds is None or len(memory.tried) < policy.max_rounds:
             due = _DUE
         try_for = 0 if due is None else policy.try_epochs(planned)
-        started = _started(policy, memory, conditions, start=origin.epoch, least=try_for)
+        started = _started(policy, memory, conditions, start=origin.epoch, try_for=try_for)
         current = memory.current
         open_round = OpenRound(
             started, watched, current, current, origin.epoch, memory.generator, clock
@@ -124,7 +124,7 @@ def one_round(
     round_ = open_round.record()
     yield Tell(round_)
     # A check by an earlier process does not count in this one.
-    checked = memory.checked or (begun is None and round_.checked > 0)
+    checked = memory.checked or (left_open is None and round_.checked > 0)
     if watched is None:
         return memory.after(round_, generator=open_round.generator, checked=checked)
     return watched.memory_after(round_, open_round.generator, checked=checked)
@@ -214,19 +214,21 @@ def _reopened(
     memory: Memory,
     conditions: Conditions,
     watched: WatchedLine | None,
-    begun: Round,
+    left_open: Round,
 ) -> Generator[Command, Any, OpenRound]:
     """Go on with a round that was left after its tries, from where it was left."""
-    reached = begun.start + begun.epochs
+    reached = left_open.start + left_open.epochs
     chosen = None
     kept_epochs = 0
-    if begun.tries:
-        kept = None if begun.restarted else begun.winner.own
+    if left_open.tries:
+        kept = None if left_open.restarted else left_open.winner.own
         kept_epochs = 0 if kept is None else kept.epochs
-        chosen = Chosen(begun.tries, begun.chosen, kept, begun.seed, begun.corrected, None)
-    try_for = policy.try_epochs(conditions.planned) if begun.tries else 0
-    started = _started(policy, memory, conditions, start=begun.start, least=try_for)
-    if watched is not None and reached > max(watched.line.since, begun.start):
+        chosen = Chosen(
+            left_open.tries, left_open.chosen, kept, left_open.seed, left_open.corrected, None
+        )
+    try_for = policy.try_epochs(conditions.planned) if left_open.tries else 0
+    started = _started(policy, memory, conditions, start=left_open.start, try_for=try_for)
+    if watched is not None and reached > max(watched.line.since, left_open.start):
         # It was left before the trigger saw its last epoch.
         due = watched.due()
         spent = None if due is None else watched.rescues_spent(due)
@@ -234,32 +236,34 @@ def _reopened(
             yield StartFrom(watched.states.held[-1].ref)
             raise spent
         if due is not None:
-            started = replace(started, epochs=begun.epochs)
+            started = replace(started, epochs=left_open.epochs)
         else:
-            yield from watched.states.hold_if_wanted(reached, dict(begun.measured).get(reached - 1))
+            yield from watched.states.hold_if_wanted(
+                reached, dict(left_open.measured).get(reached - 1)
+            )
     return OpenRound(
         started=started,
         watched=watched,
-        previous=begun.previous,
-        values=begun.candidate,
-        because=begun.because,
-        rescue=begun.rescue,
+        previous=left_open.previous,
+        values=left_open.candidate,
+        because=left_open.because,
+        rescue=left_open.rescue,
         chosen=chosen,
-        check_epochs=begun.checked,
-        tolerance=begun.tolerance,
+        check_epochs=left_open.checked,
+        tolerance=left_open.tolerance,
         generator=memory.generator,
-        clock=time.perf_counter() - begun.seconds,
+        clock=time.perf_counter() - left_open.seconds,
         reached=reached,
-        measured=[each for each in begun.measured if each[0] >= begun.start + kept_epochs],
+        measured=[each for each in left_open.measured if each[0] >= left_open.start + kept_epochs],
     )
 
 
 def _started(
-    policy: Policy, memory: Memory, conditions: Conditions, *, start: int, least: int
+    policy: Policy, memory: Memory, conditions: Conditions, *, start: int, try_for: int
 ) -> RoundStarted:
-    """What is known of a round when it begins; the last round may be shorter than the others."""
+    """What is known of a round when it begins; only the last is shorter than its tries would be."""
     planned = conditions.planned
-    longest = max(policy.longest_round(planned), least)
+    longest = max(policy.longest_round(planned), try_for)
     left = longest if planned is None else planned - start
     if left < 1:
         raise SettingsError(
@@ -307,12 +311,12 @@ def _go_to_origin(
             if worth is not None:
                 yield from states.take(here._replace(score=worth))
     origin = here
-    chosen = None if due is None else states.pick(due, epoch)
+    earlier = None if due is None else states.pick(due, epoch)
     # After an exception the trainer is inside of an epoch: even the state of this one is put back.
-    if chosen is not None and (chosen.epoch != epoch or failed):
-        origin = chosen
-        yield StartFrom(chosen.ref)
-    yield from states.begin(origin._replace(score=-np.inf))
+    if earlier is not None and (earlier.epoch != epoch or failed):
+        origin = earlier
+        yield StartFrom(earlier.ref)
+    yield from states.begin(origin)
     watched.begin(origin.epoch)
     return origin
 
@@ -355,8 +359,9 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
     if watched is not None and first < end:
         line = watched.line
         # The trigger has not seen the last epoch of a try that was kept; the origin it has.
-        from_kept_try = watched.under_way is not None and line.epoch == line.since
-        if from_kept_try and line.epoch > (line.began or 0) and watched.ends_round():
+        in_round = watched.under_way is not None
+        from_kept_try = in_round and line.epoch == line.since > (line.began or 0)
+        if from_kept_try and watched.ends_round():
             end = first
         ask_at = next_look(policy.trigger, line)
         is_looked_at = not watched.blind or watched.states.wanted or (ask_at or end) < end
@@ -378,7 +383,7 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
             so_far=open_round.so_far,
             from_try=open_round.from_try,
             may_be_rescued=may_be_rescued,
-            watched=needs_metrics,
+            measure_each=needs_metrics,
         )
         open_round.add(trained)
         if trained.left and trained.failure is None and open_round.is_empty:

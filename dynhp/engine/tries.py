@@ -48,7 +48,7 @@ class Setup(NamedTuple):
     try_for: int  # the epochs of each try
     rng: np.random.Generator
     seed: int | None  # of all tries, if a rescue must not meet the same data again
-    inner: BestRule | None  # which epoch inside of a try is the best of the main line
+    inner_rule: BestRule | None  # which state inside of a try is wanted, for start_from="best"
     check: SelfCheck | None
 
 
@@ -76,7 +76,7 @@ class RunningTry:
     seed: int | None
     place: int  # among the tries of its round
     state: StateRef | None  # where its next job starts, or its end state after the last one
-    begun: int = 0  # its epochs so far
+    epochs_done: int = 0
     inner: Held | None = None  # the best of its epochs before the end, if that is wanted
     record: Try = field(init=False)  # once its first job has ended
 
@@ -99,7 +99,9 @@ def try_candidates(setup: Setup) -> Generator[Command, Any, Chosen]:
         best = yield from run_wave(setup, ranking, wave, best)
         records = tuple([running.record for running in tries])
     if setup.check is not None:
-        yield from setup.check.prove(setup.origin.ref, tried=len(tries))  # tries are repeatable
+        yield from setup.check.prove(
+            setup.origin.ref, tried=len(tries)
+        )  # raises if a repeat differs
     if policy.dry_run:  # it keeps the value in force, whichever try won
         yield from drop_states(best)
         plain = (each for each in tries if each.candidate == current and each.record.error is None)
@@ -189,7 +191,7 @@ def run_wave(
         for running, job in zip(wave, jobs, strict=True):
             tried: Tried = yield Attempt(job)
             running.record = judged(setup, running, tried, own=stage.epochs)
-            running.begun = running.record.epochs
+            running.epochs_done = running.record.epochs
             running.state = None  # it was where this job started; what it leaves is not kept yet
             fallen = standings.add(running)
             goes_on = running not in fallen
@@ -199,7 +201,7 @@ def run_wave(
             inner_ref = None if running.inner is None else running.inner.ref
             if job.origin not in (setup.origin.ref, inner_ref):
                 yield Drop(job.origin)  # no other job starts from it
-            if setup.check is not None and not job.begun:
+            if setup.check is not None and not job.epochs_before:
                 yield from setup.check.look_at(job, tried)
             if goes_on and policy.keeps_tries:
                 running.state = tried.kept
@@ -224,10 +226,10 @@ def run_wave(
 def next_job(setup: Setup, running: RunningTry, epochs: int) -> Job:
     """What a try trains next."""
     policy = setup.policy
-    start = setup.origin.epoch + running.begun
-    rule = setup.inner
+    start = setup.origin.epoch + running.epochs_done
+    rule = setup.inner_rule
     if rule is not None:
-        if running.begun:
+        if running.epochs_done:
             note_inner_end(running, rule, start)
         if epochs == 1:  # a job of one epoch has no intermediate state
             rule = None
@@ -240,21 +242,21 @@ def next_job(setup: Setup, running: RunningTry, epochs: int) -> Job:
         origin=running.state,
         candidate=running.candidate,
         epochs=epochs,
-        seed=None if running.begun else running.seed,
+        seed=None if running.epochs_done else running.seed,
         watch=policy.watch,
-        hold=rule,
+        inner_rule=rule,
         tail=tail,
         keeps=policy.keeps_tries,
         compared=bool(tail) and policy.keeps_tries and setup.check is not None,
         start=start,
-        begun=running.begun,
+        epochs_before=running.epochs_done,
         place=running.place,
     )
 
 
 def note_inner_end(running: RunningTry, rule: BestRule, epoch: int) -> None:
     """Another stage follows, so the end of the last one, after this epoch, is intermediate now."""
-    metrics = dict(running.record.measured).get(running.begun - 1)
+    metrics = dict(running.record.measured).get(running.epochs_done - 1)
     if metrics is None or running.state is None:
         return
     best = None if running.inner is None else running.inner.score
@@ -268,11 +270,11 @@ def judged(setup: Setup, running: RunningTry, tried: Tried, *, own: int) -> Try:
     series = tried.series
     reported = tried.reported
     seconds = tried.seconds
-    if running.begun:
+    if running.epochs_done:
         series = running.record.series + series
         reported = all_reported(running.record, tried)
         seconds += running.record.seconds
-    epochs = running.begun + tried.epochs
+    epochs = running.epochs_done + tried.epochs
     tail = max(0, tried.epochs - own)
     worth = math.nan
     if series and not tried.error:
@@ -355,11 +357,11 @@ class Standings:
         return fallen
 
 
-class StandingsByKey(Standings):
+class StandingsByKey:
     """The same for rankings with a sort key: inserts by bisection instead of ranking all again."""
 
     def __init__(self, key: Callable[[Try], Any], keep: int, leaders: Sequence[RunningTry]) -> None:
-        self.leaders = list(leaders)
+        self.leaders = list(leaders)  # the best first
         self._key = key
         self._keys = [key(each.record) for each in leaders]
         self._keep = keep
@@ -380,7 +382,7 @@ class StandingsByKey(Standings):
 
 def new_standings(
     ranking: Ranking, keep: int, leaders: Sequence[RunningTry], current: Candidate
-) -> Standings:
+) -> Standings | StandingsByKey:
     """The standings of a stage that begins with these leaders of earlier waves."""
     key = getattr(ranking, "key", None)  # isinstance with a Protocol takes ten times as long
     if key is not None:

@@ -97,7 +97,7 @@ class TryLog:
     def __init__(self, job: Job, get_state: Callable[[], State]) -> None:
         self._job, self._get_state = job, get_state
         self._before: State = UNKNOWN_STATE  # the state before the tail, if that may be kept
-        self._inner = None if job.hold is None else BestKeeper(job.hold)
+        self._inner = None if job.inner_rule is None else BestKeeper(job.inner_rule)
         self.values = job.candidate  # of the epoch under way
         self._began = time.perf_counter()
         self._series: list[Metrics] = []

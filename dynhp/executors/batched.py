@@ -49,7 +49,7 @@ class Batched:
             )
         began = time.perf_counter()
         if not _alike(jobs):
-            if any(job.hold is not None for job in jobs):
+            if any(job.inner_rule is not None for job in jobs):
                 advise(_ONE_BY_ONE)
             yield from Serial().run(trainer, jobs, at=at)
             return
@@ -74,7 +74,7 @@ def _alike(jobs: Sequence[Job]) -> bool:
         and job.epochs == jobs[0].epochs
         and job.seed is None
         and not job.tail
-        and job.hold is None
+        and job.inner_rule is None
         for job in jobs
     )
 

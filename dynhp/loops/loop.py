@@ -73,7 +73,7 @@ class Loop:
         self._silent = 0  # how many passes in a row were not reported
         self._counters = CounterWatch(())  # those of the state, once the loop has begun
         self._piece: _Piece | None = None  # of the main line, which the body is in or was in last
-        self._begun: Round | None = None  # a round that was left in its stretch, to go on with
+        self._left_open: Round | None = None  # a round that was left in its stretch, to go on with
 
     @property
     def history(self) -> History:
@@ -151,10 +151,10 @@ class Loop:
         is under way.
         """
         if self.work is None:
-            if self._begun is None:
+            if self._left_open is None:
                 return None
             memory = self.adapter.memory  # loaded, and saved again before the first pass
-            return RoundSoFar(self._begun, memory.held, memory.generator)
+            return RoundSoFar(self._left_open, memory.held, memory.generator)
         if isinstance(self.work, Attempt):
             raise LoopError(
                 "a try is undone, so a loop is not saved in one; save it under `if epoch.main:`"
@@ -166,7 +166,7 @@ class Loop:
         """Take back what ``state_dict`` gave, before the first epoch; load your own state too."""
         if self._run is not None:
             raise LoopError("load_state_dict() is for before the first epoch; make a new loop")
-        self._begun = load_loop(self.adapter, state, self.keeper, self.generators)
+        self._left_open = load_loop(self.adapter, state, self.keeper, self.generators)
 
     def close(self) -> None:
         """End the run as ``break`` would."""
@@ -202,10 +202,10 @@ class Loop:
     def _round(self) -> Generator[Epoch, None, None]:
         """Carry out one round: the body trains, and the driver answers all other commands."""
         adapter, driver = self.adapter, self._driver
-        begun, self._begun = self._begun, None
+        left_open, self._left_open = self._left_open, None
         left: GeneratorExit | None = None
         with adapter.turn():
-            commands = adapter.commands(begun)
+            commands = adapter.commands(left_open)
             driver.table.begin_round()
             reply: Any = None
             try:
@@ -237,7 +237,7 @@ class Loop:
                 driver.undo(commands, adapter.memory, failure)
                 by_break = isinstance(failure, GeneratorExit) and not self.driven
                 if by_break and isinstance(work, Attempt):
-                    origin = work.job.start - work.job.begun
+                    origin = work.job.start - work.job.epochs_before
                     advise(
                         "the loop was left in a try, so the state is back where the round began, "
                         f"after {origin} {self._unit} of the main line. What stops early belongs "
@@ -304,7 +304,7 @@ class Loop:
                 if metrics is not None or self._unit == "epochs" or number + 1 == stretch_end:
                     self._after(epoch, command.values)
                 self._silent = 0 if metrics is not None else self._silent + 1
-                if command.watched:
+                if command.measure_each:
                     self._require_watched(epoch)
                 piece.add(epoch)
                 if command.beat is not None:
@@ -351,7 +351,7 @@ class Loop:
             return
         start, end = job.start, job.start + outcome.epochs - 1
         steps = f"step {start}" if start == end else f"steps {start} to {end}"
-        planned, origin = self.adapter.epochs, job.start - job.begun
+        planned, origin = self.adapter.epochs, job.start - job.epochs_before
         if planned is None or planned - origin >= self.adapter.policy.try_epochs(planned):
             raise LoopError(
                 f"every try needs a report (with Racing: every stage of it), but {steps} passed "

@@ -268,7 +268,7 @@ def test_only_metrics_that_are_read_must_be_the_same(
 def test_the_repeat_is_the_first_job_marked_as_one() -> None:
     checked = Checked()
     rule = BestRule(criterion=lowest("loss"), bar=-1.0)
-    checked.look_at(replace(JOB, hold=rule, place=0), outcome(1))
+    checked.look_at(replace(JOB, inner_rule=rule, place=0), outcome(1))
     checked.prove(outcome(1))
     commands = checked.answers.commands
     again, same = (each.job for each in commands if isinstance(each, Attempt))

@@ -48,7 +48,7 @@ def with_inner(kept: Any, best: BestEpoch, end: Any = None) -> TryStates:
 )
 def test_a_job_hands_out_the_best_state_inside_of_it(losses: Any, kept: Any, gets: int) -> None:
     trainer = LossTable(dict(zip(("2", "22", "222"), losses, strict=True)))
-    job = Job(origin=(), candidate=TWO, epochs=3, hold=rule(), start=5)
+    job = Job(origin=(), candidate=TWO, epochs=3, inner_rule=rule(), start=5)
     outcome = attempt(trainer, job, at=())
     assert outcome.in_place == (kept == (2, 2, 2))
     assert difference(outcome.keep(), kept) is None
@@ -66,7 +66,9 @@ def test_a_job_with_a_tail_hands_out_the_state_before_it_and_the_end(
     wanted: dict[str, Any], kept: Any
 ) -> None:
     trainer = LossTable({"2": 1.0, "22": 2.0, "223": 0.5, "2233": 0.1})
-    job = Job(origin=(), candidate=TWO, epochs=2, tail=(THREE,) * 2, hold=rule(), start=5, **wanted)
+    job = Job(
+        origin=(), candidate=TWO, epochs=2, tail=(THREE,) * 2, inner_rule=rule(), start=5, **wanted
+    )
     outcome = attempt(trainer, job, at=())
     assert difference(outcome.keep(), kept) is None
     assert not outcome.in_place
@@ -77,7 +79,7 @@ def test_a_failed_try_hands_out_no_state_inside_of_it(loss: Any) -> None:
     trainer = LossTable({"2": 1.0, "22": math.nan})
     if isinstance(loss, Exception):
         trainer.train_k = raising_after(trainer, loss)  # type: ignore[method-assign]
-    job = Job(origin=(), candidate=TWO, epochs=3, hold=rule(), watch=("loss",))
+    job = Job(origin=(), candidate=TWO, epochs=3, inner_rule=rule(), watch=("loss",))
     outcome = attempt(trainer, job, at=())
     assert outcome.error
     assert outcome.in_place
@@ -143,7 +145,7 @@ END, INSIDE = StateRef(1), StateRef(2)
 def begun(*losses: float, **more: Any) -> RunningTry:
     series = tuple({"loss": loss} for loss in losses)
     known: dict[str, Any] = {"candidate": TWO, "series": series, "epochs": len(losses), **more}
-    running = RunningTry(TWO, None, 0, END, begun=known["epochs"])
+    running = RunningTry(TWO, None, 0, END, epochs_done=known["epochs"])
     running.record = Try(score=0.0, **known)
     return running
 
@@ -164,14 +166,14 @@ def test_if_another_stage_follows_the_end_of_this_one_is_inside(
     running: RunningTry, before: Held | None, after: Held | None
 ) -> None:
     running.inner = before
-    note_inner_end(running, rule(), 5 + running.begun)
+    note_inner_end(running, rule(), 5 + running.epochs_done)
     assert running.inner == after
 
 
 def test_a_try_whose_state_is_gone_has_nothing_inside() -> None:
     running = begun(3.0)
     running.state = None
-    note_inner_end(running, rule(), 5 + running.begun)
+    note_inner_end(running, rule(), 5 + running.epochs_done)
     assert running.inner is None
 
 
@@ -197,11 +199,11 @@ def test_a_job_is_asked_for_what_is_better_than_all_before(
         planned=20,
         try_for=3,
         seed=None,
-        inner=rule(),
+        inner_rule=rule(),
         **known,
     )
-    assert next_job(setup, running, epochs).hold == hold
-    assert next_job(setup._replace(inner=None), running, epochs).hold is None
+    assert next_job(setup, running, epochs).inner_rule == hold
+    assert next_job(setup._replace(inner_rule=None), running, epochs).inner_rule is None
 
 
 @pytest.mark.parametrize(

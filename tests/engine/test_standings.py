@@ -26,7 +26,7 @@ def begun(record: Try | None = None) -> RunningTry:
     running = RunningTry(Candidate({"lr": 0.1}), 7, 0, StateRef(0))
     if record is not None:
         running.record = record
-        running.begun = record.epochs
+        running.epochs_done = record.epochs
     return running
 
 
@@ -52,7 +52,7 @@ def by(criterion: Any) -> Setup:
         try_for=3,
         rng=np.random.default_rng(0),
         seed=None,
-        inner=None,
+        inner_rule=None,
         check=None,
     )
 
@@ -141,7 +141,7 @@ def ended(place: int, score: float | None) -> RunningTry:
     worth = math.nan if score is None else score
     candidate = Candidate({"x": place})
     record = Try(candidate=candidate, series=(), epochs=1, score=worth, error=error)
-    running = RunningTry(candidate, None, place, StateRef(place), begun=1)
+    running = RunningTry(candidate, None, place, StateRef(place), epochs_done=1)
     running.record = record
     return running
 

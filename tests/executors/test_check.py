@@ -66,7 +66,7 @@ class ForgetsSeed(SerialWithMistake):
 
 class ForgetsInside(SerialWithMistake):
     def attempted(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
-        return attempt(trainer, replace(job, hold=None))
+        return attempt(trainer, replace(job, inner_rule=None))
 
 
 class KeepsLive(SerialWithMistake):

@@ -63,7 +63,7 @@ class TriesCase:
                 tail=_halves(candidate) if self.tail else (),
                 keeps=self.keeps,
                 compared=self.compared,
-                hold=_LARGEST if self.inside else None,
+                inner_rule=_LARGEST if self.inside else None,
                 start=7,
             )
             for place, candidate in enumerate(self.candidates)
