@@ -44,7 +44,7 @@ def test_what_a_checkpoint_holds(tmp_path: Path) -> None:
     adapter = fresh()
     run_with_checkpoints(adapter, 8, checkpoint=tmp_path, journal=tmp_path / "journal")
     content = decode((tmp_path / "checkpoint-00000002.zip").read_bytes())
-    assert set(content) == {"adapter", "history", "trainer", "outputs"}
+    assert set(content) == {"adapter", "history", "trainer", "outputs", "unproved"}
     assert encode(content["trainer"]) == encode(adapter.trainer.get_state())
     assert content["adapter"]["settings"] == adapter.state_dict()["settings"]
     assert content["history"]["file"] == "history-00000001.jsonl"
