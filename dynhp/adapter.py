@@ -95,7 +95,8 @@ class DynamicGridAdapter:
         self.middleware: tuple[Middleware, ...] = (self._told, *middleware)
         self.described: dict[str, str] = {}  # the policy in words, once a round has begun
         start = self.policy.space.candidate(self.policy.initial or {})
-        require_waves(self.policy, start, planned=self.epochs, unit=trained_unit(trainer))
+        self._unit = trained_unit(trainer)
+        require_waves(self.policy, start, planned=self.epochs, unit=self._unit)
         self.memory: Memory = first_memory(start, seed=self.policy.seed)
         self.table = StateTable(trainer, self.policy.snapshots.store())
         self.executor = executor
@@ -103,7 +104,6 @@ class DynamicGridAdapter:
         self.hints = give_hints(
             self.policy.space, policy.criterion, trainer, tail=policy.tail is not None
         )
-        self._unit = trained_unit(trainer)
         self._can_reseed = isinstance(trainer, Reseeds)
         self._rng = RunGenerator()
         self._guard = OneAtATime()
@@ -167,6 +167,28 @@ class DynamicGridAdapter:
         newest: Round = self.memory.rounds[-1]
         return newest
 
+    def state_dict(self, *, since: int = 0) -> dict[str, Any]:
+        """All that decides the adapter's own future, with the rounds from ``since`` on."""
+        return state_of(self.policy, self.memory, self.epochs, self.table, since=since)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back what ``state_dict`` gave; the trainer's state must be set back likewise."""
+        saved = parse_state(self.policy, state, compare_start=self.start_is_given(state))
+        held = [each.adopted(self.table) for each in saved.held]
+        self.table.end_round({each.ref for each in held})
+        self.table.here = None  # the trainer is set back from outside
+        space = self.policy.space.given.including(saved.start)
+        self.policy = replace(self.policy, space=space, initial=saved.start)
+        self.memory = memory_of(saved, held)
+        self.epochs = saved.epochs
+        self.described = {}
+        self._guard.ended = None
+
+    # ---- for drivers, loops and storage ----
+    def turn(self) -> Turn:
+        """One round at a time, in a ``with`` block: two at once would undo each other's work."""
+        return self._guard.enter()
+
     def commands(self, left_open: Round | None = None) -> Commands:
         """The next round for a driver, through all middleware, or one that was left open."""
         self.described = self.described or policy_text(self.policy)
@@ -186,10 +208,6 @@ class DynamicGridAdapter:
         """Give a hint if the best value of the last two rounds is the last one of its axis."""
         if not self.policy.dry_run:
             hint_at_edges(self.policy.space, self.memory.tried)
-
-    def turn(self) -> Turn:
-        """One round at a time, in a ``with`` block: two at once would undo each other's work."""
-        return self._guard.enter()
 
     @contextmanager
     def through(self, middleware: Middleware, *, first: bool = False) -> Iterator[None]:
@@ -226,29 +244,12 @@ class DynamicGridAdapter:
             history=self.history,
             values=self.current,
             planned=self.epochs,
-            unit=trained_unit(self.trainer),
+            unit=self._unit,
             checked=self.memory.checked,
         )
 
     def _told(self, commands: Commands, memory: Memory) -> Commands:
         return told(self.callbacks)(commands, memory) if self.callbacks else commands
-
-    def state_dict(self, *, since: int = 0) -> dict[str, Any]:
-        """All that decides the adapter's own future, with the rounds from ``since`` on."""
-        return state_of(self.policy, self.memory, self.epochs, self.table, since=since)
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take back what ``state_dict`` gave; the trainer's state must be set back likewise."""
-        saved = parse_state(self.policy, state, compare_start=self.start_is_given(state))
-        held = [each.adopted(self.table) for each in saved.held]
-        self.table.end_round({each.ref for each in held})
-        self.table.here = None  # the trainer is set back from outside
-        space = self.policy.space.given.including(saved.start)
-        self.policy = replace(self.policy, space=space, initial=saved.start)
-        self.memory = memory_of(saved, held)
-        self.epochs = saved.epochs
-        self.described = {}
-        self._guard.ended = None
 
     def start_is_given(self, state: Any) -> bool:
         """Whether the start of this adapter is a setting, and not what the trainer said.

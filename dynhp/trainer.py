@@ -121,6 +121,26 @@ class TriesBatches(Protocol):
         ...
 
 
+@runtime_checkable
+class Agrees(Protocol):
+    """Optional: a trainer that runs on several ranks and can exchange values with the others.
+
+    If one rank finds a mistake, all of them must stop. A kill reaches ranks at different moments,
+    so that one may have saved what another has not; ``agree`` lets them go on from what all of them
+    have.
+
+    >>> from dynhp.testing import Quadratic
+    >>> class OnOneRank(Quadratic):
+    ...     def agree(self, said): return [said]
+    >>> isinstance(OnOneRank(), Agrees), isinstance(Quadratic(), Agrees)
+    (True, False)
+    """
+
+    def agree(self, said: Any) -> list[Any]:
+        """What every rank passes here, in the order of the ranks."""
+        ...
+
+
 def trained_unit(trainer: object) -> Unit:
     """What a trainer counts: epochs, unless it has an attribute ``unit`` that is "steps".
 

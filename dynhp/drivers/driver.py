@@ -27,6 +27,7 @@ from dynhp.engine.memory import Held, Memory, StateRef
 from dynhp.executors.contract import Outcome, TryStates, states_of
 from dynhp.selfcheck.fingerprint import Fingerprint, fingerprint
 from dynhp.selfcheck.watch import trainer_watch
+from dynhp.trainer import Agrees
 
 __all__ = ["Driver", "Watcher"]
 
@@ -117,12 +118,14 @@ class Driver:
 
     def finish(self, memory: Memory) -> None:
         """A round has ended: only states that later rounds may start from are held."""
-        self._outcome = self._states = self._watcher = None
+        self._forget_job()
+        self._watcher = None
         self.table.end_round(memory.refs)
 
     def undo(self, commands: Commands, memory: Memory, failure: BaseException) -> None:
         """Discard a round: the trainer is back where it began, and only older states are held."""
-        self._outcome = self._states = self._watcher = None
+        self._forget_job()
+        self._watcher = None
         try:
             commands.close()  # middleware may raise
         finally:
@@ -130,9 +133,13 @@ class Driver:
 
     def begin_job(self, job: Job) -> None:
         """Bring the trainer to where a job starts."""
-        self._outcome = self._states = None
+        self._forget_job()
         self.table.restore(job.origin, job.seed)
         self.table.leave()
+
+    def _forget_job(self) -> None:
+        """Let go of the states of the last job: they are asked for right after it, or never."""
+        self._outcome = self._states = None
 
     def tried(self, outcome: Outcome) -> Tried:
         """Give names to the states of a job that was carried out."""
@@ -158,7 +165,7 @@ class Driver:
         )
 
     def _restore(self, command: Restore) -> None:
-        self._outcome = self._states = None  # they are asked for right after the job, or never
+        self._forget_job()
         self.table.restore(command.ref, command.seed)
 
     def _look(self, command: Look) -> Fingerprint:
@@ -214,5 +221,5 @@ class Driver:
         return watcher
 
     def _agree(self, command: Agree) -> list[Any]:
-        agree = getattr(self._trainer, "agree", None)
-        return [command.said] if agree is None else agree(command.said)
+        trainer = self._trainer
+        return trainer.agree(command.said) if isinstance(trainer, Agrees) else [command.said]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,9 +19,10 @@ from dynhp.engine.commands import (
     Restore,
     Tried,
 )
+from dynhp.engine.compare import EndedTry, UnusedAxes, metrics_difference, states_are_alike
 from dynhp.engine.memory import StateRef
 from dynhp.errors import NotRepeatable, ValueNotUsed, advise
-from dynhp.records import Candidate, Metrics
+from dynhp.records import Candidate
 from dynhp.selfcheck.contents import shown
 from dynhp.selfcheck.fingerprint import Fingerprint
 
@@ -50,130 +50,21 @@ _ELSEWHERE = (
 _LONG = 200  # characters of a name, or of the values of a try, in a message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
-    """The try that is carried out once more, and its result the first time."""
-
-    job: Job
-    series: tuple[Metrics, ...]
-    state: Fingerprint
-
-
-class EndOfTry:
-    """The result of a try; its state is looked at once, and only on demand."""
-
-    def __init__(self, tried: Tried, tolerance: float) -> None:
-        self.tried = tried
-        self.state: Fingerprint | None = None
-        self._tolerance = tolerance
-        self._looked = False
-
-    def look(self) -> Generator[Command, Any, Fingerprint | None]:
-        """A fingerprint of its state; None if the state can no longer be seen."""
-        if not self._looked:
-            self.state = yield Look(self.tried.end, self._tolerance)
-            self._looked = True
-        return self.state
-
-
-@dataclass(frozen=True, slots=True)
-class _Before:
-    """An earlier try, without its state itself."""
-
-    job: Job
-    series: tuple[Metrics, ...]
-    error: str | None
-    state: Fingerprint | None
-
-
-@dataclass(slots=True, eq=False)
-class UnusedAxes:
-    """Compares each try with an earlier one that differs from it in one value only.
-
-    States are looked at only once the metrics of two such tries were equal, and then as long as
-    the axis is suspected. So the first pair may be compared by its metrics alone; an axis counts as
-    unused only if the states of another pair were equal too, and no pair has shown a difference.
-    """
-
-    _used: set[str] = field(default_factory=set)
-    _suspected: set[str] = field(default_factory=set)  # some metrics were equal along this axis
-    _equal: dict[str, None] = field(default_factory=dict)  # and so were states; in order
-    _lines: dict[tuple[str, Candidate], _Before] = field(default_factory=dict)
-
-    def add(self, job: Job, end: EndOfTry) -> Generator[Command, Any, None]:
-        """Take in a try that has ended."""
-        lines = [
-            (axis, job.candidate.but({axis: None}))  # the same for all that differ only in axis
-            for axis in job.candidate
-            if axis not in self._used
-        ]
-        for line in lines:
-            before = self._lines.get(line)
-            if before is not None and before.job.candidate != job.candidate:
-                yield from self._compare(line[0], before, job, end)
-        if end.tried.error is None and self._suspected - self._used:
-            yield from end.look()
-        this = _Before(job, end.tried.series, end.tried.error, end.state)
-        for line in lines:
-            if line not in self._lines or self._lines[line].state is None:
-                self._lines[line] = this
-
-    def _compare(
-        self, axis: str, before: _Before, job: Job, end: EndOfTry
-    ) -> Generator[Command, Any, None]:
-        tried = end.tried
-        if before.error != tried.error or metrics_difference(
-            before.series, tried.series, job.watch
-        ):
-            self._used.add(axis)
-        elif tried.error is None:
-            self._suspected.add(axis)
-            if before.state is None:
-                return
-            state = yield from end.look()
-            if state is None:
-                return
-            if before.state.differs_only_by(state, before.job.last_values, job.last_values):
-                self._equal[axis] = None
-            else:
-                self._used.add(axis)
-
-    def names(self) -> list[str]:
-        """The axes along which all tries were equal."""
-        return [axis for axis in self._equal if axis not in self._used]
-
-
-def metrics_difference(
-    first: Sequence[Metrics],
-    second: Sequence[Metrics],
-    watched: Sequence[str],
-    tolerance: float = 0.0,
-) -> str | None:
-    """The first metric that differs, in words. Metrics that are not watched may be times."""
-    if len(first) != len(second):
-        return f"it was measured {len(first)} times and then {len(second)} times"
-    for epoch, (here, there) in enumerate(zip(first, second, strict=True), start=1):
-        for name in watched or here:
-            value, other = here[name], there.get(name, math.nan)
-            close = math.isclose(value, other, rel_tol=tolerance, abs_tol=tolerance)
-            if not close and (value == value or other == other):
-                return f"{name} was {value!r} and then {other!r} after epoch {epoch}"
-    return None
-
-
 @dataclass(slots=True, eq=False, kw_only=True)
 class SelfCheck:
-    """What one round learns about itself while its tries run.
+    """What one round learns about itself: ``begin``, ``look_at`` each try, then ``prove``.
 
-    The first try that succeeds is the reference. As long as all others give exactly the same
-    result although their values differ, no value has been used yet.
+    The first try that succeeds is the reference. After all tries it is carried out again, and
+    whatever differs then is not in the state. While the other tries run they are compared with it
+    too: as long as all of them give exactly the same result although their values differ, no value
+    has been used yet.
     """
 
     round: int
     first: bool  # whether no round had tries before; later, no value may matter any more
     tolerance: float
     common: bool  # whether all tries meet the same random numbers
-    reference: Reference | None = None
+    reference: EndedTry | None = None
     alike: bool | None = None  # None: no two values to compare yet
     axes: UnusedAxes = field(default_factory=UnusedAxes)
     epochs: int = 0  # of the repeats
@@ -184,31 +75,28 @@ class SelfCheck:
 
     def look_at(self, job: Job, tried: Tried) -> Generator[Command, Any, None]:
         """Look at a try that has ended."""
-        end = EndOfTry(tried, self.tolerance)
+        this = EndedTry(job, tried, self.tolerance)
         if tried.error is not None:
             self.alike = False  # nothing to compare with
         elif self.reference is None:
-            state = yield from end.look()
-            if state is None:
+            if (yield from this.look()) is None:
                 self.alike = False
             else:
-                self.reference = Reference(job=job, series=tried.series, state=state)
+                self.reference = this
                 yield Reach("first try")
         elif self.alike is not False and self.common:
-            yield from self._compare_values(self.reference, job, end)
+            yield from self._compare_values(self.reference, this)
         if self.common and self.first and not self.tolerance:  # a tolerance would need whole states
-            yield from self.axes.add(job, end)
+            yield from self.axes.add(this)
 
-    def _compare_values(
-        self, first: Reference, job: Job, end: EndOfTry
-    ) -> Generator[Command, Any, None]:
-        if job.candidate == first.job.candidate:
+    def _compare_values(self, reference: EndedTry, this: EndedTry) -> Generator[Command, Any, None]:
+        """Find out whether the values of a try have made it differ from the reference."""
+        if this.job.candidate == reference.job.candidate:
             return
-        self.alike = self._difference(first, end.tried, 0.0) is None
+        self.alike = metrics_difference(reference, this.tried) is None
         if self.alike:
-            state = yield from end.look()
-            values = first.job.last_values, job.last_values
-            self.alike = state is not None and first.state.differs_only_by(state, *values)
+            yield from this.look()
+            self.alike = states_are_alike(reference, this)
 
     def prove(self, origin: StateRef, *, tried: int) -> Generator[Command, Any, None]:
         """Carry out the reference again and compare; whatever differs ends the run."""
@@ -222,9 +110,9 @@ class SelfCheck:
             yield Announce((job,))
             repeated: Tried = yield Attempt(job)
             self.epochs += repeated.epochs
-            yield from self._compare(self.reference, repeated)
+            yield from self._require_same(self.reference, repeated)
 
-    def _require_used(self, reference: Reference, tried: int) -> Generator[Command, Any, None]:
+    def _require_used(self, reference: EndedTry, tried: int) -> Generator[Command, Any, None]:
         """Refuse a first round whose values made no difference; hint at an axis that made none."""
         message = None
         if self.first and self.alike:
@@ -233,7 +121,7 @@ class SelfCheck:
                 f"and state, although their values of {_listed(list(reference.job.candidate), 6)} "
                 f"differ. {_CAUSES}"
             )
-        elif axes := [_listed([name]) for name in self.axes.names()]:
+        elif axes := [_listed([name]) for name in self.axes.unused()]:
             advise(
                 f"all tries of round {self.round} that differ only in {' or '.join(axes)} gave "
                 f"exactly the same result, in metrics and state. {_CAUSES}",
@@ -243,16 +131,16 @@ class SelfCheck:
         if message is not None:
             raise ValueNotUsed(message)
 
-    def _compare(self, reference: Reference, repeated: Tried) -> Generator[Command, Any, None]:
+    def _require_same(self, reference: EndedTry, repeated: Tried) -> Generator[Command, Any, None]:
+        """Refuse a repeat that differs, or one that was equal while something else changed."""
+        assert reference.state is not None
         state: Fingerprint = yield Look(repeated.end, self.tolerance)
-        metrics = repeated.error or self._difference(reference, repeated, self.tolerance)
+        difference = repeated.error or metrics_difference(reference, repeated, self.tolerance)
         places = reference.state.differences(state)
         message = None
-        found = Reached()
-        if metrics is not None or places:
+        if difference is not None or places:
             found = yield Reach("differs")
-            likely = _likely(repeated, found)
-            message = self._not_the_same(reference, metrics, places, likely, found.part_names)
+            message = self._not_the_same(reference.job, difference, places, repeated, found)
         else:
             found = yield Reach("equal")
             if found.left_behind:
@@ -262,10 +150,6 @@ class SelfCheck:
             raise NotRepeatable(message)
         if found.in_a_loop and found.hints:
             advise(f"tries change things outside the state: {_listed(found.hints)}")
-
-    def _difference(self, reference: Reference, tried: Tried, tolerance: float) -> str | None:
-        watched = reference.job.watch
-        return metrics_difference(reference.series, tried.series, watched, tolerance)
 
     def _left_behind(self, found: Reached) -> str:
         best = found.in_a_loop and "best" in str(found.left_behind).lower()
@@ -278,26 +162,26 @@ class SelfCheck:
 
     def _not_the_same(
         self,
-        reference: Reference,
-        metrics: str | None,
+        job: Job,
+        difference: str | None,
         places: Sequence[str],
-        likely: str,
-        part_names: Sequence[str],
+        repeated: Tried,
+        found: Reached,
     ) -> str:
-        parts = list(dict.fromkeys(_part(place, part_names) for place in places))
-        metrics = metrics and metrics[:300]
-        if parts and metrics:
-            what = f"{metrics}, and the state differs in {_listed(parts)}"
+        parts = list(dict.fromkeys(_part(place, found.part_names) for place in places))
+        difference = difference and difference[:300]
+        if parts and difference:
+            what = f"{difference}, and the state differs in {_listed(parts)}"
         elif parts:
             what = f"the state differs in {_listed(parts)}"
         else:
-            what = f"{metrics}, though the states agree: only what is outside can have changed"
+            what = f"{difference}, though the states agree: only what is outside can have changed"
         return (
-            f"the first try of round {self.round} ({shown_values(reference.job.candidate)}) was "
+            f"the first try of round {self.round} ({shown_values(job.candidate)}) was "
             f"carried out again from the same origin and did not give the same result: {what}. So "
             "something that decides training is not in the state, and was carried over from try to "
             "try."
-            f"{likely} {_WAYS_OUT}"
+            f"{_likely(repeated, found)} {_WAYS_OUT}"
         )
 
 

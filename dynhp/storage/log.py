@@ -5,28 +5,13 @@ from __future__ import annotations
 import logging
 import warnings
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
-from operator import index
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.best import BestEpoch
-from dynhp.drivers import StateTable
-from dynhp.engine.commands import (
-    Announce,
-    Attempt,
-    Command,
-    Commands,
-    Job,
-    Keep,
-    Look,
-    Restore,
-    Train,
-    Tried,
-)
-from dynhp.engine.memory import Held, Memory
+from dynhp.engine.commands import Announce, Attempt, Commands, Job, Restore, Train
+from dynhp.engine.memory import Memory
 from dynhp.errors import (
     AllTriesFailed,
     CheckpointError,
@@ -40,18 +25,12 @@ from dynhp.errors import (
     ValueNotUsed,
 )
 from dynhp.executors.attempt import move_to
-from dynhp.loops.epoch import Epoch
-from dynhp.loops.parts import Elsewhere
-from dynhp.records import Candidate
-from dynhp.saved import SavedHeld
-from dynhp.selfcheck.fingerprint import Fingerprint
-from dynhp.storage.codecs import register_codec, register_dataclass
 from dynhp.storage.files import locked
 from dynhp.storage.folder import CheckpointFolder, SavedRun, TryPlace
-from dynhp.trainer import State
-from dynhp.wrappers.keep_best import KeptState
+from dynhp.storage.jobs import FinishedTry, RecordedJob, ReplayedJob, TryRequest
+from dynhp.trainer import Agrees
 
-__all__ = ["Agrees", "OnError", "Rewinds", "RunLog", "WhetherToResume", "newest_of_all"]
+__all__ = ["OnError", "Rewinds", "RunLog", "WhetherToResume", "newest_of_all"]
 
 OnError: TypeAlias = Literal["stop", "warn"]
 """What to do if a checkpoint cannot be written: stop the run, or warn and go on."""
@@ -73,149 +52,7 @@ class Rewinds(Protocol):
         ...
 
 
-@runtime_checkable
-class Agrees(Protocol):
-    """Optional: a trainer that runs on several ranks and can exchange values with the others.
-
-    A kill reaches ranks at different moments, so that one may have saved what another has not;
-    ``agree`` lets them go on from what all of them have.
-    """
-
-    def agree(self, said: Any) -> list[Any]:
-        """What every rank passes here, in the order of the ranks."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TryRequest:
-    """A job without the state it starts from."""
-
-    candidate: Candidate
-    epochs: int
-    seed: int | None
-
-    @classmethod
-    def of(cls, job: Job) -> TryRequest:
-        """What this job asks for."""
-        return cls(candidate=job.candidate, epochs=job.epochs, seed=job.seed)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedTry:
-    """A job that was carried out, as it is stored: what was measured, seen and kept of it."""
-
-    asked: TryRequest
-    tried: Tried  # the names of states in it mean nothing to another process
-    looks: tuple[tuple[float, Fingerprint], ...] = ()  # what the self-check saw, by tolerance
-    kept: bool = False  # whether it led, so that its state is here
-    state: State = None
-    inner: SavedHeld | None = None
-
-
-for _name, _kind in {
-    "asked": TryRequest,
-    "done": FinishedTry,
-    "kept": KeptState,
-    "best_epoch": BestEpoch,
-    "elsewhere": Elsewhere,
-}.items():
-    register_dataclass(_kind, name=f"dynhp.{_name}")
-register_codec(
-    Tried, name="dynhp.tried", to_plain=Tried._asdict, from_plain=lambda plain: Tried(**plain)
-)
-register_codec(
-    SavedHeld,
-    name="dynhp.held",
-    to_plain=SavedHeld._asdict,
-    from_plain=lambda plain: SavedHeld(**plain),
-)
-# A sampler with set_epoch(epoch) keeps the loop's epoch; the number is all that matters of it.
-register_codec(Epoch, name="dynhp.epoch", to_plain=int, from_plain=index)
-register_codec(
-    Fingerprint,
-    name="dynhp.fingerprint",
-    to_plain=Fingerprint.to_plain,
-    from_plain=Fingerprint.from_plain,
-)
-
-
 _CAST_DOUBT = (NotRepeatable, ValueNotInForce, ValueNotUsed, LoopError)
-
-
-class _Replayed:
-    """A job of an earlier process: the engine's commands about it are answered from its file."""
-
-    def __init__(self, place: TryPlace, done: FinishedTry, table: StateTable) -> None:
-        self._place = place
-        self._done = done
-        self._table = table
-        self._ref = table.new_name()
-        self._looks = deque(done.looks)
-
-    def answer(self, command: Command) -> Generator[Command, Any, Any]:
-        """The reply to a command, which goes on to the driver only if it is not about the job."""
-        if isinstance(command, Attempt):
-            return self._done.tried._replace(end=self._ref, kept=self._ref, elsewhere=False)
-        if isinstance(command, Look):
-            tolerance, seen = self._looks.popleft() if self._looks else (None, None)
-            return seen if tolerance == command.tolerance else None
-        if isinstance(command, Keep):
-            return self._keep()
-        return (yield command)
-
-    def _keep(self) -> Held | None:
-        """Give the table the state, which is in the folder because the try led."""
-        if not self._done.kept:
-            raise CheckpointError(
-                f"{self._place}, {dict(self._done.asked.candidate)}, was behind when it was made "
-                "and leads now: the criterion or the selection has changed. Put it back as it was, "
-                "or delete the files try-*.zip of the checkpoint's folder"
-            )
-        self._table.put(self._ref, self._done.state)
-        self._table.keep(self._ref)
-        inner = self._done.inner
-        if inner is None:
-            return None
-        return Held(inner.epoch, inner.score, self._table.adopt(inner.state))
-
-
-class _Recorded:
-    """A job of this process: what the engine learns about it is noted, to be written."""
-
-    def __init__(self, place: TryPlace) -> None:
-        self.place = place
-        self._job: Job
-        self._tried: Tried
-        self._looks: list[tuple[float, Fingerprint]] = []
-        self._kept = False
-        self._inner: Held | None = None
-
-    def answer(self, command: Command) -> Generator[Command, Any, Any]:
-        """The driver's reply to a command."""
-        reply = yield command
-        if isinstance(command, Attempt):
-            self._job = command.job
-            self._tried = reply
-        elif isinstance(command, Look):
-            self._looks.append((command.tolerance, reply))
-        elif isinstance(command, Keep):
-            self._kept = True
-            self._inner = reply
-        return reply
-
-    def finished(self, table: StateTable) -> FinishedTry:
-        """The job as a file, with its states if they may be needed."""
-        inner = self._inner
-        return FinishedTry(
-            asked=TryRequest.of(self._job),
-            tried=self._tried,
-            looks=tuple(self._looks),
-            kept=self._kept,
-            state=table.get(self._tried.kept) if self._kept else None,
-            inner=None
-            if inner is None
-            else SavedHeld(inner.epoch, inner.score, table.get(inner.ref)),
-        )
 
 
 class RunLog:
@@ -306,11 +143,15 @@ class RunLog:
             self._rewind(saved)
             return
         self._load(saved)
-        before = adapter.epochs
         self._base = saved.digest
-        self._saved = (saved.rounds, before)
-        if planned is None:  # never so with a loop
-            return
+        self._saved = (saved.rounds, adapter.epochs)
+        if planned is not None:  # always so with a loop
+            self._plan_for(planned)
+
+    def _plan_for(self, planned: int) -> None:
+        """Go on with the loaded run for as many epochs as this call asks for."""
+        adapter = self._adapter
+        before = adapter.epochs
         if planned < adapter.epoch:
             raise SettingsError(
                 f"epochs must be at least {adapter.epoch}, because the run in {self._where} "
@@ -435,7 +276,7 @@ class RunLog:
         replayed = False  # whether an earlier process has carried out some of its tries
         places: deque[TryPlace] = deque()  # of the jobs that were announced
         found: deque[FinishedTry] = deque()  # what an earlier process has done of them
-        job: _Replayed | _Recorded | None = None  # the one that the engine decides about
+        job: ReplayedJob | RecordedJob | None = None  # the one that the engine decides about
         stages = 0
         reply: Any = None
         try:
@@ -443,17 +284,10 @@ class RunLog:
                 try:
                     command = commands.send(reply)
                 except StopIteration as end:
-                    after: Memory = end.value
-                    # What an earlier process left behind outside the state ended with it: only a
-                    # round that this process carries out whole proves anything about it.
-                    if replayed:
-                        self._unproved = not memory.checked
-                    elif after.checked:
-                        self._unproved = False
-                    return after._replace(checked=memory.checked) if replayed else after
+                    return self._ended(memory, end.value, replayed)
                 if isinstance(command, Announce | Attempt | Restore | Train):
                     # These commands end what the engine does with a job.
-                    if isinstance(job, _Recorded):
+                    if isinstance(job, RecordedJob):
                         self._note(job)
                     job = None
                 if isinstance(command, Announce) and not command.jobs[0].repeat:
@@ -467,12 +301,23 @@ class RunLog:
                     place = places.popleft()
                     if found:
                         replayed = True
-                        job = _Replayed(place, found.popleft(), self._adapter.table)
+                        job = ReplayedJob(place, found.popleft(), self._adapter.table)
                     else:
-                        job = _Recorded(place)
+                        job = RecordedJob(place)
                 reply = (yield command) if job is None else (yield from job.answer(command))
         finally:
             commands.close()
+
+    def _ended(self, before: Memory, after: Memory, replayed: bool) -> Memory:
+        """The memory after a round; one that was partly replayed does not count as checked."""
+        # What an earlier process left behind outside the state ended with it: only a round that
+        # this process carries out whole proves anything about it.
+        if replayed:
+            self._unproved = not before.checked
+            return after._replace(checked=before.checked)
+        if after.checked:
+            self._unproved = False
+        return after
 
     def _found(self, jobs: Sequence[Job], places: Sequence[TryPlace]) -> Iterator[FinishedTry]:
         """The first few of these jobs, if an earlier process has carried them out."""
@@ -499,7 +344,7 @@ class RunLog:
                 )
             yield done
 
-    def _note(self, job: _Recorded) -> None:
+    def _note(self, job: RecordedJob) -> None:
         """Keep a job until the next checkpoint, if there is one that it builds on."""
         if not self._base:
             return

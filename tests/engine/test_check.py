@@ -286,7 +286,7 @@ def test_only_the_first_try_that_succeeds_is_the_reference() -> None:
     reference = checked.check.reference
     assert reference is not None
     assert reference.job == job(lr=0.2)
-    assert reference.series == ({"loss": 0.5},)
+    assert reference.tried.series == ({"loss": 0.5},)
     assert len(watch.firsts) == 1
 
 

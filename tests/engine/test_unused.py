@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from dynhp import DynamicGridAdapter, FullGrid, Neighbors, OneAxis, errors, lowest
-from dynhp.engine.check import EndOfTry, UnusedAxes
 from dynhp.engine.commands import Job, Look
+from dynhp.engine.compare import EndedTry, UnusedAxes
 from dynhp.errors import Hint, ValueNotUsed
 from dynhp.records import Candidate
 from dynhp.testing import NoisyQuadratic, Quadratic
@@ -192,14 +192,14 @@ def test_only_pairs_that_differ_in_one_value_prove_something(
     tries: list[tuple[Job, End]], names: list[str]
 ) -> None:
     axes, _ = added(tries)
-    assert axes.names() == names
+    assert axes.unused() == names
 
 
 def added(tries: Iterable[tuple[Job, End]]) -> tuple[UnusedAxes, CheckAnswers]:
     axes, answers = UnusedAxes(), CheckAnswers()
     for each, result in tries:
         tried = answers.tried(result.state, {"loss": result.loss}, epochs=1, **result.more)
-        answered(axes.add(each, EndOfTry(tried, 0.0)), answers)
+        answered(axes.add(EndedTry(each, tried, 0.0)), answers)
     return axes, answers
 
 
@@ -212,7 +212,7 @@ def test_states_are_looked_at_only_if_metrics_are_or_were_equal() -> None:
 
 def test_a_state_is_looked_at_once() -> None:
     answers = CheckAnswers()
-    ended = EndOfTry(answers.tried(5), 0.0)
+    ended = EndedTry(job(a=1), answers.tried(5), 0.0)
     first, second = (answered(ended.look(), answers) for _ in range(2))
     assert first is second is ended.state
     assert len(answers.commands) == 1

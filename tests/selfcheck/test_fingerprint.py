@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from dynhp.records import Candidate
 from dynhp.selfcheck.fingerprint import fingerprint
 from dynhp.storage.codecs import decode, encode
-from dynhp.storage.log import RunLog  # noqa: F401 - which registers fingerprints
+from dynhp.storage.jobs import FinishedTry  # noqa: F401 - which registers fingerprints
 
 Point = namedtuple("Point", "x y")
 NAN = float("nan")

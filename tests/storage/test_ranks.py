@@ -10,8 +10,9 @@ import pytest
 from dynhp import DynamicGridAdapter, lowest
 from dynhp.errors import CheckpointError
 from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
-from dynhp.storage.log import Agrees, newest_of_all
+from dynhp.storage.log import newest_of_all
 from dynhp.testing import NoisyQuadratic
+from dynhp.trainer import Agrees
 from tests.support.killing import Killed
 from tests.support.messages import raises
 

@@ -21,8 +21,8 @@ from dynhp.records import Candidate
 from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
 from dynhp.storage.codecs import encode
 from dynhp.storage.folder import CheckpointFolder, TryPlace
+from dynhp.storage.jobs import TryRequest
 from dynhp.storage.journal import Journal, history_from_journal
-from dynhp.storage.log import TryRequest
 from dynhp.testing import Quadratic
 from dynhp.trainer import Trainer
 from tests.support.killing import Killed

@@ -347,7 +347,7 @@ def test_a_generator_that_would_read_foreign_memory_is_refused(
 
 
 def test_fields_that_a_dataclass_does_not_have() -> None:
-    import dynhp.storage.log  # noqa: F401 - registers dynhp.asked
+    import dynhp.storage.jobs  # noqa: F401 - registers dynhp.asked
 
     with raises(CodecError):
         decode(sealed({"$codec": ["dynhp.asked", {"candidate": 1}]}))
