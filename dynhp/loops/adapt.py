@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from dynhp._checks import require_count
@@ -30,7 +29,6 @@ from dynhp.selfcheck.reach import in_reach, loop_names
 from dynhp.selfcheck.things import kind_of, read_state
 from dynhp.selfcheck.watch import Watch
 from dynhp.spaces import SpaceLike
-from dynhp.trainer import trainer_from
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -115,13 +113,7 @@ def adapt(
     best_by = best_criterion(keep_best, policy.criterion)
     if best_by is not None:
         keeper = BestKeeper(BestRule(criterion=best_by, planned=planned))
-        memories.append(
-            Part(
-                get=partial(getattr, keeper, "best"),
-                set=partial(setattr, keeper, "best"),
-                name="the best epoch",
-            )
-        )
+        memories.append(_memory_of(keeper))
     generators = None
     # Whether by rescues is left open: a run that goes on may allow them.
     may_seed = policy.randomness == "independent" or policy.start_from != "here"
@@ -130,23 +122,7 @@ def adapt(
         memories.append(generators.part())
     parts = Parts([*training.parts, *memories])
 
-    trainer: Any = trainer_from(
-        get_state=parts.get_state,
-        set_state=parts.set_state,
-        train_k=the_body_trains,
-        metrics=dict,
-        hyperparameters=lambda: bindings.read(bound),
-        reseed=parts.reseed,
-    )
-    trainer.kinds = bindings.kinds_of(bound)
-    trainer.unit = unit
-    trainer.part_names = [
-        part.name or f"part {place} of the state" for place, part in enumerate(parts.parts)
-    ]
-    said: set[Any] = set()  # a hint comes once in a run, whatever its numbers are then
-    trainer.watch = lambda tolerance: Watch(
-        lambda: in_reach(loop_names()), things, read, tolerance=tolerance, said=said
-    )
+    trainer = _LoopTrainer(parts, bound, unit, things, read)
     adapter = DynamicGridAdapter(trainer, policy=policy, epochs=planned, callbacks=callbacks)
     if policy.adapt_every is not None and policy.adapt_every > planned:
         advise(
@@ -163,6 +139,56 @@ def adapt(
         generators=generators,
         display=chosen_display(progress),
     )
+
+
+class _LoopTrainer:
+    """A loop as a trainer: its state is all parts, and only the body of the loop trains."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        bound: Mapping[str, Binding],
+        unit: str,
+        things: Sequence[Any],
+        read: Callable[[Any], Callable[[], Any] | None],
+    ) -> None:
+        self.get_state = parts.get_state
+        self.set_state = parts.set_state
+        self.reseed = parts.reseed
+        self.kinds = bindings.kinds_of(bound)
+        self.unit = unit
+        self.part_names = [
+            part.name or f"part {place} of the state" for place, part in enumerate(parts.parts)
+        ]
+        self._bound = bound
+        self._things = things
+        self._read = read
+        self._said: set[Any] = set()  # a hint comes once in a run, whatever its numbers are then
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+        the_body_trains()
+
+    def metrics(self) -> dict[str, float]:
+        return {}
+
+    def hyperparameters(self) -> Mapping[str, Any]:
+        return bindings.read(self._bound)
+
+    def watch(self, tolerance: float) -> Watch:
+        return Watch(
+            lambda: in_reach(loop_names()),
+            self._things,
+            self._read,
+            tolerance=tolerance,
+            said=self._said,
+        )
+
+
+def _memory_of(keeper: BestKeeper) -> Part:
+    def put_back(best: Any) -> None:
+        keeper.best = best
+
+    return Part(get=lambda: keeper.best, set=put_back, name="the best epoch")
 
 
 def _names_of(things: Sequence[Any]) -> list[str | None]:

@@ -170,7 +170,7 @@ class Epoch(int):
         )
 
     def __len__(self) -> NoReturn:
-        # With [] a class looks like a sequence, which is what a tensor would be made of.
+        # A class with __getitem__ passes for a sequence: what makes a tensor asks for its length.
         raise TypeError("an epoch is a number and has no length; write int(epoch) in its place")
 
     def __getattr__(self, name: str) -> Any:

@@ -16,7 +16,7 @@ from dynhp.executors.attempt import TryLog, error_text, move_to
 from dynhp.executors.contract import Outcome
 from dynhp.loops import bindings
 from dynhp.loops.bindings import Binding
-from dynhp.loops.counter import CounterWatch
+from dynhp.loops.counter_watch import CounterWatch
 from dynhp.loops.epoch import Epoch, Passes
 from dynhp.loops.parts import CounterPart, GeneratorsBefore, Parts
 from dynhp.loops.saving import load_loop, saved_loop
@@ -209,6 +209,8 @@ class Loop:
             driver.table.begin_round()
             reply: Any = None
             try:
+                # Not a function of its own: a generator that is closed cannot return a value to its
+                # caller.
                 while True:
                     try:
                         command = commands.send(reply)
@@ -235,14 +237,8 @@ class Loop:
             except BaseException as failure:
                 work = self.work
                 driver.undo(commands, adapter.memory, failure)
-                by_break = isinstance(failure, GeneratorExit) and not self.driven
-                if by_break and isinstance(work, Attempt):
-                    origin = work.job.start - work.job.epochs_before
-                    advise(
-                        "the loop was left in a try, so the state is back where the round began, "
-                        f"after {origin} {self._unit} of the main line. What stops early belongs "
-                        "under `if epoch.main:`"
-                    )
+                if isinstance(failure, GeneratorExit) and isinstance(work, Attempt):
+                    self._hint_at_break(work.job)
                 raise
             else:
                 driver.finish(after)
@@ -251,6 +247,17 @@ class Loop:
                 self.work = None
         if left is not None:
             raise left
+
+    def _hint_at_break(self, job: Job) -> None:
+        """Say where a ``break`` in a try has left the state; a framework's hooks know it."""
+        if self.driven:
+            return
+        origin = job.start - job.epochs_before
+        advise(
+            "the loop was left in a try, so the state is back where the round began, after "
+            f"{origin} {self._unit} of the main line. What stops early belongs under "
+            "`if epoch.main:`"
+        )
 
     def _attempt(self, job: Job) -> Generator[Epoch, None, Tried]:
         """Let the body carry out a job: a try, a stage of one, or its repeat."""

@@ -11,7 +11,7 @@ import pytest
 
 from dynhp import Counter, adapt, schedule_of
 from dynhp.errors import Hint, LoopError
-from dynhp.loops.counter import CounterWatch
+from dynhp.loops.counter_watch import CounterWatch
 from tests.support.messages import raises, warns
 
 
