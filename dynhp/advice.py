@@ -37,10 +37,10 @@ _LOSSES = {"loss", "error", "err", "mse", "rmse", "mae", "nll", "perplexity", "p
 _SCORES = {"acc", "accuracy", "auc", "auroc", "f1", "r2", "reward", "precision", "recall"}
 
 
-def kind_of(name: str) -> str:
-    """The kind of hyperparameter a name stands for.
+def canonical_name(name: str) -> str:
+    """The name under which a hyperparameter is known here, given one of those it goes by.
 
-    >>> kind_of("LR"), kind_of("edge-message-ratio")
+    >>> canonical_name("LR"), canonical_name("edge-message-ratio")
     ('learning_rate', 'edge_message_ratio')
     """
     plain = name.lower().replace("-", "_").replace(" ", "_")
@@ -55,7 +55,7 @@ def misleading(
     >>> list(misleading(["lr", "drop", "p"], {"p": "label_smoothing"}))
     ['drop', 'p']
     """
-    known = _kinds(names, kinds)
+    known = _names_meant(names, kinds)
     reasons = {
         name: tuple(LEAVE_ALONE[kind] for kind in LEAVE_ALONE if kind in known[name])
         for name in names
@@ -80,15 +80,18 @@ def doubts(history: Sequence[Round], kinds: Mapping[str, str] | None = None) -> 
     epochs = sum(round_.epochs for round_ in history)
     longest = max(try_.epochs for round_ in tried for try_ in round_.tries)
     names = list(tried[0].previous)
-    known = misleading(names, kinds)
-    if len(known) < len(names) or longest >= _LONG * epochs:
+    reasons_by_name = misleading(names, kinds)
+    if len(reasons_by_name) < len(names) or longest >= _LONG * epochs:
         return {}
-    return {name: "; ".join(reasons) for name, reasons in known.items()}
+    return {name: "; ".join(reasons) for name, reasons in reasons_by_name.items()}
 
 
-def _kinds(names: Collection[str], kinds: Mapping[str, str] | None) -> dict[str, set[str]]:
-    """What each is, by its name and by what it is bound to."""
-    return {name: {kind_of(name), kind_of((kinds or {}).get(name, name))} for name in names}
+def _names_meant(names: Collection[str], kinds: Mapping[str, str] | None) -> dict[str, set[str]]:
+    """What each name may stand for: by itself, and by what it is bound to."""
+    return {
+        name: {canonical_name(name), canonical_name((kinds or {}).get(name, name))}
+        for name in names
+    }
 
 
 def hints_for(
@@ -107,7 +110,7 @@ def hints_for(
     >>> hints_for(["batch_size"], highest("val_auc"))
     ()
     """
-    known = _kinds(names, kinds)
+    known = _names_meant(names, kinds)
     read = metrics_of(criterion)
     # A callable that does not say what it reads may well read averaged weights.
     averaged = not read or any(name.startswith("ema") for name in read)

@@ -23,6 +23,9 @@ from typing import Any, NamedTuple
 __all__ = ["Integration", "register_integration"]
 
 GROUP = "dynhp.integrations"
+"""The entry points of integrations."""
+
+_KNOWN_TO_THE_CORE = {*sys.stdlib_module_names, "dynhp", "numpy", "__main__"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +65,7 @@ class Integration:
 
 _registered: dict[str, Integration] = {}  # by package
 _loop_owners: set[str] = set()
-_asked: set[str] = set()  # packages of which entry points were loaded, or could not be
+_attempted: set[str] = set()  # packages of which entry points were loaded, or could not be
 
 
 def register_integration(integration: Integration) -> None:
@@ -91,19 +94,19 @@ def integrations_of(kind: type) -> list[Integration]:
     roots = {each.__module__.partition(".")[0] for each in kind.__mro__} - _KNOWN_TO_THE_CORE
     if not roots:
         return []
-    _ask(roots)
+    _load_declared(roots)
     return [each for each in _registered.values() if not roots.isdisjoint(each.frameworks)]
 
 
-def integrations_here() -> list[Integration]:
+def loaded_integrations() -> list[Integration]:
     """Integrations that are imported, or that want to be asked and whose framework is loaded."""
-    _ask(sys.modules)
+    _load_declared(sys.modules)
     return list(_registered.values())
 
 
 def loaded_frameworks() -> list[str]:
     """The frameworks that integrations know and that this process has loaded."""
-    names = {line.framework for line in _declared()}
+    names = {point.framework for point in _declared()}
     names.update(name for each in _registered.values() for name in each.frameworks)
     return sorted(name for name in names if sys.modules.get(name) is not None)
 
@@ -111,14 +114,11 @@ def loaded_frameworks() -> list[str]:
 def package_for(framework: str) -> str | None:
     """The package of an integration that knows this framework, imported or not."""
     packages = [each.package for each in _registered.values() if framework in each.frameworks]
-    packages += [line.package for line in _declared() if line.framework == framework]
+    packages += [point.package for point in _declared() if point.framework == framework]
     return packages[0] if packages else None
 
 
-_KNOWN_TO_THE_CORE = {*sys.stdlib_module_names, "dynhp", "numpy", "__main__"}
-
-
-class _Line(NamedTuple):
+class _EntryPoint(NamedTuple):
     """What the entry points of a distribution say of one framework."""
 
     framework: str
@@ -127,23 +127,23 @@ class _Line(NamedTuple):
 
 
 @functools.cache
-def _declared() -> tuple[_Line, ...]:
+def _declared() -> tuple[_EntryPoint, ...]:
     from importlib import metadata  # slow to import, and few runs need it
 
     points = sorted(metadata.entry_points(group=GROUP), key=lambda point: point.value)
     return tuple(
-        _Line(point.name, point.module.partition(".")[0], point.load if point.attr else None)
+        _EntryPoint(point.name, point.module.partition(".")[0], point.load if point.attr else None)
         for point in points
     )
 
 
-def _ask(names: Container[str]) -> None:
+def _load_declared(names: Container[str]) -> None:
     """Load the integrations of these frameworks that want to be asked as soon as they are there."""
     for framework, package, load in _declared():
-        known = package in _registered or package in _asked
+        known = package in _registered or package in _attempted
         if load is None or known or framework not in names or sys.modules.get(framework) is None:
             continue
-        _asked.add(package)
+        _attempted.add(package)
         try:
             integration = load()
         except Exception:  # it needs another version, or is broken: `dynhp check` says so

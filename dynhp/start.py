@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from dynhp._checks import is_number, require_count
-from dynhp.advice import kind_of
+from dynhp.advice import canonical_name
 from dynhp.criteria.contract import metrics_of
 from dynhp.errors import ContractError, MetricError, SettingsError, advise, nearest, shown
 from dynhp.executors.contract import Executor, SendsJobs
@@ -77,8 +77,8 @@ def starting_point(
 def _require_rates(space: Space, kinds: Mapping[str, str]) -> None:
     """Refuse learning rates that are below zero or no numbers, and say what zero means."""
     for name, axis in space.items():
-        bound = name in kinds and kind_of(kinds[name]) == "learning_rate"
-        if not bound and kind_of(name) != "learning_rate" and name != "eta":
+        bound = name in kinds and canonical_name(kinds[name]) == "learning_rate"
+        if not bound and canonical_name(name) != "learning_rate" and name != "eta":
             continue
         words = [value for value in axis.grid() if not is_number(value)]
         if words and bound:

@@ -36,6 +36,6 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Callable[[Integration], None]:
     """Registers integrations for one test, in which no other is known, installed or not."""
     monkeypatch.setattr(frameworks, "_registered", {})
     monkeypatch.setattr(frameworks, "_loop_owners", set())
-    monkeypatch.setattr(frameworks, "_asked", set())
+    monkeypatch.setattr(frameworks, "_attempted", set())
     monkeypatch.setattr(frameworks, "_declared", lambda: ())
     return frameworks.register_integration

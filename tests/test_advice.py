@@ -17,7 +17,7 @@ from dynhp import (
     smoothed,
     trainer_from,
 )
-from dynhp.advice import LEAVE_ALONE, hints_for, kind_of
+from dynhp.advice import LEAVE_ALONE, canonical_name, hints_for
 
 GAP = smallest_gap("train", "val")
 
@@ -35,7 +35,7 @@ def adapter_for(name: str, criterion: Any) -> DynamicGridAdapter:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"),
+    ("name", "canonical"),
     [
         ("lr", "learning_rate"),
         ("LR", "learning_rate"),
@@ -47,14 +47,14 @@ def adapter_for(name: str, criterion: Any) -> DynamicGridAdapter:
         ("momentum", "momentum"),
     ],
 )
-def test_kind_of(name: str, kind: str) -> None:
-    assert kind_of(name) == kind
+def test_canonical_name(name: str, canonical: str) -> None:
+    assert canonical_name(name) == canonical
 
 
 @pytest.mark.parametrize("name", [*LEAVE_ALONE, "drop", "smoothing"])
 def test_a_kind_that_misleads_short_tries_is_hinted_at(name: str) -> None:
     (hint,) = adapter_for(name, highest("val")).hints
-    assert hint.startswith(f"{name}: {LEAVE_ALONE[kind_of(name)]}. ")
+    assert hint.startswith(f"{name}: {LEAVE_ALONE[canonical_name(name)]}. ")
     assert "shadow" in hint
 
 

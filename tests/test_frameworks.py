@@ -16,9 +16,9 @@ from dynhp import frameworks
 from dynhp.frameworks import (
     GROUP,
     Integration,
-    integrations_here,
     integrations_of,
     loaded_frameworks,
+    loaded_integrations,
     package_for,
     registered,
     runs_loops,
@@ -79,7 +79,7 @@ def test_what_is_registered_is_known_by_its_package_and_by_its_loop_owners(
     assert registered("dynhp_acme") is acme
     assert runs_loops("acme_tools")
     assert not runs_loops("dynhp_acme")
-    assert integrations_here() == [acme]
+    assert loaded_integrations() == [acme]
 
 
 def test_an_object_is_known_by_its_class_and_by_those_that_it_is_made_from(
@@ -112,12 +112,12 @@ def test_it_is_asked_as_soon_as_its_framework_is_loaded_and_not_before(
     declare: Declare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     declare(acme="dynhp_acme.integration:INTEGRATION")
-    assert integrations_of(OfAcme) == integrations_here() == []
+    assert integrations_of(OfAcme) == loaded_integrations() == []
     assert "dynhp_acme" not in sys.modules, "it would import the framework"
     monkeypatch.setitem(sys.modules, "acme", SimpleNamespace())
     (acme,) = integrations_of(OfAcme)
     assert acme.own_adapt == "is of acme"
-    assert integrations_here() == [acme]
+    assert loaded_integrations() == [acme]
     assert registered("dynhp_acme") is acme
 
 
@@ -136,8 +136,8 @@ def test_one_that_cannot_be_loaded_is_tried_once_and_stops_nothing(
 ) -> None:
     declare(acme=value)
     monkeypatch.setitem(sys.modules, "acme", SimpleNamespace())
-    assert integrations_of(OfAcme) == integrations_here() == []
-    assert frameworks._asked == {value.partition(":")[0].partition(".")[0]}
+    assert integrations_of(OfAcme) == loaded_integrations() == []
+    assert frameworks._attempted == {value.partition(":")[0].partition(".")[0]}
 
 
 def test_versions_of_loaded_frameworks_are_recorded_for_anybodys_integration(

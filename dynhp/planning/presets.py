@@ -13,7 +13,7 @@ from dynhp._checks import (
     require_whole,
     require_word,
 )
-from dynhp.advice import LEAVE_ALONE, kind_of
+from dynhp.advice import LEAVE_ALONE, canonical_name
 from dynhp.criteria import highest, lowest, phased, smallest_gap, smoothed
 from dynhp.errors import LeaveItAlone, SettingsError, nearest, shown
 from dynhp.policy import Policy
@@ -97,17 +97,17 @@ def recommended(
     (Space(learning_rate=Around(0.03)), 5)
     """
     known = {"learning_rate", *LEAVE_ALONE}
-    if not isinstance(kind, str) or kind_of(kind) not in known:
+    if not isinstance(kind, str) or canonical_name(kind) not in known:
         raise SettingsError(
             f"recommended: nothing is known about {shown(kind)}{nearest(kind, known)}"
         )
     name = require_name("recommended: name", kind if name is None else name)
-    if kind_of(kind) == "learning_rate":
+    if canonical_name(kind) == "learning_rate":
         return _ladder(name, epochs, default, "train_loss" if loss is None else loss)
     if not force:
         raise LeaveItAlone(
-            f"{kind}: leave it alone; {LEAVE_ALONE[kind_of(kind)]}. Nothing tried beat the default "
-            "value; force=True gives cautious settings, to be used with a Shadow"
+            f"{kind}: leave it alone; {LEAVE_ALONE[canonical_name(kind)]}. Nothing tried beat the "
+            "default value; force=True gives cautious settings, to be used with a Shadow"
         )
     epochs = require_whole("recommended: epochs", epochs, least=4)
     default = _require_positive("recommended", default)

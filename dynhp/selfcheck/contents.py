@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from dynhp.frameworks import integrations_here
+from dynhp.frameworks import loaded_integrations
 
 UNKNOWN: Final = object()
 """Stands for contents that cannot be read."""
@@ -138,7 +138,7 @@ def unpacked(packed: bytes) -> Any:
         lzma.decompress,
         zlib.decompress,
         pickles,
-        *(each.unpack for each in integrations_here() if each.unpack is not None),
+        *(each.unpack for each in loaded_integrations() if each.unpack is not None),
         zipped_files,
         lambda packed: np.load(io.BytesIO(packed)),
     ]

@@ -1,5 +1,7 @@
 """Tails: what a try runs before it is judged, and what its value becomes; imports spaces."""
 
-from dynhp.tails.rates import annealed, scale, wsd
+from dynhp.tails.annealing import annealed
+from dynhp.tails.corrections import scale
+from dynhp.tails.schedules import wsd
 
 __all__ = ["annealed", "scale", "wsd"]

@@ -14,7 +14,7 @@ import pytest
 from dynhp.errors import SettingsError
 from dynhp.executors.pool import packing
 from dynhp.executors.pool.packing import pieces_of, register_reducer
-from dynhp.executors.pool.shared_memory import SPARE, Openings, Segments, load, pack
+from dynhp.executors.pool.shared_memory import SPARE, Segments, WorkerSegments, load, pack
 from dynhp.testing import difference
 from tests.support.messages import raises
 
@@ -50,7 +50,7 @@ def test_segments_serve_again_where_they_fit() -> None:
 
 
 def test_a_worker_keeps_the_last_segments_open() -> None:
-    segments, openings = Segments(), Openings(lambda sizes: None)
+    segments, openings = Segments(), WorkerSegments(lambda sizes: None)
     names = [segments.make([50_000]) for _ in range(3)]
     for name in [names[0], names[1], names[0], names[2]]:
         openings.buffer(name or "")[:1] = b"x"

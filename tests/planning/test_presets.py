@@ -135,7 +135,7 @@ def test_an_empty_name_is_refused_and_not_the_default(changes: dict[str, Any]) -
 
 
 @pytest.mark.parametrize("epochs", [3, 20, 39])
-def test_a_run_so_short_that_tries_are_dear_gets_a_hint(epochs: int) -> None:
+def test_a_run_so_short_that_tries_are_expensive_gets_a_hint(epochs: int) -> None:
     with warns(Hint):
         recommended("lr", epochs=epochs)
 

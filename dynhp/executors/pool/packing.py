@@ -44,7 +44,7 @@ def register_reducer(kind: type[T], reduce: Reduce[T]) -> None:
     _reducers[kind] = reduce
 
 
-def pieces_of(state: State, pickler: Callable[..., Any] = pickle.Pickler) -> Pieces:
+def pieces_of(state: State, pickler_class: Callable[..., Any] = pickle.Pickler) -> Pieces:
     """Take a state apart with this kind of pickler, without copying its large buffers.
 
     >>> import numpy as np
@@ -61,10 +61,13 @@ def pieces_of(state: State, pickler: Callable[..., Any] = pickle.Pickler) -> Pie
         return False
 
     stream = io.BytesIO()
-    taker = pickler(stream, protocol=5, buffer_callback=stays_in_pickle)
-    taker.dispatch_table = {**getattr(taker, "dispatch_table", copyreg.dispatch_table), **_reducers}
+    pickler = pickler_class(stream, protocol=5, buffer_callback=stays_in_pickle)
+    pickler.dispatch_table = {
+        **getattr(pickler, "dispatch_table", copyreg.dispatch_table),
+        **_reducers,
+    }
     try:
-        taker.dump(state)
+        pickler.dump(state)
     except Exception as error:
         raise ContractError(
             "a state must be picklable to be sent to another process, got "

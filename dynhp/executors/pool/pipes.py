@@ -17,10 +17,11 @@ from multiprocessing.connection import Connection, wait
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from typing import Any, TypeAlias
 
-SIZE, LARGE = struct.Struct("!i"), struct.Struct("!Q")
+SIZE = struct.Struct("!i")
+LARGE = struct.Struct("!Q")
 HUGE = 1 << 31
-"""How a ``Connection``, which the worker has, writes the size of a message; a huge one as -1 and
-then in more bytes."""
+"""A Connection writes the size of a message as SIZE; from HUGE bytes on, -1 as SIZE and then the
+size as LARGE."""
 
 Selector: type[selectors.BaseSelector] = getattr(selectors, "PollSelector", DefaultSelector)
 """One that is made quickly, because each is used once; not on Windows."""
@@ -32,13 +33,21 @@ class NearEnd:
     def __init__(self, connection: Connection[Any, Any]) -> None:
         self._connection = connection
         self._unsent: deque[memoryview] = deque()
-        self._expect(SIZE)
+        self._expect_size(SIZE)
         os.set_blocking(self.fileno(), False)
 
-    def _expect(self, size: struct.Struct | None, length: int = 0) -> None:
-        """What comes next: a size, or that many bytes of a message."""
-        self._size = size
-        self._part = memoryview(bytearray(length if size is None else size.size))
+    def _expect_size(self, size: struct.Struct) -> None:
+        """What comes next is the size of a message, in this format."""
+        self._size: struct.Struct | None = size
+        self._begin_part(size.size)
+
+    def _expect_message(self, length: int) -> None:
+        """What comes next is a message of this many bytes."""
+        self._size = None
+        self._begin_part(length)
+
+    def _begin_part(self, length: int) -> None:
+        self._part = memoryview(bytearray(length))
         self._got = 0
 
     def fileno(self) -> int:
@@ -85,10 +94,13 @@ class NearEnd:
                 continue
             part, size = self._part, self._size
             if size is None:
-                self._expect(SIZE)
+                self._expect_size(SIZE)
                 return pickle.loads(part)
             (length,) = size.unpack(part)
-            self._expect(LARGE if length < 0 else None, length)
+            if length < 0:
+                self._expect_size(LARGE)
+            else:
+                self._expect_message(length)
 
     def close(self) -> None:
         """Close the pipe."""

@@ -20,7 +20,12 @@ from dynhp.executors.factory import pickled, pickled_factory
 from dynhp.executors.pool import shared_memory
 from dynhp.executors.pool.executor import FixedSetting, PooledExecutor, name_of
 from dynhp.executors.pool.pipes import PipeEnd, near_end, wait_for
-from dynhp.executors.pool.shared_memory import Openings, PackedState, Segments, remove_leftovers
+from dynhp.executors.pool.shared_memory import (
+    PackedState,
+    Segments,
+    WorkerSegments,
+    remove_leftovers,
+)
 from dynhp.executors.pool.transport import Answer, Lost, Packed, Raised, Ready, Request
 from dynhp.executors.pool.worker import WorkerLoop, build_trainer
 from dynhp.trainer import State, Trainer
@@ -260,14 +265,14 @@ def serve(connection: Connection[Any, Any], factory: bytes) -> None:
         segment: str | None = connection.recv().segment
         return segment
 
-    memory = Openings(ask_for_segment)
-    with suppress(EOFError, BrokenPipeError, ConnectionResetError), closing(memory):
+    segments = WorkerSegments(ask_for_segment)
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError), closing(segments):
         try:
             loop = WorkerLoop(
                 build_trainer(factory),
-                pack=lambda state: shared_memory.pack(state, memory),
-                load=lambda packed: shared_memory.load(packed, memory),
-                lend=lambda packed, use: shared_memory.lend(packed, memory, use),
+                pack=lambda state: shared_memory.pack(state, segments),
+                load=lambda packed: shared_memory.load(packed, segments),
+                lend=lambda packed, use: shared_memory.lend(packed, segments, use),
             )
         except Exception as error:
             connection.send(Raised.of(error))

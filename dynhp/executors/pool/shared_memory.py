@@ -41,7 +41,7 @@ SPARE = 2
 """How many segments are kept for the next states, in the main process and in each worker."""
 
 
-class Memory(Protocol):
+class SegmentSource(Protocol):
     """Shared memory as one side uses it, to put states there and to read them."""
 
     def make(self, sizes: Sequence[int]) -> str | None:
@@ -99,7 +99,7 @@ class Segments:
             _remove(self._spare.pop())
 
 
-class Openings:
+class WorkerSegments:
     """Segments of the main process, as a worker opens them: the last few stay open.
 
     ``ask`` asks the main process for a segment.
@@ -141,13 +141,13 @@ def _new_segment(size: int) -> SharedMemory | None:
     except OSError:
         return None
     file: int = shared._fd  # type: ignore[attr-defined]  # there is no public way to it
-    if _locked(file) and _has_room(file, shared.size):
+    if _try_lock(file) and _reserve(file, shared.size):
         return shared
     _remove(shared)
     return None
 
 
-def _locked(file: int) -> bool:
+def _try_lock(file: int) -> bool:
     """Lock a segment, to say that its maker is alive; False if another process was faster."""
     if not FOLDER.is_dir():
         return True
@@ -160,7 +160,7 @@ def _locked(file: int) -> bool:
     return os.fstat(file).st_nlink > 0
 
 
-def _has_room(file: int, size: int) -> bool:
+def _reserve(file: int, size: int) -> bool:
     """Take the memory now: if there is too little, writing would end the process (a bus error)."""
     reserve = getattr(os, "posix_fallocate", None)  # Linux, where /dev/shm may be small
     try:
@@ -181,14 +181,14 @@ def _remove(shared: SharedMemory) -> None:
 
 def remove_leftovers() -> None:
     """Remove the segments of this user whose makers are dead."""
-    removed = sum(map(_removed_if_left, FOLDER.glob(f"{PREFIX}*{SUFFIX}")))
+    removed = sum(map(_remove_if_left, FOLDER.glob(f"{PREFIX}*{SUFFIX}")))
     if removed:
         logging.getLogger("dynhp").info(
             "removed %d segments of shared memory that killed programs have left", removed
         )
 
 
-def _removed_if_left(path: Path) -> bool:
+def _remove_if_left(path: Path) -> bool:
     """Remove a segment if no process holds its lock, and it belongs to this user."""
     try:
         # Links that others have put there must not lead elsewhere, nor pipes hold this up.
@@ -216,7 +216,7 @@ class PackedState(NamedTuple):
     here: tuple[bytes, ...] = ()
 
 
-def pack(state: State, memory: Memory) -> PackedState:
+def pack(state: State, segments: SegmentSource) -> PackedState:
     """Take a state apart and put it into a new segment, or into the result if it is small.
 
     >>> packed = pack({"weights": [1.0, 2.0]}, Segments())
@@ -227,21 +227,21 @@ def pack(state: State, memory: Memory) -> PackedState:
     sizes = tuple(piece.nbytes for piece in pieces)
     # A small state travels in the message itself: a segment would cost more than it saves.
     is_small = len(pieces) == 1 and sizes[0] <= SMALL
-    segment = None if is_small else memory.make(sizes)
+    segment = None if is_small else segments.make(sizes)
     if segment is None:
         return PackedState(sizes, None, tuple(map(bytes, pieces)))
-    space = memory.buffer(segment)
+    space = segments.buffer(segment)
     for piece, (begin, end) in zip(pieces, _bounds(sizes), strict=True):
         space[begin:end] = piece
     return PackedState(sizes, segment)
 
 
-def load(packed: PackedState, memory: Memory) -> State:
+def load(packed: PackedState, segments: SegmentSource) -> State:
     """Put the state together from copies: it belongs to the receiver, who may write to it."""
     if packed.segment is None:
         pieces = [memoryview(piece) for piece in packed.here]
     else:
-        space = memory.buffer(packed.segment)
+        space = segments.buffer(packed.segment)
         pieces = [space[begin:end] for begin, end in _bounds(packed.sizes)]
     copies: list[Any] = [np.empty(piece.nbytes, np.uint8) for piece in pieces]
     for copy, piece in zip(copies, pieces, strict=True):
@@ -249,7 +249,7 @@ def load(packed: PackedState, memory: Memory) -> State:
     return pickle.loads(copies[0], buffers=copies[1:])
 
 
-def lend(packed: PackedState, memory: Memory, use: Callable[[State], object]) -> bool:
+def lend(packed: PackedState, segments: SegmentSource, use: Callable[[State], object]) -> bool:
     """Let a state be used right where it lies; whether nothing refers to its memory afterwards.
 
     >>> segments, weights = Segments(), []
@@ -261,9 +261,9 @@ def lend(packed: PackedState, memory: Memory, use: Callable[[State], object]) ->
     >>> weights.clear(); segments.clear()
     """
     if packed.segment is None:
-        use(load(packed, memory))
+        use(load(packed, segments))
         return True
-    space = memory.buffer(packed.segment)
+    space = segments.buffer(packed.segment)
     bounds = _bounds(packed.sizes)
     lent: Any = [np.frombuffer(space[begin:end], np.uint8) for begin, end in bounds]
     alive = list(map(weakref.ref, lent))  # whatever lies in one of these refers to it

@@ -13,7 +13,7 @@ import numpy as np
 
 from dynhp._checks import require_count
 from dynhp.errors import LawBroken, SettingsError
-from dynhp.frameworks import integrations_here
+from dynhp.frameworks import loaded_integrations
 from dynhp.loops.parts import Parts, global_generators
 from dynhp.records import Candidate, Metrics, Value
 from dynhp.selfcheck.contents import shown
@@ -287,7 +287,7 @@ def generators_put_back() -> Iterator[None]:
     """Leave the global generators of Python, numpy and loaded frameworks as they were before."""
     generators = Parts(global_generators())
     before = generators.get_state()
-    holds = [each.hold_generators for each in integrations_here()]
+    holds = [each.hold_generators for each in loaded_integrations()]
     put_back = [hold() for hold in holds if hold is not None]
     try:
         yield
