@@ -336,6 +336,7 @@ Middleware: TypeAlias = Callable[[Commands, Memory], Commands]
 """Stands between engine and driver: it is given the commands of a round and the memory before it.
 
 It passes commands on and replies back, and may look at both. It may end the run by raising between
-two commands: then the round under way is undone. To lose no finished round, raise before an
-``Attempt`` or a ``Train``: by then the round before is recorded.
+two commands: then the round under way is undone. Before the first command of a round, nothing is
+lost by that. On several ranks all must raise at the same command, or the others wait forever: yield
+``Agree(whether)`` first, and go by what any rank has said.
 """

@@ -104,6 +104,8 @@ class Executor(Protocol):
 
         ``trainer`` is the main line's own and may be used; ``at`` is the state it is in. If an
         outcome says ``in_place``, the trainer is in its end state until the next is asked for.
+        With trainers of your own, say ``in_place=False``, copy what ``keep`` will hand out before
+        that trainer takes another job, and let ``beat`` of a job be called on this thread only.
         """
         ...
 

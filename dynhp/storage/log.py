@@ -107,6 +107,13 @@ class RunLog:
                 self._folder.remove_tries(from_round=len(self._adapter.memory.rounds))
                 note_distrust(self._folder, failure, self._proved(self._adapter.memory))
                 raise
+            except Exception:
+                # Whatever ended it, the rounds that have ended stay. In a loop the state may be in
+                # the middle of an epoch.
+                if self._adapter.driver.replays_jobs:
+                    with suppress(Exception):  # what has failed matters more
+                        self._save()
+                raise
 
     # ---- loading, when a process starts ----
     def _go_on(self, whether: WhetherToResume) -> None:

@@ -143,4 +143,6 @@ def test_every_proposer_with_every_selection(proposer: Any, selection: Any) -> N
     assert len(adapted) == 7
     assert_counted(adapter, trainer, failures=False)
     if not row_of(proposer).stays:
-        assert any(round_.changed for round_ in adapted)
+        assert any(round_.changed for round_ in adapted), (
+            f"{proposer!r} never changed the value; if that is right, its row says stays=True"
+        )

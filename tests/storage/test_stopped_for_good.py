@@ -205,6 +205,39 @@ def test_mended_after_a_kill_it_is_refused_or_ends_as_in_a_new_folder(
         assert encode(trainer.get_state()) == encode(whole.get_state())
 
 
+def test_an_error_of_the_users_own_keeps_all_finished_rounds(tmp_path: Path) -> None:
+    """Also with few checkpoints: a limit of time in each process must not lead in a circle."""
+
+    class OutOfTime(Exception):
+        pass
+
+    def after_two_rounds() -> Any:
+        rounds = 0
+
+        def passed(commands: Any, memory: Any) -> Any:
+            nonlocal rounds
+            rounds += 1
+            if rounds > 2:
+                raise OutOfTime
+            return (yield from commands)
+
+        return passed
+
+    def start(**more: Any) -> DynamicGridAdapter:
+        adapter = adapter_around(Mended(), check="first", **more)
+        run_with_checkpoints(adapter, 24, checkpoint=tmp_path, every=4)
+        return adapter
+
+    for _ in range(2):
+        with pytest.raises(OutOfTime):
+            start(middleware=[after_two_rounds()])
+    adapter = start(middleware=[after_two_rounds()])
+    whole = Mended()
+    wanted = adapter_around(whole, check="first").run(24)
+    assert [round_.candidate for round_ in adapter.history] == [each.candidate for each in wanted]
+    assert encode(adapter.trainer.get_state()) == encode(whole.get_state())
+
+
 class Fails(NoisyQuadratic):
     """Raises whatever it is given."""
 

@@ -1,4 +1,4 @@
-"""One row for each proposer, selection and criterion: all tests of that kind go through them.
+"""One row for each proposer, selection, criterion and trigger, for all tests of that kind.
 
 Axes have their own list: ``axes`` in ``tests/support/spaces.py``.
 """

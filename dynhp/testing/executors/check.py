@@ -48,6 +48,12 @@ _CAUSE = {
     "in place": "in_place is claimed though the main line's trainer is elsewhere",
     "run": "a state or an outcome reaches the adapter changed",
 }
+_WAY_OUT = {
+    "state": "copy the state where the try ran, before that trainer takes another job",
+    "live": "hand out a copy, taken before that trainer takes another job",
+    "in place": "claim in_place only for tries on the trainer that run() was given",
+}
+_AS_SERIAL = "do what dynhp/executors/serial.py does; it is short, and is the specification"
 _ALL, _NONE, _EVERY_OTHER = range(0, 99), range(0), range(1, 99, 2)
 
 
@@ -222,5 +228,5 @@ def _demand(cause: str, expected: Any, got: Any, what: str) -> None:
     """Demand that the two are equal; what ``Serial`` gives comes first."""
     place = difference(expected, got, what)
     if place is not None:
-        way_out = "do what dynhp/executors/serial.py does; it is short, and is the specification"
+        way_out = _WAY_OUT.get(cause, _AS_SERIAL)
         raise broken("the same answer as Serial", place, _CAUSE[cause], way_out)
