@@ -21,7 +21,7 @@ from dynhp.errors import (
 )
 from dynhp.executors import Processes
 from dynhp.loops import Epoch
-from dynhp.records import Value
+from dynhp.records import Round, Value
 from dynhp.storage import checkpoints, history_from_journal, run_with_checkpoints
 from dynhp.storage.checkpoint import resume
 from dynhp.storage.codecs import encode
@@ -236,6 +236,41 @@ def test_an_error_of_the_users_own_keeps_all_finished_rounds(tmp_path: Path) -> 
     wanted = adapter_around(whole, check="first").run(24)
     assert [round_.candidate for round_ in adapter.history] == [each.candidate for each in wanted]
     assert encode(adapter.trainer.get_state()) == encode(whole.get_state())
+
+
+def test_a_loop_ended_in_mid_epoch_saves_nothing_more(tmp_path: Path) -> None:
+    """Its body may hold half an epoch, so it goes on from the last whole checkpoint."""
+    model = NoisyQuadratic(noise=0.5, seed=4)
+
+    def crashes_in_round(number: int) -> Any:
+        def callback(event: Any) -> None:
+            if isinstance(event, Round) and event.index == number:
+                raise OSError("no space left on device")
+
+        return callback
+
+    def body(epoch: Epoch) -> None:
+        model.train_k(1, epoch.values)
+        epoch.report(loss=model.metrics()["loss"])
+
+    def loop(**settings: Any) -> Any:
+        return adapt(
+            EPOCHS, state=[model], space={"lr": [0.01, 0.1]}, minimize="loss", adapt_every=2,
+            try_for=1, **settings,
+        )  # fmt: skip
+
+    run_body(loop(), body)
+    wanted = encode(model.get_state())
+    model = NoisyQuadratic(noise=0.5, seed=4)
+    crashing = loop(callbacks=[crashes_in_round(3)])
+    with pytest.raises(OSError, match="no space left"), checkpoints(tmp_path, crashing, every=2):
+        run_body(crashing, body)
+    model = NoisyQuadratic(noise=0.5, seed=4)
+    again = loop()
+    with checkpoints(tmp_path, again):
+        assert len(again.history) == 2
+        run_body(again, body)
+    assert encode(model.get_state()) == wanted
 
 
 class Fails(NoisyQuadratic):
