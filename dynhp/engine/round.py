@@ -81,8 +81,9 @@ def one_round(
             origin = yield from _go_to_origin(watched, due, origin)
         elif policy.max_rounds is None or len(memory.tried) < policy.max_rounds:
             due = _DUE
-        try_for = 0 if due is None else policy.try_epochs(planned)
-        started = _started(policy, memory, conditions, start=origin.epoch, try_for=try_for)
+        started = _started(
+            policy, memory, conditions, start=origin.epoch, has_tries=due is not None
+        )
         current = memory.current
         open_round = OpenRound(
             started, watched, current, current, origin.epoch, memory.generator, clock
@@ -99,7 +100,7 @@ def one_round(
                 tolerance=policy.tolerance or 0.0,
                 common=policy.randomness == "common",
             )
-        try_for = min(try_for, started.epochs)
+        try_for = min(policy.try_epochs(planned), started.epochs)
         seed = draw_seed(rng) if rescue and conditions.can_reseed else None
         inner = None if watched is None else watched.states.inner_rule
         setup = Setup(  # by position: names take twice as long, in every round
@@ -124,7 +125,7 @@ def one_round(
     round_ = open_round.record()
     yield Tell(round_)
     # A check by an earlier process does not count in this one.
-    checked = memory.checked or (left_open is None and round_.checked > 0)
+    checked = memory.checked or (left_open is None and bool(round_.checked))
     if watched is None:
         return memory.after(round_, generator=open_round.generator, checked=checked)
     return watched.memory_after(round_, open_round.generator, checked=checked)
@@ -226,8 +227,9 @@ def _reopened(
         chosen = Chosen(
             left_open.tries, left_open.chosen, kept, left_open.seed, left_open.corrected, None
         )
-    try_for = policy.try_epochs(conditions.planned) if left_open.tries else 0
-    started = _started(policy, memory, conditions, start=left_open.start, try_for=try_for)
+    started = _started(
+        policy, memory, conditions, start=left_open.start, has_tries=chosen is not None
+    )
     if watched is not None and reached > max(watched.line.since, left_open.start):
         # It was left before the trigger saw its last epoch.
         due = watched.due()
@@ -259,11 +261,13 @@ def _reopened(
 
 
 def _started(
-    policy: Policy, memory: Memory, conditions: Conditions, *, start: int, try_for: int
+    policy: Policy, memory: Memory, conditions: Conditions, *, start: int, has_tries: bool
 ) -> RoundStarted:
     """What is known of a round when it begins; only the last is shorter than its tries would be."""
     planned = conditions.planned
-    longest = max(policy.longest_round(planned), try_for)
+    longest = policy.longest_round(planned)
+    if has_tries:
+        longest = max(longest, policy.try_epochs(planned))
     left = longest if planned is None else planned - start
     if left < 1:
         raise SettingsError(
@@ -305,11 +309,11 @@ def _go_to_origin(
     failed = bool(rounds) and rounds[-1].failure is not None
     if not failed and not (due is not None and due.alarm):
         # The epoch after which a round is due, or a loop was left, may itself be the best.
-        newest = rounds[-1].measured[-1:] if rounds and states.by_score else ()
-        for number, metrics in newest:
-            worth = states.rule.worth(epoch, metrics) if number == epoch - 1 else None
-            if worth is not None:
-                yield from states.take(here._replace(score=worth))
+        measured = rounds[-1].measured if rounds and states.by_score else ()
+        newest = dict(measured).get(epoch - 1)
+        worth = None if newest is None else states.rule.worth(epoch, newest)
+        if worth is not None:
+            yield from states.take(here._replace(score=worth))
     origin = here
     earlier = None if due is None else states.pick(due, epoch)
     # After an exception the trainer is inside of an epoch: even the state of this one is put back.
@@ -405,7 +409,5 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
 
 def _next_stop(watched: WatchedLine, ask_at: int | None, epoch: int) -> int | None:
     """The epoch up to which the main line may be trained in one piece; None: to the end."""
-    if watched.policy.max_rescues or ask_at == epoch + 1:
-        return epoch + 1  # an epoch at a time, to know after which one it broke
     stops = [stop for stop in (ask_at, watched.states.next_due(epoch)) if stop is not None]
     return min(stops, default=None)
