@@ -99,7 +99,7 @@ class UnusedAxes:
             if before.state is None or (yield from this.look()) is None:
                 return
             if states_are_alike(before, this):
-                self._equal[axis] = None
+                self._equal.setdefault(axis)
             else:
                 self._used.add(axis)
 

@@ -26,9 +26,6 @@ class Held(NamedTuple):
     ref: StateRef
 
 
-_NO_REFS: frozenset[StateRef] = frozenset()
-
-
 class RunGenerator:
     """The random generator that the rounds of one run draw from; the memory has its state.
 
@@ -101,18 +98,17 @@ class Memory(NamedTuple):
         generator: Mapping[str, Any],
         checked: bool,
         held: tuple[Held, ...] = (),
-        line: LineSoFar | None = None,
     ) -> Memory:
         """The memory after one more round."""
         rounds = self.rounds.and_then([round_])
         tried = self.tried.and_then([round_]) if round_.tries else self.tried
         epoch = round_.start + round_.epochs
-        return Memory(rounds, tried, epoch, round_.candidate, generator, held, checked, line)
+        return Memory(rounds, tried, epoch, round_.candidate, generator, held, checked)
 
     @property
     def refs(self) -> frozenset[StateRef]:
         """The names of the states that must stay."""
-        return frozenset([each.ref for each in self.held]) if self.held else _NO_REFS
+        return frozenset([each.ref for each in self.held])
 
 
 def first_memory(start: Candidate, *, seed: int) -> Memory:

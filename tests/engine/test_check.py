@@ -12,7 +12,7 @@ import pytest
 from dynhp import lowest
 from dynhp.best import BestRule
 from dynhp.engine.check import SelfCheck, shown_values
-from dynhp.engine.commands import Attempt, Job, Restore, StateRef
+from dynhp.engine.commands import Attempt, Job, Reach, Restore, StateRef
 from dynhp.errors import Hint, NotRepeatable, ValueNotUsed
 from dynhp.records import Candidate, Metrics
 from tests.support import protocol
@@ -312,6 +312,8 @@ ALIKE = (job(lr=0.2), outcome({"lr": 0.2, "w": 5}, 0.5))
         ([FIRST, (job(lr=0.2), outcome({"lr": 0.2, "w": 5}, 0.4)), ALIKE], False),
         ([FIRST, ALIKE, (job(lr=0.3), outcome(None, error="ValueError"))], False),
         ([FIRST, ALIKE, (job(lr=0.3), outcome(UNSEEN, 0.5))], False),
+        ([(job(lr=0.3), outcome(UNSEEN, 0.5)), FIRST, ALIKE], False),
+        ([(job(lr=0.3), outcome(None, error="ValueError")), FIRST, ALIKE], False),
     ],
 )
 def test_tries_are_alike_until_one_differs(
@@ -342,6 +344,38 @@ def test_a_value_that_was_not_used_is_refused_in_these_words() -> None:
         "is used in training), or a try is too short for it to matter (a rate that a warm-up "
         "multiplies by 0, a value used only every few epochs): use a larger try_for"
     )
+
+
+def test_six_values_that_were_not_used_are_named_and_the_others_counted() -> None:
+    tries = [(job(**dict.fromkeys("abcdefg", value)), outcome(5, 0.5)) for value in (0.1, 0.2)]
+    with pytest.raises(ValueNotUsed, match=r"values of a, b, c, d, e, f and 1 more differ\."):
+        looked_at(*tries).prove(outcome(5, 0.5), tried=2)
+
+
+# b and c change nothing.
+UNUSED = [
+    (job(a=a, b=b, c=c), outcome(a, a)) for a in (1.0, 2.0) for b in (1.0, 2.0) for c in (1.0, 2.0)
+]
+
+
+def test_axes_that_were_not_used_are_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: set[Any] = set()
+    monkeypatch.setattr("dynhp.errors._given", given)
+    with pytest.warns(Hint, match="all tries of round 3 that differ only in c or b gave exactly"):
+        looked_at(*UNUSED).prove(UNUSED[0][1])
+    assert given == {("unused", "c", "b")}
+    looked_at(*UNUSED, round=4).prove(UNUSED[0][1])
+
+
+@pytest.mark.parametrize("settings", [{"first": False}, {"common": False}, {"tolerance": 0.1}])
+def test_axes_are_looked_at_only_where_tries_can_be_compared(settings: dict[str, Any]) -> None:
+    assert looked_at(*UNUSED, **settings).check.axes.unused() == []
+
+
+def test_a_check_begins_with_what_training_can_reach() -> None:
+    checked = Checked(tolerance=0.25)
+    answered(checked.check.begin(), checked.answers)
+    assert checked.answers.commands == [Reach("begin", 0.25)]
 
 
 @pytest.mark.parametrize("settings", [{"first": False}, {"common": False}])

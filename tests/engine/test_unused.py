@@ -167,6 +167,8 @@ FAILED: dict[str, Any] = {"error": "ValueError: no"}
         ([(job(a=1, b=1), end(5)), (job(a=1, b=2), end(5)), (job(a=1, b=3), end(5))], ["b"]),
         ([(job(a=1, b=1), end(5)), (job(a=1, b=2), end(5)), (job(a=1, b=3), end(6))], []),
         ([(job(a=1, b=1), end(5)), (job(a=1, b=2), end(5)), (job(a=1, b=3), end(5, 0.4))], []),
+        ([*((job(a=1, b=n), end(5)) for n in range(3)), (job(a=1, b=3), end(6))], []),
+        ([*((job(a=1, b=n), end(5)) for n in range(3)), (job(a=1, b=3), end(5, 0.4))], []),
         ([(job(a=1, b=1), end(5)), (job(a=1, b=1), end(5)), (job(a=1, b=1), end(5))], []),
         ([(job(a=1, b=n), end(5, **FAILED)) for n in range(3)], []),
         ([(job(a=1, b=n), end(UNSEEN)) for n in range(3)], []),

@@ -103,6 +103,30 @@ def _beats_all_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dynhp.middleware.display.BEATS", 0.0)
 
 
+def test_a_display_is_opened_with_all_that_is_known_of_a_run() -> None:
+    runs: list[RunBegins] = []
+
+    class KeepsRuns(Keeps):
+        def open(self, run: RunBegins) -> None:
+            runs.append(run)
+
+    adapter = an_adapter()
+    adapter.run(5)
+    before = adapter.history
+    adapter.run(10, progress=KeepsRuns())
+    values = before[-1].candidate
+    assert runs == [
+        RunBegins(
+            policy=adapter.policy,
+            history=before,
+            values=values,
+            planned=10,
+            unit="epochs",
+            checked=True,
+        )
+    ]
+
+
 @pytest.mark.parametrize("asked", [False, True])
 def test_a_run_is_shown_only_on_request(asked: bool) -> None:
     def shown(method: str) -> set[int]:
