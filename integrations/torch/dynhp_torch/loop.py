@@ -81,7 +81,7 @@ def adapt(
     things = named_state(state)
     policy = options.get("policy")
     if policy is not None and space is None and lr is None:
-        named, bound = None, bound_rate(policy, things, bind)
+        named, bound = None, bound_rate(getattr(policy, "space", None), things, bind)
     else:
         named, bound = bound_space(space, lr, things, bind)
     require_whole(things, bound)

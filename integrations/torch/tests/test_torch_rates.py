@@ -70,6 +70,17 @@ def test_from_any_start_to_the_same_rate(start: float) -> None:
     assert sum(tail for tail, _ in rates) == spent(loop.history).overhead
 
 
+def test_the_preset_may_be_unpacked() -> None:
+    whole, unpacked = Regression(), Regression()
+    for task, given in ((whole, {"policy": recommended_lr()}), (unpacked, {**recommended_lr()})):
+        sgd = torch.optim.SGD(task.model.parameters(), lr=0.01)
+        loop = adapt(steps=STEPS, state=[task.model, sgd, task.generator], **given)
+        for step in loop:
+            step.report(train_loss=task.step(sgd))
+        assert rate_search(loop).start == 0.01
+    assert torch.equal(whole.model.weight, unpacked.model.weight)
+
+
 def test_each_step_of_a_try_has_its_own_rate() -> None:
     task = Regression()
     _, rates = trained(task, torch.optim.SGD(task.model.parameters(), lr=0.1), check="off")

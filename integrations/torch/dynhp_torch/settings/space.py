@@ -7,10 +7,10 @@ from typing import Any, ClassVar, cast
 
 from torch.optim import Optimizer
 
-from dynhp import Policy
 from dynhp.errors import SettingsError, advise, shown
 from dynhp.loops import Binding
 from dynhp.records import Value
+from dynhp.spaces import Around, Space
 from dynhp_torch.settings.heights import Heights
 from dynhp_torch.settings.param import optimizer_param
 from dynhp_torch.settings.reading import show_scale
@@ -92,7 +92,7 @@ def bound_space(
     if lr is not None:
         settings.append((_only_optimizer(state), {"lr": lr}))
     if not settings:
-        return space, bind
+        return space, bound_rate(space, state, bind) if _starts_in_force(space) else bind
     names = {key: axis for key, axis in (space or {}).items() if not isinstance(key, Optimizer)}
     bound = dict(bind or {})
     for optimizer, axes in settings:
@@ -107,10 +107,16 @@ def bound_space(
     return names, bound
 
 
+def _starts_in_force(space: Any) -> bool:
+    """Whether this is the space of a preset, unpacked, that searches around the rate in force."""
+    rates = [space[name] for name in _RATES if name in space] if isinstance(space, Space) else []
+    return any(isinstance(axis, Around) for axis in rates)
+
+
 def bound_rate(
-    policy: Any, state: Any, bind: Mapping[str, Binding] | None
+    space: Any, state: Any, bind: Mapping[str, Binding] | None
 ) -> Mapping[str, Binding] | None:
-    """The bindings, with one for the rate of the one optimiser where a policy names it.
+    """The bindings, with one for the rate of the one optimiser where a policy's space names it.
 
     A name that was bound by hand stays so. Where the state has no optimiser, or several, the rate
     is read from the epoch.
@@ -118,14 +124,14 @@ def bound_rate(
     >>> import torch
     >>> from dynhp import recommended
     >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
-    >>> bound_rate(recommended("learning_rate"), [optimizer], None)["learning_rate"].get()
+    >>> bound_rate(recommended("learning_rate").space, [optimizer], None)["learning_rate"].get()
     0.1
     """
     optimizers = [thing for thing in _listed(state) if isinstance(thing, Optimizer)]
     given = {} if bind is None else bind
-    if len(optimizers) != 1 or not isinstance(policy, Policy) or not isinstance(given, Mapping):
+    if len(optimizers) != 1 or not isinstance(space, Space) or not isinstance(given, Mapping):
         return bind  # the core says what is wrong, if anything is
-    rates = [name for name in _RATES if name in policy.space]
+    rates = [name for name in _RATES if name in space]
     if len(rates) != 1 or rates[0] in given:
         return bind
     return {**given, rates[0]: setting_binding(optimizers[0], "lr", state)}
