@@ -78,10 +78,17 @@ def run(executor):
     )
     return adapter.run(4)
 
+def look(read, path):
+    try:
+        return read(path)
+    except OSError:  # that thread or process has ended since it was listed
+        return []
+
 def tree(pid):
-    below = [int(each) for path in pathlib.Path(f"/proc/{pid}/task").glob("*/children")
-             for each in path.read_text().split()]
-    return [pid, *(each for child in below for each in tree(child))]
+    below = [child for thread in look(os.listdir, f"/proc/{pid}/task")
+             for child in look(lambda path: pathlib.Path(path).read_text().split(),
+                               f"/proc/{pid}/task/{thread}/children")]
+    return [pid, *(each for child in below for each in tree(int(child)))]
 
 with RayExecutor(NoisyQuadratic, actors=os.cpu_count() + 1) as first:
     run(first)
