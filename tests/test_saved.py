@@ -386,3 +386,13 @@ def test_rounds_that_are_kept_already_need_not_be_given_again() -> None:
     whole, rest = adapter.state_dict(), adapter.state_dict(since=2)
     assert len(whole["history"]) == 3
     assert rest == {**whole, "history": whole["history"][2:]}
+
+
+def test_an_adapter_that_is_put_back_forgets_where_it_was_and_how_it_was_described() -> None:
+    adapter = diary_adapter()
+    saved = adapter.state_dict()
+    adapter.step()
+    assert adapter.described
+    adapter.load_state_dict(saved)
+    assert adapter.table.here is None
+    assert adapter.described == {}

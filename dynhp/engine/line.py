@@ -51,7 +51,7 @@ class WatchedLine:
             line.failure = None
             line.stopped = False
             if left_open.tries:
-                under_way = Due(because=left_open.because, alarm=left_open.rescue)
+                under_way = Due(alarm=left_open.rescue)
         states = HeldStates(policy, planned, memory.refs, memory.held)
         blind = goes_by_epochs(policy.trigger)
         return cls(policy, memory, planned, line, states, blind, under_way)

@@ -376,7 +376,7 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
     while True:
         start = open_round.reached
         until = end
-        if in_pieces and watched is not None:
+        if watched is not None:
             until = min(end, _next_stop(watched, ask_at, start) or end)
         trained: Trained = yield Train(
             values=open_round.values,

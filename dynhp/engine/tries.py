@@ -210,9 +210,8 @@ def run_wave(
                     if running.inner is not None:
                         yield Drop(running.inner.ref)
                     running.inner = inner
-            elif running.inner is not None:  # of a stage before
-                yield Drop(running.inner.ref)
-                running.inner = None
+            else:
+                yield from drop_states(running)  # that inside of a stage before
             yield Tell(running.record, running.place, last)
         if not last:
             still_in = set(map(id, standings.leaders))

@@ -13,7 +13,7 @@ from dynhp.engine.memory import Held, StateRef
 from dynhp.errors import RescuesSpent
 from dynhp.records import Candidate, Round, Try
 from dynhp.snapshots import Snapshots
-from dynhp.triggers import At, Due
+from dynhp.triggers import At, Due, LineSoFar
 from tests.support.protocol import answered
 from tests.support.reference import Diary
 
@@ -144,3 +144,13 @@ def test_a_round_that_was_left_broken_ends_there_if_a_rescue_is_left() -> None:
     adapter, begun = rescued(max_rescues=2)
     record, pieces = gone_on(adapter, begun)
     assert (record.epochs, record.metrics, pieces) == (3, {"loss": 3.0}, [(3, 0)])
+
+
+def test_a_round_that_goes_on_was_neither_stopped_nor_did_it_fail() -> None:
+    seen = []
+
+    def due(line: LineSoFar) -> None:
+        seen.append((line.epoch, line.stopped, line.failure))
+
+    gone_on(made(when=due, record_every=4), left(failure="ValueError: no"))
+    assert seen == [(3, False, None), (4, False, None)]

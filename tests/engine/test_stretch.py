@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -51,9 +52,10 @@ def carried_out(adapter: DynamicGridAdapter) -> tuple[Memory, list[Command]]:
     def answer(command: Command) -> Any:
         seen.append(command)
         if isinstance(command, Attempt):
-            loss = LOSSES[command.job.candidate["x"]]  # type: ignore[index]
+            loss, epochs = LOSSES[command.job.candidate["x"]], command.job.epochs  # type: ignore[index]
             end = StateRef(1 + (command.job.place or 0))
-            return Tried(series=({"loss": loss},), epochs=1, error=None, end=end, kept=end)
+            series = ({"loss": loss},) * epochs
+            return Tried(series=series, epochs=epochs, error=None, end=end, kept=end)
         if isinstance(command, Train):
             numbers = range(command.start, command.start + command.epochs)
             return Trained(command.epochs, tuple((number, {"loss": 5.0}) for number in numbers))
@@ -137,6 +139,91 @@ def test_a_round_that_is_due_after_a_try_of_one_epoch_leaves_no_stretch(start_fr
     assert isinstance(commands[-1], Tell)
     assert commands[-2] is train
     assert memory.epoch == 1
+
+
+def test_a_stretch_of_whole_rounds_is_one_piece_that_is_neither_measured_nor_rescued() -> None:
+    _, commands = carried_out(made(adapt_every=3, record_every=None))
+    [train] = (command for command in commands if isinstance(command, Train))
+    assert (train.start, train.epochs) == (1, 2)
+    assert train.measure_each is False
+    assert train.may_be_rescued is False
+
+
+def test_after_a_try_as_long_as_its_round_the_next_round_asks_the_trigger() -> None:
+    asked = []
+
+    def due(line: LineSoFar) -> bool:
+        asked.append(line.epoch)
+        return True
+
+    memory, commands = carried_out(made(when=due, try_for=6))
+    assert pieces_of(commands) == [(6, 0, False)]
+    assert memory.epoch == 6
+    assert asked == [0]
+
+
+def with_three_epochs(adapter: DynamicGridAdapter, *held: int) -> DynamicGridAdapter:
+    """A run that has had a round of three epochs; the state after epoch n has the name 10 + n."""
+    round_ = Round(
+        index=0, start=0, epochs=3, previous=Candidate({"x": 0}), tries=(), chosen=-1, reason="",
+        metrics={"loss": 5.0},
+    )  # fmt: skip
+    before = adapter.memory
+    memory = before.after(round_, generator=before.generator, checked=False)
+    states = tuple(Held(epoch, -math.inf, StateRef(10 + epoch)) for epoch in held)
+    adapter.memory = memory._replace(held=states)
+    return adapter
+
+
+def test_a_trigger_sees_what_was_measured_in_the_kept_try_at_its_place() -> None:
+    seen = []
+
+    def due(line: LineSoFar) -> bool:
+        if line.epoch == 5:
+            seen.extend(line.measured)
+        return line.epoch == 3
+
+    carried_out(with_three_epochs(made(when=due, try_for=2)))
+    assert seen == [(2, {"loss": 5.0}), (3, {"loss": 1.0}), (4, {"loss": 1.0})]
+
+
+def test_while_a_round_goes_on_a_trigger_sees_that_it_was_not_stopped() -> None:
+    seen = []
+
+    def due(line: LineSoFar) -> None:
+        seen.append((line.epoch, line.stopped))
+
+    carried_out(with_three_epochs(made(when=due, record_every=4)))
+    assert seen == [(3, True), (4, False), (5, False), (6, False), (7, False)]
+
+
+@pytest.mark.parametrize(("every", "held"), [(1, [Hold(HERE)]), (2, []), (3, [Hold(HERE)])])
+def test_the_state_in_which_a_round_begins_is_held_if_its_epoch_is_one_for_snapshots(
+    every: int, held: list[Command]
+) -> None:
+    snapshots = Snapshots(k=2, every=every)
+    adapter = made(when=At([9]), start_from="before", snapshots=snapshots, max_rounds=1)
+    assert until_told(with_three_epochs(adapter, 0)) == [Snapshot(), *held]
+
+
+def test_states_that_are_held_because_they_are_new_have_no_score() -> None:
+    snapshots = Snapshots(k=3, every=2)
+    adapter = made(when=At([9]), start_from="before", snapshots=snapshots, max_rounds=1)
+    memory, _ = carried_out(adapter)
+    assert memory.held == tuple(Held(epoch, -math.inf, HERE) for epoch in (2, 4, 6))
+
+
+@pytest.mark.parametrize(("healthy", "start"), [(0, 1), (1, 1), (2, 2), (9, 2)])
+def test_a_round_starts_from_the_newest_healthy_state_or_else_from_the_oldest(
+    healthy: int, start: int
+) -> None:
+    def alarm(line: LineSoFar) -> Due | None:
+        return Due(healthy=healthy, alarm=True) if line.epoch == 3 else None
+
+    snapshots = Snapshots(k=2, every=1)
+    adapter = made(when=alarm, start_from="before", snapshots=snapshots, max_rounds=3)
+    commands = until_told(with_three_epochs(adapter, 1, 2))
+    assert commands[:2] == [Snapshot(), StartFrom(StateRef(10 + start))]
 
 
 def best_so_far(score: float, *measured: tuple[int, float], **changes: Any) -> DynamicGridAdapter:
