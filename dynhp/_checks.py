@@ -165,7 +165,8 @@ def require_trainer(trainer: object) -> None:
 def plain_value(what: str, value: Any) -> Value:
     """The value as a plain Python one, or an error if JSON could not carry it."""
     if getattr(value, "ndim", None) == 0:  # a number of numpy, or a tensor that is one
-        single, value = str(value.dtype).endswith("float32"), value.item()
+        single = str(value.dtype).endswith("float32")
+        value = value.item()
         if single:
             value = float(str(np.float32(value)))  # what was meant: 0.1, not 0.10000000149011612
     if isinstance(value, float) and not math.isfinite(value):

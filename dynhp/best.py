@@ -41,9 +41,9 @@ class BestRule:
 
         ``best`` is a score to beat in place of ``bar``.
         """
-        worth = score(self.criterion, [metrics], Progress(epochs, self.planned))
-        than = self.bar if best is None else best
-        return worth if math.isfinite(worth) and worth > than else None
+        value = score(self.criterion, [metrics], Progress(epochs, self.planned))
+        to_beat = self.bar if best is None else best
+        return value if math.isfinite(value) and value > to_beat else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)  # only a trainer may compare states
@@ -99,7 +99,8 @@ class BestKeeper:
     def judge(self, epoch: int, metrics: Metrics, get_state: Callable[[], State] | None) -> None:
         """Keep this epoch, whose number counts from 0, if it is the best so far.
 
-        Without ``get_state``, the state after it is kept by others: none is left here then.
+        Without ``get_state``, somebody else keeps the state of this epoch, so an older best is only
+        dropped.
         """
         best = None if self.best is None else self.best.score
         worth = self._rule.worth(epoch + 1, metrics, best)

@@ -58,6 +58,7 @@ def starting_point(
             return space, space.candidate(initial)
         except SettingsError as error:
             raise SettingsError(f"initial: {error}") from None
+
     in_force = _in_force(space, trainer)
     values = dict(space.start())
     for name, axis in space.items():
@@ -65,6 +66,7 @@ def starting_point(
         if in_force.get(name) is not None or (name in in_force and axis.admits(None)):
             equal = (value for value in axis.grid() if same_value(value, in_force[name]))
             values[name] = next(equal, in_force[name])
+
     joined = space.including(values)
     for name in space:
         if joined[name] is not space[name]:
@@ -116,19 +118,23 @@ def _named(names: Iterable[object]) -> str:
 
 
 def require_waves(policy: Policy, start: Candidate, *, planned: int | None, unit: Unit) -> None:
-    """Refuse a space that does not suit the proposer, and say what very many candidates cost."""
+    """Refuse what does not suit the space, and say what very many candidates cost.
+
+    The tail and the correction are checked first, then the proposer, then the selection.
+    """
     require_tail(policy.tail, policy.space, start)
     require_correction(policy.then, policy.space)
-    _, waves = policy.proposer.waves(policy.space, start)
+    _, most = policy.proposer.waves(policy.space, start)
     if planned is None and not isinstance(policy.try_for, int):
         return  # a share of a run is looked at once that is known
     try_for = policy.try_epochs(planned)
-    policy.stages(waves[0], try_for)
-    if sum(waves) > MANY_TRIES:
-        epochs = epochs_of_tries(policy.selection, waves, try_for)
+    policy.stages(most[0], try_for)  # refuses a selection that does not suit
+
+    if sum(most) > MANY_TRIES:
+        epochs = epochs_of_tries(policy.selection, most, try_for)
         every = policy.adapt_every
         advise(
-            f"a round tries up to {sum(waves):,} candidates: {epochs:,} {unit} in tries"
+            f"a round tries up to {sum(most):,} candidates: {epochs:,} {unit} in tries"
             + ("" if every is None else f" for {every:,} of the main line")
             + "; thin out the axes of the space, or use OneAxis, Neighbors or Interpolation. "
             "plan_for(...) has the cost of the whole run"
@@ -164,9 +170,8 @@ def hint_at_edges(space: Space, rounds: Sequence[Round]) -> None:
         value = last.candidate[name]
         if value not in edges or before.candidate[name] != value or value == 0:
             continue  # zero is where many values end by nature
-        tried = (try_.candidate[name] for try_ in last.tries)
-        first = next(tried)
-        if any(each != first for each in tried):
+        tried = {try_.candidate[name] for try_ in last.tries}
+        if len(tried) > 1:
             word = "largest" if value == edges[1] else "smallest"
             advise(
                 f"{name} was best at its {word} value {value!r} in rounds {before.index} and "

@@ -69,7 +69,8 @@ class ProgressMeter:
     ) -> None:
         self._costs = costs
         self._report = report
-        self._done, self._failed = len(costs.keys() & done), 0
+        self._done = len(costs.keys() & done)
+        self._failed = 0
         self._total = math.fsum(costs.values())
         self._before = self._now = math.fsum(costs[key] for key in costs.keys() & done)
         self._began = time.monotonic()
@@ -81,14 +82,17 @@ class ProgressMeter:
 
     def ended(self, key: str, *, failed: bool) -> None:
         """Count a run, and report."""
-        self._done += not failed
-        self._failed += failed
+        if failed:
+            self._failed += 1
+        else:
+            self._done += 1
         self._now += self._costs[key]
         self.report()
 
     def _progress(self) -> CampaignProgress:
         over = self._done + self._failed == len(self._costs)
-        spent, worked = time.monotonic() - self._began, self._now - self._before
+        spent = time.monotonic() - self._began
+        worked = self._now - self._before
         left = 0.0 if over else self._total - self._now  # sums of floats are only nearly equal
         return CampaignProgress(
             done=self._done,

@@ -26,7 +26,9 @@ BUILT_IN = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command with these arguments; the exit code is 0 (success), 1 (failure), 2 (misuse).
+    """Run the command with these arguments, and return its exit code.
+
+    0 is success, 1 failure, 2 misuse, 130 an interrupt.
 
     >>> main(["check", "dynhp.testing.toys:example", "--here"])
     dynhp.testing.toys:example
@@ -100,7 +102,7 @@ def _add_plugins(subparsers: Any, arguments: Sequence[str]) -> None:
     for name in [asked] if asked in points else sorted(points):
         try:
             points[name].load()(subparsers)
-        except Exception as error:
+        except Exception as error:  # a broken plug-in must not stop the other commands
             if name == asked:
                 print(
                     f"dynhp: note: the command {name!r} could not be loaded from "

@@ -34,11 +34,11 @@ class StateTable:
         self.here: StateRef | None = None  # the name of the state that the trainer is in
         self._trainer = trainer
         self._store = store
-        self._states: dict[StateRef, State] = {}
+        self._states: dict[StateRef, State] = {}  # copies in memory
         self._stored: dict[StateRef, Any] = {}  # the keys of states that are in the store
-        self._wanted: set[StateRef] = set()
+        self._wanted: set[StateRef] = set()  # the states that may be needed, copied or not
         self._entry: StateRef | None = None  # where the round under way began
-        self._last = 0
+        self._last = 0  # the number of the newest name
 
     def __len__(self) -> int:
         return len(self._states.keys() | self._stored.keys())
@@ -101,7 +101,7 @@ class StateTable:
         """The trainer is about to change: its state is copied if it may be needed."""
         here = self.here
         if here in self._wanted and (here == self._entry or here not in self._stored):
-            self.get(here)
+            self.get(here)  # copies it
         self.here = None
         for ref in self._states.keys() - self._wanted:
             del self._states[ref]
@@ -137,13 +137,13 @@ class StateTable:
         self._wanted.add(ref)
 
     def hold(self, ref: StateRef) -> None:
-        """Put a state where snapshots are kept."""
+        """Keep a state in the store, for later rounds to start from."""
         self._wanted.add(ref)
         if ref in self._stored:
             return
         if ref in self._states or ref == self._entry:
             state = self.get(ref)
-        else:  # it is needed only in the store, so memory need not hold it
+        else:  # the trainer is in it; only the store needs a copy
             state = self._trainer.get_state()
         self._stored[ref] = self._store.put(state)
 

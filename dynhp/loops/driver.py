@@ -148,10 +148,14 @@ class LoopDriver:
         assert passes is not None
         if epoch.place is not None and not epoch.tail:
             self._tried[epoch.place].append(epoch)
-        changes, rounds, loop.kept = loop.parts.changes, len(loop.history), None
+
+        changes = loop.parts.changes
+        rounds = len(loop.history)
+        loop.kept = None
         self._under_way, self._next = False, None  # also if the next line raises
         self._next = next(passes, None)
         self.kept = () if loop.kept is None else tuple(self._tried[loop.kept])
+
         if self._next is None:
             return Move.STOP
         if self._next.main or len(loop.history) > rounds:

@@ -204,6 +204,7 @@ class Loop:
         adapter, driver = self.adapter, self._driver
         left_open, self._left_open = self._left_open, None
         left: GeneratorExit | None = None
+
         with adapter.turn():
             commands = adapter.commands(left_open)
             driver.table.begin_round()
@@ -245,6 +246,7 @@ class Loop:
                 adapter.hint_at_edges()
             finally:
                 self.work = None
+
         if left is not None:
             raise left
 
@@ -358,7 +360,8 @@ class Loop:
             return
         start, end = job.start, job.start + outcome.epochs - 1
         steps = f"step {start}" if start == end else f"steps {start} to {end}"
-        planned, origin = self.adapter.epochs, job.start - job.epochs_before
+        planned = self.adapter.epochs
+        origin = job.start - job.epochs_before
         if planned is None or planned - origin >= self.adapter.policy.try_epochs(planned):
             raise LoopError(
                 f"every try needs a report (with Racing: every stage of it), but {steps} passed "

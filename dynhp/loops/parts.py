@@ -122,7 +122,7 @@ class HasState(Protocol):
 
 
 def part_of(thing: Any) -> Part:
-    """Find out how an object's state is taken and set; some belong to the adapt of others."""
+    """Find out how an object's state is taken and set; refuse what needs an integration's adapt."""
     for integration in integrations_of(type(thing)):
         if integration.own_adapt is not None:
             raise SettingsError(f"state: {type(thing).__name__} {integration.own_adapt}")
@@ -148,6 +148,7 @@ def stateful_part(thing: Any) -> Part:
         return Part(get=thing.getstate, set=thing.setstate, reseed=thing.seed)
     if isinstance(thing, Counter):
         return CounterPart(get=thing.get_state, set=thing.set_state, counter=thing)
+
     if isinstance(thing, type):
         raise SettingsError(f"state: an object, not its class, is needed, got {shown(thing)}")
     if isinstance(thing, HasStateDict):
@@ -162,11 +163,13 @@ def stateful_part(thing: Any) -> Part:
             set=lambda state: thing.set_state(copy.deepcopy(state)),
             reseed=getattr(thing, "reseed", None),
         )
+
     if is_copied_whole(thing):
         for integration in integrations_of(type(thing)):
             if integration.better_than_a_copy is not None:
                 advise(f"state: {type(thing).__name__} {integration.better_than_a_copy}")
         return copied(thing)
+
     raise SettingsError(
         "state: each object must have state_dict and load_state_dict, or get_state and set_state, "
         f"or be a generator, got {shown(thing)}; {_way_out_for(thing)}"
@@ -211,6 +214,7 @@ def _legacy_part(source: Any) -> Part:
     return Part(
         get=source.get_state,
         set=source.set_state,
+        # numpy takes a seed of more than 32 bits in pieces.
         reseed=lambda seed: source.seed([seed & 0xFFFFFFFF, seed >> 32]),
     )
 
@@ -339,7 +343,8 @@ class Elsewhere:
     method: str | None = None
 
     def __getattr__(self, name: str) -> Elsewhere:
-        # A bound method is stored in a file as a name to be asked for.
+        # pickle stores a bound method as getattr(owner, name); when it is read back, the owner is
+        # an Elsewhere.
         if name.startswith("__"):
             raise AttributeError(name)
         return Elsewhere(self.place, name)
@@ -357,6 +362,7 @@ class Elsewhere:
 
 def copy_out(thing: Any, others: Sequence[Any] = ()) -> Any:
     """A copy of all that the thing stores; of other parts' objects, only which one it is."""
+    # deepcopy takes what its memo has under an object's id in place of a copy.
     elsewhere = {id(each): Elsewhere(place) for place, each in enumerate(others)}
     return _deep_copy(_content(thing), thing, elsewhere)
 
@@ -364,6 +370,7 @@ def copy_out(thing: Any, others: Sequence[Any] = ()) -> Any:
 def copy_back(thing: Any, state: Any, others: Sequence[Any] = ()) -> None:
     """Make the thing store a copy of this and nothing else; it stays the same object."""
     content = _content(thing)
+    # The class is a key that no id can be; Elsewhere.__deepcopy__ finds the real objects there.
     saved = _deep_copy(state, thing, {Elsewhere: others})
     if isinstance(content, np.ndarray):
         content[...] = saved
@@ -396,7 +403,7 @@ def require_list(state: Any) -> None:
 
 
 def parts_of(
-    things: Sequence[Any], part: Callable[[Any], Part], names: Sequence[str | None] = ()
+    things: Sequence[Any], as_part: Callable[[Any], Part], names: Sequence[str | None] = ()
 ) -> tuple[Part, ...]:
     """The parts of a whole state, with their names; an object that is listed twice is refused."""
     require_list(things)
@@ -407,18 +414,20 @@ def parts_of(
     for index, thing in enumerate(things):
         if any(thing is other for other in things[:index]):
             raise SettingsError(f"state: each object once, got {shown(thing)} twice")
+
     parts = []
     for thing, name in zip(things, names or [None] * len(things), strict=True):
-        made = part(thing)
-        parts.append(replace(made, name=made.name or name))
+        part = as_part(thing)
+        parts.append(replace(part, name=part.name or name))
+
     # A copy leaves to the other parts what they take care of, each object once.
     cared_for = [_cared_for(thing) for thing in (*things, *global_generators())]
-    for place, made in enumerate(parts):
-        if isinstance(made, CopyOf):
+    for place, part in enumerate(parts):
+        if isinstance(part, CopyOf):
             elsewhere = [*cared_for[:place], *cared_for[place + 1 :]]
             others = {id(each): each for objects in elsewhere for each in objects}
-            others.pop(id(made.thing), None)
-            parts[place] = _copy_of(made.thing, list(others.values()), made.name)
+            others.pop(id(part.thing), None)
+            parts[place] = _copy_of(part.thing, list(others.values()), part.name)
     return tuple(parts)
 
 

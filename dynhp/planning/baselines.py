@@ -90,6 +90,10 @@ def fixed(
     require_mapping("fixed: values", values)
     if not values:
         raise SettingsError(f"fixed: at least one value is needed, got {shown(values)}")
-    lengths = [every] * (epochs // every) + [epochs % every] * bool(epochs % every)
+
+    whole, rest = divmod(epochs, every)
+    lengths = [every] * whole
+    if rest:
+        lengths.append(rest)
     candidate = Candidate({name: plain_value(name, value) for name, value in values.items()})
     return follow((Segment(epochs=length, values=candidate) for length in lengths), trainer)

@@ -62,7 +62,7 @@ class Cost:
         ('2.50 runs', '0.25 runs so far')
         """
         under_way = planned is not None and planned > self.main_line
-        return f"{self._runs(planned):.2f} runs" + " so far" * under_way
+        return f"{self._runs(planned):.2f} runs" + (" so far" if under_way else "")
 
     def _runs(self, planned: int | None) -> float:
         length = max(self.main_line, planned or 0)
@@ -146,14 +146,16 @@ def plan(
     """
     epochs = require_count("epochs", epochs)
     tail = require_whole("tail", tail, least=0)
-    adapt_every, length = require_lengths(adapt_every, try_for or int(tail > 0))
+    # With a tail, a try may have no epochs of its own.
+    adapt_every, length = require_lengths(adapt_every, try_for or (1 if tail else 0))
     try_for = length if try_for else 0
     candidates = require_count("candidates", candidates)
     require_word("check", check, ("first", "every", "off"))
+
     checked = {"first": 1, "every": epochs, "off": 0}[check]
     rounds = every(adapt_every, try_for, epochs)
     waves = Waves((candidates,), (candidates,))
-    tries = TryCost(selection or Best(), restart, checked, tail)
+    tries = TryCost(selection=selection or Best(), restart=restart, checked=checked, tail=tail)
     return Cost(
         main_line=epochs,
         overhead=tries.overhead(rounds, waves, at_most=True),
@@ -223,24 +225,33 @@ def plan_from(policy: Policy, memory: Memory, epochs: int, *, unit: Unit) -> Pla
     >>> plan_from(policy, memory, 20, unit="epochs").most.total
     26
     """
-    history, corrects = History(memory.rounds[:]), policy.then is not None and not policy.dry_run
+    history = History(memory.rounds[:])
+    corrects = policy.then is not None and not policy.dry_run
     # A corrected value may lie off the grid, where a run cannot start, and joins the candidates.
     current = history[0].previous if corrects and history else memory.current
     waves = policy.proposer.waves(policy.space, current)
-    policy.stages(waves.most[0], policy.try_epochs(epochs))
+    try_for = policy.try_epochs(epochs)
+    policy.stages(waves.most[0], try_for)  # refuses a selection that does not suit
+
+    checked = 0
+    if check_is_due(policy, memory):
+        checked = epochs if policy.check == "every" or policy.dry_run else 1
     tries = TryCost(
-        policy.selection,
-        policy.restarts,
-        (epochs if policy.check == "every" or policy.dry_run else 1) * check_is_due(policy, memory),
-        policy.tail_epochs(epochs),
+        selection=policy.selection,
+        restart=policy.restarts,
+        checked=checked,
+        tail=policy.tail_epochs(epochs),
         joining=len(policy.space) if corrects else 0,
         uncorrected=0 if memory.tried else 1,
     )
+
     least, most = rounds_of(policy, memory, epochs)
-    done, left = spent(history), max(0, epochs - memory.epoch)
+    done = spent(history)
+    left = max(0, epochs - memory.epoch)
     axes = policy.space.values()
     endless = any(isinstance(axis, Around) for axis in axes)
     grid = None if endless else math.prod(len(axis.grid()) for axis in axes)
+
     return Plan(
         least=Cost(
             main_line=done.main_line + left,
@@ -293,24 +304,25 @@ class TryCost(NamedTuple):
 
     def overhead(self, rounds: Counter[int], waves: Waves, *, at_most: bool) -> int:
         """The epochs of such rounds that are not part of the final model, at least or at most."""
-        overhead, checked = 0, self.checked
+        overhead = 0
+        checked = self.checked
         before = _first(rounds, self.uncorrected)
         for part, joining in ((before, 0), (rounds - before, self.joining)):
             most = (waves.most[0] + joining, *waves.most[1:])
             sizes = most if at_most else waves.least
-            for beta, count in part.items():
-                tried = epochs_of_tries(self.selection, sizes, beta) + sum(sizes) * self.tail
-                overhead += count * (tried if self.restart else tried - beta)
+            for epochs, count in part.items():
+                tried = epochs_of_tries(self.selection, sizes, epochs) + sum(sizes) * self.tail
+                overhead += count * (tried if self.restart else tried - epochs)
                 repeated = min(count, checked)
                 if repeated:
                     # What is repeated is the first stage of a try; in a race of many it is shorter
                     # than if one try is alone.
                     stages = [
-                        self.selection.stages(tries, beta)[0].epochs + self.tail
+                        self.selection.stages(tries, epochs)[0].epochs + self.tail
                         for tries in range(waves.least[0], most[0] + 1)
                     ]
-                    longest_or_shortest = max(stages) if at_most else min(stages)
-                    overhead += repeated * REPEATS * longest_or_shortest
+                    repeated_epochs = max(stages) if at_most else min(stages)
+                    overhead += repeated * REPEATS * repeated_epochs
                     checked -= repeated
         return overhead
 
@@ -324,7 +336,8 @@ class PlannedRounds(NamedTuple):
 
 def rounds_of(policy: Policy, memory: Memory, epochs: int) -> tuple[PlannedRounds, PlannedRounds]:
     """The rounds that are left of a run of this many epochs, at least and at most."""
-    left, try_for = max(0, epochs - memory.epoch), policy.try_epochs(epochs)
+    left = max(0, epochs - memory.epoch)
+    try_for = policy.try_epochs(epochs)
     here = policy.start_from == "here"
     limited = policy.max_rounds is not None or policy.record_every is not None
     if isinstance(policy.when, Every) and here and not limited:
@@ -333,10 +346,12 @@ def rounds_of(policy: Policy, memory: Memory, epochs: int) -> tuple[PlannedRound
     if here and goes_by_epochs(policy.when):
         planned = PlannedRounds(_by_the_clock(policy, memory, epochs))
         return planned, planned
+
     had = rounds_had(policy, memory.tried, None)
-    rescues = policy.max_rescues - had[True]
-    if policy.max_rounds is not None and not here:  # each may go back and train the whole way again
-        rounds = policy.max_rounds - had[False] + rescues
+    rescues_left = policy.max_rescues - had[True]
+    rounds_left = None if policy.max_rounds is None else policy.max_rounds - had[False]
+    if rounds_left is not None and not here:  # each may go back and train the whole way again
+        rounds = rounds_left + rescues_left
         most = Counter({try_for: rounds} if rounds else {})
     elif policy.restarts:  # tries do not advance the main line: every epoch may have a round
         whole = left - max(1, try_for) + 1
@@ -344,10 +359,11 @@ def rounds_of(policy: Policy, memory: Memory, epochs: int) -> tuple[PlannedRound
         most.update(range(min(try_for - 1, left), 0, -1))  # near the end tries are shorter
     else:
         most = every(max(1, try_for), try_for, left)
-    if policy.max_rounds is not None and here:
-        most = _first(most, policy.max_rounds - had[False])
+    if rounds_left is not None and here:
+        most = _first(most, rounds_left)
+
     # A round abandons at most the whole main line, and a rescue one epoch more.
-    abandoned = 0 if here else most.total() * epochs + rescues
+    abandoned = 0 if here else most.total() * epochs + rescues_left
     return PlannedRounds(Counter()), PlannedRounds(most, abandoned)
 
 
@@ -367,8 +383,8 @@ def every(adapt_every: int, try_for: int, epochs: int) -> Counter[int]:
 def _first(rounds: Counter[int], count: int) -> Counter[int]:
     """The first ``count`` rounds."""
     first: Counter[int] = Counter()
-    for beta, each in rounds.items():
-        first[beta] = max(0, min(each, count - first.total()))
+    for epochs, each in rounds.items():
+        first[epochs] = max(0, min(each, count - first.total()))
     return first
 
 
@@ -377,18 +393,21 @@ def _by_the_clock(policy: Policy, memory: Memory, epochs: int) -> Counter[int]:
     rounds: Counter[int] = Counter()
     line = line_of(policy, memory.rounds, memory.epoch, epochs)
     left = epochs if policy.max_rounds is None else policy.max_rounds - len(memory.tried)
-    longest, try_for = policy.longest_round(epochs), policy.try_epochs(epochs)
+    longest = policy.longest_round(epochs)
+    try_for = policy.try_epochs(epochs)
+
     while line.epoch < epochs:
-        start, due = line.epoch, rounds.total() < left and ask(policy.when, line) is not None
+        start = line.epoch
+        due = rounds.total() < left and ask(policy.when, line) is not None
         length = max(longest, try_for) if due else longest
         end = min(start + length, epochs)
         line.stopped = False
         if due:
-            beta = min(try_for, end - start)
-            rounds[beta] += 1
+            tried = min(try_for, end - start)
+            rounds[tried] += 1
             line.began = start
             line.fired = line.fired.and_then([start])
-            line.epoch += 0 if policy.restarts else beta
+            line.epoch += 0 if policy.restarts else tried
             line.since = line.epoch
         _go_to_next(policy.when, line, start, end, may_end=rounds.total() < left)
         line.stopped = line.epoch - start < length

@@ -140,7 +140,8 @@ def schedule_of(history: Sequence[Round] | HasHistory) -> Schedule:
             # The try that was kept had its own value, before it was corrected.
             tried = min(epochs, round_.winner.own.epochs)
             segments.append(Segment(epochs=tried, values=round_.winner.candidate, seed=seed))
-            epochs, seed = epochs - tried, (None if tried else seed)
+            epochs -= tried
+            seed = None if tried else seed
         if epochs:  # none is left of a round that was abandoned
             segments.append(Segment(epochs=epochs, values=round_.candidate, seed=seed))
     return Schedule(tuple(segments))
@@ -168,12 +169,16 @@ def follow(segments: Iterable[Segment], trainer: Trainer) -> History:
     """Train segment by segment: a run without tries, in the same records as any other."""
     require_trainer(trainer)
     rounds: list[Round] = []
-    start, previous, unit = 0, None, trained_unit(trainer)
+    start = 0
+    previous: Candidate | None = None
+    unit = trained_unit(trainer)
+
     for index, segment in enumerate(segments):
         began = time.perf_counter()
         if segment.seed is not None:
             reseed(trainer, segment.seed)
         metrics = advance(trainer, segment.values, segment.epochs)
+
         only = Try(
             candidate=segment.values,
             series=(metrics,),
@@ -198,5 +203,7 @@ def follow(segments: Iterable[Segment], trainer: Trainer) -> History:
                 unit=unit,
             )
         )
-        start, previous = start + segment.epochs, segment.values
+        start += segment.epochs
+        previous = segment.values
+
     return History(tuple(rounds))

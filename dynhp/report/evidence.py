@@ -105,6 +105,7 @@ def evidence_of(history: Sequence[Round]) -> Evidence:
     on_average = _on_average(scores)
     if on_average is None:
         return Evidence(None, 1.0, equal=False)
+
     # A chance of 1 does not say it: a sum over the values is cut there.
     equal = all(len({score for _, score in listed}) < 2 for listed in scores)
     uneven = one_stands_out(_repeated(scores))
@@ -113,6 +114,7 @@ def evidence_of(history: Sequence[Round]) -> Evidence:
         by_order = 1.0 if order is None else order / _SHARE_OF_ORDER
         chance = min(1.0, on_average.chance, by_order)
         return Evidence(chance, on_average.missed(LEVEL), equal, uneven)
+
     walk = len({frozenset(name for name, _ in listed) for listed in scores}) > 1
     too_sure = _OF_A_WALK if walk else 1.0
     after: list[Scores] = [
@@ -282,7 +284,8 @@ def one_stands_out(rounds: Sequence[Scores]) -> bool:
     if not any(squares):
         return False
     most = max(range(len(squares)), key=squares.__getitem__)
-    others, freedom = math.fsum(squares) - squares[most], sum(freedoms) - freedoms[most]
+    others = math.fsum(squares) - squares[most]
+    freedom = sum(freedoms) - freedoms[most]
     if freedom < 1:
         return False  # there is nothing to compare it with
     if others <= 1e-24 * squares[most]:

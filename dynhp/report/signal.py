@@ -129,6 +129,7 @@ def _said(
             done = history[-1].start + history[-1].epochs
             headline = f"No round was due: {done} {unit_of(history)}, nothing tried."
         return _Said(headline, "Nothing has been tried yet, so there is nothing to save.", 0)
+
     cost = spent(history)
     tries = cost.overhead
     of_all = f"{tries} {cost.unit} of {cost.total}"
@@ -141,6 +142,7 @@ def _said(
             f"saves {saved} {cost.unit} of {cost.total}."
         )
         return _Said(f"{course}.", advice, saved)
+
     if nothing_chosen(tried):
         only = "each round had one value, which was given"
         if _is_placebo(tried):
@@ -150,6 +152,7 @@ def _said(
     if _is_placebo(tried):
         headline = f"Only one value was tried: {_values(tried[0].candidate)}."
         return _Said(headline, f"Without its tries this run would have saved {of_all}.", tries)
+
     verdict = _verdict(luck)
     if verdict == "luck":
         headline = "The tries do not tell the values apart: what was chosen may be luck."
@@ -161,9 +164,10 @@ def _said(
         )
         headline = f"Short tries do not show what pays: {course}, which is no sign of a gain."
         return _Said(headline, advice, tries)
-    taken = tried[-1].corrected
     if verdict == "effect":
         return _effect(tried, luck, cost)
+
+    taken = tried[-1].corrected
     if taken is not None:
         advice = (
             f"A run that begins with {_values(taken)} can do without the search, which cost "
@@ -171,6 +175,7 @@ def _said(
         )
         best = _values(tried[-1].winner.candidate)
         return _Said(f"The best try was {best}; {_values(taken)} was taken.", advice, tries)
+
     advice = (
         "Compare with a run that adapts nothing before you pay for tries again: they cost "
         f"{of_all}."
@@ -229,6 +234,7 @@ def _less_trying(tried: Sequence[Round], cost: Cost) -> tuple[str, int]:
             f"The value has not changed {since}: {rounds} alone would have saved {saved} {of_all}."
         )
         return text, saved
+
     returns = _returns(tried)
     if 2 * returns >= len(changes) > 1:
         saved = sum(round_.overhead for round_ in tried[1::2])
@@ -237,6 +243,7 @@ def _less_trying(tried: Sequence[Round], cost: Cost) -> tuple[str, int]:
             f"BestByMargin(noise=2), would save {saved} {of_all}."
         )
         return text, saved
+
     rounds_with = Counter(each for r in tried for each in {try_.candidate for try_ in r.tries})
     useful = {each for r in tried for each in (r.winner.candidate, r.candidate, r.previous)}
     idle = rounds_with.keys() - useful
@@ -250,6 +257,7 @@ def _less_trying(tried: Sequence[Round], cost: Cost) -> tuple[str, int]:
             f"{'it' if len(never) == 1 else 'them'} out would have saved {saved} {of_all}."
         )
         return text, saved
+
     busy = "" if idle else "Every value was chosen at some time, so no try was idle. "
     text = (
         f"{busy}Rounds twice as long would save about {cost.overhead // 2} {cost.unit} "
@@ -265,7 +273,8 @@ def _returns(tried: Sequence[Round]) -> int:
     for round_ in tried:
         if round_.changed:
             left.add(round_.previous)
-            returns += round_.candidate in left
+            if round_.candidate in left:
+                returns += 1
     return returns
 
 

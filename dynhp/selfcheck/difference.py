@@ -33,6 +33,7 @@ _Pairs: TypeAlias = list[tuple[str, Any, Any]]  # a place, and what the two stat
 _ABSENT: Final = object()
 _BY_VALUE = (type(None), bool, int, range, Enum, type, CodeType, ModuleType)
 _PLAIN_KEYS = (str, bytes, int, float, type(None), type)
+_DEEPEST = 4  # some storages are packed into themselves again and again
 
 
 def difference(a: Any, b: Any, name: str = "state") -> str | None:
@@ -85,6 +86,7 @@ def _compare(a: Any, b: Any, place: str, spare: Spare) -> tuple[str | None, _Pai
             return None, []
         kinds = type(a).__qualname__, type(b).__qualname__
         return f"{place}: {shown(a)} of type {kinds[0]} and {shown(b)} of type {kinds[1]}", []
+
     if isinstance(a, _BY_VALUE):
         return _unequal(a, b, place, spare), []
     if isinstance(a, str | os.PathLike):  # names of files, as of checkpoints
@@ -93,12 +95,12 @@ def _compare(a: Any, b: Any, place: str, spare: Spare) -> tuple[str | None, _Pai
             return _unequal(a, b, place, spare), []
         return None, [(f"file({place})", *files)]
     if isinstance(a, bytes | bytearray | memoryview):
-        # Some storages are packed into themselves again and again.
-        known = a == b or place.count("unpacked(") > 4
-        contents = (UNKNOWN, UNKNOWN) if known else (unpacked(bytes(a)), unpacked(bytes(b)))
+        settled = a == b or place.count("unpacked(") > _DEEPEST
+        contents = (UNKNOWN, UNKNOWN) if settled else (unpacked(bytes(a)), unpacked(bytes(b)))
         if contents[0] is UNKNOWN or contents[1] is UNKNOWN:
             return _unequal(bytes(a), bytes(b), place, spare), []
         return None, [(f"unpacked({place})", *contents)]
+
     if isinstance(a, FunctionType):
         brought = (f"closure({place})", _brought_along(a), _brought_along(b))
         return _unequal(a.__code__, b.__code__, place, spare), [brought]
@@ -110,8 +112,10 @@ def _compare(a: Any, b: Any, place: str, spare: Spare) -> tuple[str | None, _Pai
         if not hasattr(a.__self__, "train_k"):  # a trainer is no state
             inside.append((f"{place}.__self__", a.__self__, b.__self__))
         return None, inside
+
     if isinstance(a, weakref.ref):  # a copy refers to what was copied, which belongs to others
         return None, []
+
     if isinstance(a, Mapping):
         return None, _items(a, b, place) + _attributes(a, b, place)
     if isinstance(a, Set):
@@ -122,15 +126,23 @@ def _compare(a: Any, b: Any, place: str, spare: Spare) -> tuple[str | None, _Pai
             *((f"{place}[{number}]", x, y) for number, (x, y) in items if x is not y),
             *_attributes(a, b, place),
         ]
+
+    return _compare_objects(a, b, place, spare)
+
+
+def _compare_objects(a: Any, b: Any, place: str, spare: Spare) -> tuple[str | None, _Pairs]:
+    """Compare arrays, tensors and other objects: by elements, by ==, or by what pickle stores."""
     here, there = opened(a, place), opened(b, place)
     first, second = dict(here.inside), dict(there.inside)
     pairs = [(at, first.get(at, _ABSENT), second.get(at, _ABSENT)) for at in {**first, **second}]
+
     arrays = [each for each in (here.itself, there.itself) if isinstance(each, np.ndarray)]
     if len(arrays) == 2:
-        found = array_difference(arrays[0], arrays[1], place, spare)
+        found = _array_difference(arrays[0], arrays[1], place, spare)
         return found or _other_kind(a, b, place), pairs
     if len(arrays) == 1:  # the other is a tensor without a numpy form
         return f"{place}: {shown(a)} and {shown(b)}", []
+
     equal = _says_equal(a, b)
     if equal is True:
         return None, []
@@ -209,10 +221,10 @@ def _says_equal(a: Any, b: Any) -> bool | None:
         return None
 
 
-def array_difference(a: Any, b: Any, place: str, spare: Spare) -> str | None:
+def _array_difference(a: Any, b: Any, place: str, spare: Spare) -> str | None:
     """Say where ``b`` differs from ``a``; one difference all over an array may be spared.
 
-    >>> array_difference(np.ones(2), np.array([1.0, 2.0]), "w", lambda x, y: False)
+    >>> _array_difference(np.ones(2), np.array([1.0, 2.0]), "w", lambda x, y: False)
     'w[1]: 1.0 and 2.0 (1 of 2 elements)'
     """
     if a.dtype != b.dtype or a.shape != b.shape:
@@ -222,14 +234,15 @@ def array_difference(a: Any, b: Any, place: str, spare: Spare) -> str | None:
     if isinstance(a, np.ma.MaskedArray):
         masks = np.ma.getmaskarray(a), np.ma.getmaskarray(b)
         if np.any(masks[0] != masks[1]):
-            return array_difference(*masks, f"{place}.mask", spare)
+            return _array_difference(*masks, f"{place}.mask", spare)
         a, b = a.filled(), b.filled()
     if a.dtype.names:
         fields = (
-            array_difference(a[name], b[name], f"{place}[{name!r}]", spare)
+            _array_difference(a[name], b[name], f"{place}[{name!r}]", spare)
             for name in a.dtype.names
         )
         return next((found for found in fields if found is not None), None)
+
     unequal = ~_same_elements(a, b)
     if not unequal.any():
         return None
@@ -238,6 +251,7 @@ def array_difference(a: Any, b: Any, place: str, spare: Spare) -> str | None:
     alike = np.all(a[unequal] == first) and np.all(b[unequal] == second)
     if alike and spare(first, second):
         return None
+
     element = f"[{', '.join(map(str, index))}]" if index else ""
     count = f" ({np.sum(unequal)} of {unequal.size} elements)" if index else ""
     return f"{place}{element}: {shown(first)} and {shown(second)}{count}"

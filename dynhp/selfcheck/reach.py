@@ -215,7 +215,8 @@ def _items(name: str, items: Iterable[tuple[Any, Any]], number: int) -> Iterator
 
 def _stored_in_object(name: str, thing: Any) -> Iterator[_Part]:
     stored = attributes(thing)
-    module, optimizer = is_module(thing), "param_groups" in stored
+    module = is_module(thing)
+    optimizer = "param_groups" in stored
     library = is_library_kind(type(thing))
     for key, part in stored.items():
         if optimizer and not key.endswith("_hooks"):  # its parameters and their memory are many

@@ -205,7 +205,8 @@ class Watch:
     def _arrays(self, *, copies: bool = False) -> Iterator[tuple[str, str]]:
         """Arrays that were not put back: several with the shapes of weights are a copy of them."""
         changed = self._not_put_back(lambda moment: moment.arrays, Fingerprint.difference)
-        weights, shapes = self._things.shapes(), self._now().shapes
+        weights = self._things.shapes()
+        shapes = self._now().shapes
         for owner, names in _by_owner(changed).items():
             kinds = {shapes[name] for name in names}
             # Averages of losses have one element each, data have one shape: no model has.

@@ -128,6 +128,7 @@ class RunLog:
                 f"{self._where} holds a run of {saved.rounds} rounds already; choose another "
                 "folder, or go on with it by leaving out resume='never'"
             )
+
         adapter = self._adapter
         distrust = self._folder.distrust
         if self._ranks is not None:
@@ -144,6 +145,7 @@ class RunLog:
                 f"{self._where} holds a run to go on with, but this adapter has trained "
                 f"{adapter.epoch} epochs of its own; make a new adapter or choose another folder"
             )
+
         planned = adapter.epochs
         if distrust is not None:  # nothing was trained, and what is mended may start elsewhere
             adapter.epochs = saved.content["adapter"]["epochs"] if planned is None else planned

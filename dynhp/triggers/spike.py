@@ -78,8 +78,9 @@ class OnSpike:
         value = read_metric(line.now, self.metric)
         if not math.isfinite(value):
             return _alarm(line, f"{self.metric} is {value}", self.lag)
-        name, recent = self.metric, line.measured[-1 - self.window : -1]
-        known = [metrics.get(name, math.nan) for _, metrics in recent]
+
+        recent = line.measured[-1 - self.window : -1]
+        known = [metrics.get(self.metric, math.nan) for _, metrics in recent]
         usual = self._usual([each for each in known if math.isfinite(each)])
         if usual is None:
             return None
@@ -100,7 +101,9 @@ class OnSpike:
             return (mean, self.sigmas * deviation) if deviation else None
         if not known:
             return None
-        ordered, half = sorted(known), len(known) // 2
+
+        ordered = sorted(known)
+        half = len(known) // 2
         median = ordered[half] if len(known) % 2 else (ordered[half - 1] + ordered[half]) / 2
         assert self.factor is not None
         share = self.factor - 1 if self.better == "lower" else 1 - 1 / self.factor

@@ -105,6 +105,7 @@ class Shadow:
                 "a shadow must start with its adapter, which has trained "
                 f"{self.adapter.epoch} epochs already; make a new adapter"
             )
+
         shadow = self._unadapted(epochs, saving)
         error: str | None = None
         trained = _EpochsOfRound()
@@ -120,16 +121,20 @@ class Shadow:
             if shadow.error is not None:
                 raise
             error = f"{type(failure).__name__}: {failure}"
+
         adapted = self.adapter.history
         adapted_score = math.nan if error else self._score(adapted)
         cost = spent(adapted)
         if error:
             delivers_adapted = False
-            overhead, abandoned = cost.total + trained.epochs, 0
+            overhead = cost.total + trained.epochs
+            abandoned = 0
         else:
             better = math.isfinite(adapted_score) and adapted_score > shadow.score
             delivers_adapted = better or not math.isfinite(shadow.score)
-            overhead, abandoned = cost.overhead + shadow.epochs, cost.abandoned
+            overhead = cost.overhead + shadow.epochs
+            abandoned = cost.abandoned
+
         if not delivers_adapted:
             move_to(self.adapter.trainer, shadow.end)
             put_in_force(self.adapter.trainer, shadow.history[-1].candidate)

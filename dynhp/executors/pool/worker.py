@@ -83,7 +83,8 @@ class WorkerLoop:
         self._set_aside(request.wanted)
         yield Began(0)  # it has arrived; what went wrong before that is not the job's fault
         if request.origin is not None:
-            self._packed, self._origin = request.origin, UNKNOWN_STATE
+            self._packed = request.origin
+            self._origin = UNKNOWN_STATE
         self._go_to_start(request.job)
         log = TryLog(request.job, self._trainer.get_state)
         for epoch in log.epochs(lambda: advance(self._trainer, log.values, 1)):

@@ -66,7 +66,8 @@ class WorkerHandle:
         self.number = request.number
         self.since = time.monotonic()
         if isinstance(request, Train):
-            self.epochs, self.sets_aside = None, bool(request.wanted)
+            self.epochs = None
+            self.sets_aside = bool(request.wanted)
         self._send(request)
 
     def forget(self) -> None:
@@ -206,7 +207,8 @@ class WorkerPool:
         if worker.origin is origin:
             return None
         if self._jobs_from[id(origin)] == 1 < len(self._jobs_from):
-            worker.origin, worker.lent = UNKNOWN_STATE, self._pack(origin)
+            worker.lent = self._pack(origin)
+            worker.origin = UNKNOWN_STATE
             return worker.lent
         if id(origin) not in self._packed:
             self._packed[id(origin)] = origin, self._pack(origin)
@@ -245,8 +247,9 @@ class WorkerPool:
         channels = [worker.channel for worker in expected]
         answered = self.transport.wait(channels, max(0.0, seconds))
         for worker in expected:
+            starting = not worker.ready
             # What has been answered counts, however late it is received: limits come second.
-            in_time, starting = worker.channel in answered, not worker.ready
+            in_time = worker.channel in answered
             answer = worker.receive() if in_time else worker.overdue(self._time_limit)
             if starting:
                 self._check_start(worker, answer)

@@ -38,7 +38,8 @@ class CampaignPicture:
         """One line: the runs, a bar, the time left, and how many have failed."""
         now = self.progress
         left = "time left not known yet" if now.left is None else f"about {duration(now.left)} left"
-        done = f"{now.done} of {now.total} runs" + f", {now.failed} failed" * bool(now.failed)
+        failed = f", {now.failed} failed" if now.failed else ""
+        done = f"{now.done} of {now.total} runs{failed}"
         time = "done" if now.over else left
         return [headline("campaign", done, now.share, time, width=width, marks=marks)]
 

@@ -164,7 +164,8 @@ class Course:
         return self.plan
 
     def _plan(self) -> Plan:
-        rounds, before = self._rounds, len(self._run.history)
+        rounds = self._rounds
+        before = len(self._run.history)
         memory = Memory.of(
             rounds,
             current=rounds[-1].candidate if rounds else self._run.values,
@@ -229,8 +230,9 @@ class Course:
 
     def _round_over(self, round_: Round) -> None:
         self._rounds.append(round_)
-        self._total += round_.epochs + round_.overhead + (round_.failure is not None)
-        self.abandoned += round_.failure is not None
+        failed = 0 if round_.failure is None else 1  # the epoch that raised
+        self._total += round_.epochs + round_.overhead + failed
+        self.abandoned += failed
         self.doing = "over"
         self._checked = self._stretched = 0
         for shown in self.tries.values():

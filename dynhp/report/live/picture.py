@@ -15,9 +15,9 @@ from dynhp.report.live.course import Course, ShownTry
 __all__ = ["ASCII", "UNICODE", "Line", "Marks", "Picture", "RunPicture", "Style"]
 __all__ += ["bar", "headline", "marks_of", "sparkline"]
 
-NAMES = 3
+MOST_NAMES = 3
 """How many hyperparameters have a line of their own."""
-TRIES = 6
+MOST_TRIES = 6
 """How many tries are shown at a time; if there are more, the best of them."""
 _LABEL = 9  # columns
 
@@ -44,8 +44,30 @@ class Marks(NamedTuple):
     more: str
 
 
-UNICODE = Marks("━", "─", "█", "▏▎▍▌▋▊▉█", "▁▂▃▄▅▆▇█", "★", "✓", "▸", "·", "…")
-ASCII = Marks("=", "-", "#", "########", "_.-~=^*#", "*", "+", ">", ".", "~")
+UNICODE = Marks(
+    done="━",
+    left="─",
+    bar="█",
+    pieces="▏▎▍▌▋▊▉█",
+    spark="▁▂▃▄▅▆▇█",
+    leads="★",
+    kept="✓",
+    runs="▸",
+    wait="·",
+    more="…",
+)
+ASCII = Marks(
+    done="=",
+    left="-",
+    bar="#",
+    pieces="########",
+    spark="_.-~=^*#",
+    leads="*",
+    kept="+",
+    runs=">",
+    wait=".",
+    more="~",
+)
 
 
 class Picture(Protocol):
@@ -164,7 +186,8 @@ class RunPicture:
         ]
         if self.ended:
             return lines[:height]
-        room = min(TRIES, height - len(lines) - 1)
+
+        room = min(MOST_TRIES, height - len(lines) - 1)
         lines.append(self._round())
         tries = self._tries(width, room, marks) if room > 0 else []
         self._rows = min(max(self._rows, len(tries)), max(room, 0))
@@ -191,7 +214,7 @@ class RunPicture:
     def _values(self, marks: Marks) -> list[Line]:
         course = self._course
         values = [(name, _short(name), _short(label(v))) for name, v in course.values.items()]
-        shown = len(values) if len(values) <= NAMES else NAMES - 1
+        shown = len(values) if len(values) <= MOST_NAMES else MOST_NAMES - 1
         width = max(len(text) for _, text, _ in values[:shown])
         widest = max(len(value) for _, _, value in values[:shown])
         lines: list[Line] = []
@@ -234,11 +257,11 @@ class RunPicture:
         parts = [f"{course.trained} of {planned} {course.unit}"]
         if course.epoch:
             runs = course.trained / course.planned  # also if it was stopped: one measure for all
-            parts.append(f"{runs:.2f} runs" + " so far" * (not self.ended))
+            parts.append(f"{runs:.2f} runs" + ("" if self.ended else " so far"))
         if course.abandoned:
             parts.append(f"{course.abandoned} abandoned")
         if course.rescues:
-            parts.append(f"{course.rescues} rescue{'s' * (course.rescues > 1)}")
+            parts.append(f"{course.rescues} rescue{'s' if course.rescues > 1 else ''}")
         return ", ".join(parts)
 
     def _round(self) -> Line:
@@ -261,36 +284,42 @@ class RunPicture:
         places = list(course.tries)
         if len(places) > room:
             places = _worth_showing(course, room - 1)
+
         scores = [
             each.record.score
             for each in course.tries.values()
             if each.record and not each.record.error and math.isfinite(each.record.score)
         ]
-        ends = (min(scores), max(scores)) if scores else (0.0, 0.0)
+        score_range = (min(scores), max(scores)) if scores else (0.0, 0.0)
         texts = {place: _values_text(course.tries[place].candidate) for place in places}
         column = min(max(map(len, texts.values()), default=0), max(12, width // 3))
-        room_for_bar = min(24, width - _LABEL - column - 14)
-        leader = course.leader()
+        room_for_bar = max(0, min(24, width - _LABEL - column - 14))
+
         lines: list[Line] = []
+        leader = course.leader()
         next_one = next((each for each in course.tries.values() if each.waits), None)
         for place in places:
             shown = course.tries[place]
-            mark = marks.runs if shown is next_one else marks.wait if shown.waits else ""
             if place == leader:
                 mark = marks.leads if course.stretch is None else marks.kept
+            elif shown is next_one:
+                mark = marks.runs
+            else:
+                mark = marks.wait if shown.waits else ""
             style: Style = "good" if place == leader else "dim" if shown.out else ""
             text = f"{mark:>{_LABEL - 1}} {texts[place][:column]:{column}}  "
-            came, which = self._outcome(shown, ends, max(room_for_bar, 0), marks)
-            lines.append([(text, style), (came, which or style)])
+            outcome, outcome_style = self._outcome(shown, score_range, room_for_bar, marks)
+            lines.append([(text, style), (outcome, outcome_style or style)])
+
         if len(places) < len(course.tries):
             more = len(course.tries) - len(places)
             lines.append([(" " * _LABEL + f"{marks.more} {more} more", "dim")])
         return lines
 
     def _outcome(
-        self, shown: ShownTry, ends: tuple[float, float], width: int, marks: Marks
+        self, shown: ShownTry, score_range: tuple[float, float], width: int, marks: Marks
     ) -> tuple[str, Style]:
-        record, (low, high) = shown.record, ends
+        record = shown.record
         under_way = f"{shown.done} of {shown.epochs} {self._course.unit}" if shown.begun else ""
         if record is None:
             return under_way, "dim"
@@ -299,6 +328,7 @@ class RunPicture:
         score = f"{label(self._course.shown_score(record.score)):9} {under_way}".rstrip()
         if width < 4 or not math.isfinite(record.score):
             return score, ""
+        low, high = score_range
         share = 1.0 if high == low else 0.1 + 0.9 * (record.score - low) / (high - low)
         return f"{bar(share, width, marks):{width}}  {score}", ""
 
@@ -307,7 +337,8 @@ def _worth_showing(course: Course, most: int) -> list[int]:
     """The tries that are under way and the best of the others, in their order."""
 
     def worth(place: int) -> tuple[bool, bool, float, int]:
-        shown, leads = course.tries[place], place == course.leader()
+        shown = course.tries[place]
+        leads = place == course.leader()
         score = -math.inf if shown.record is None else shown.record.rank_key
         return leads, shown.begun, score, -place
 

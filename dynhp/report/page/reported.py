@@ -111,7 +111,7 @@ def run_of(
         plan=plan_of(settings, history, epochs, unit=unit),
         epochs=epochs,
         settings=settings,
-        versions=about.get("versions") or {},
+        versions=about.get("versions", {}),
         command=about.get("command"),
         unfinished=unfinished,
         unit=unit,

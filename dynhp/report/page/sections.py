@@ -286,10 +286,12 @@ def campaign_section(campaign: ReportedCampaign) -> str:
     title = f'<section class="campaign"><h2>Campaign {escape(campaign.name)}</h2>'
     if not campaign.runs:
         return f"{title}<p>No run has ended.</p></section>"
+
     groups: dict[tuple[tuple[str, str], ...], list[Finished]] = {}
     for run in campaign.runs:
         named = ((n, label(v)) for n, v in run.settings.items() if not n.endswith("seed"))
         groups.setdefault(tuple(named), []).append(run)
+
     settings = list(dict.fromkeys(name for key in groups for name, _ in key))
     results = list(dict.fromkeys(n for runs in groups.values() for r in runs for n in _numbers(r)))
     means = {key: {name: _mean(runs, name) for name in results} for key, runs in groups.items()}
@@ -298,6 +300,7 @@ def campaign_section(campaign: ReportedCampaign) -> str:
         column = [each for row in means.values() if (each := row[name]) is not None]
         ends = [mean + sign * half for mean, half, _ in column for sign in (-1, 1)]
         scales[name] = min(ends), max(ends)
+
     rows = []
     for key, runs in groups.items():
         failed = sum(run.error is not None for run in runs)
@@ -307,6 +310,7 @@ def campaign_section(campaign: ReportedCampaign) -> str:
         for name, mean in means[key].items():
             texts.append("" if mean is None else f"{mean}{mean.picture(*scales[name])}")
         rows.append(f"<tr>{''.join(f'<td>{text}</td>' for text in texts)}</tr>")
+
     failed = sum(run.error is not None for run in campaign.runs)
     note = f"{len(campaign.runs)} runs, {failed} failed. Intervals: 95 %, Student's t over runs."
     if len(rows) > _MOST_ROWS:

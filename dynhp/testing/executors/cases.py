@@ -32,6 +32,7 @@ TOYS: Final[Mapping[str, Make]] = {
     "always raises": functools.partial(Fragile, NoisyQuadratic, bad=RATES, failure="raise"),
     "value not in force": LiesAboutValues,
 }
+_HIGHEST_LOSS: Final = BestRule(criterion=highest("loss"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +43,12 @@ class TriesCase:
     make: Make  # the main line's trainer
     candidates: tuple[Candidate, ...]
     epochs: int = 3
-    watch: tuple[str, ...] = ()
-    seeds: bool = False
-    origins: int = 1
+    watch: tuple[str, ...] = ()  # the metrics that must stay finite
+    seeds: bool = False  # each try has one of its own
+    origins: int = 1  # from how many states they start, in turn
     tail: bool = False  # two epochs more, with half the value
-    keeps: bool = True
-    compared: bool = False
+    keeps: bool = True  # the state before the tail may be asked for
+    compared: bool = False  # the state after the tail may be asked for too
     inside: bool = False  # the best state inside of a try is wanted, and any loss is good
 
     def jobs(self, trainer: Trainer) -> list[Job]:
@@ -63,7 +64,7 @@ class TriesCase:
                 tail=_halves(candidate) if self.tail else (),
                 keeps=self.keeps,
                 compared=self.compared,
-                inner_rule=_LARGEST if self.inside else None,
+                inner_rule=_HIGHEST_LOSS if self.inside else None,
                 start=7,
             )
             for place, candidate in enumerate(self.candidates)
@@ -88,9 +89,6 @@ class RunCase:
     criterion: Any
     settings: Mapping[str, Any] = field(default_factory=dict)
     epochs: int = 10
-
-
-_LARGEST: Final = BestRule(criterion=highest("loss"))
 
 
 def _halves(candidate: Candidate) -> tuple[Candidate, ...]:
