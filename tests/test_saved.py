@@ -389,7 +389,7 @@ def test_rounds_that_are_kept_already_need_not_be_given_again() -> None:
 
 
 def test_an_adapter_that_is_put_back_forgets_where_it_was_and_how_it_was_described() -> None:
-    adapter = diary_adapter()
+    adapter = diary_adapter(Diary({0: 3, 1: 2}))
     saved = adapter.state_dict()
     adapter.step()
     assert adapter.described
