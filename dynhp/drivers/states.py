@@ -60,13 +60,16 @@ class StateTable:
         self._entry = self.snapshot()
 
     def start_from(self, ref: StateRef) -> None:
-        """The round starts from another state, which is remembered instead of the first one."""
-        self.restore(ref)
+        """The round starts from another state, which is remembered instead of the first one.
+
+        The first one is left without a copy: a trainer that broke may have none to give.
+        """
+        self.get(ref)  # in memory, because undoing a round must not depend on a file
         before = self._entry
         self._entry = ref
-        self.get(ref)  # in memory, because undoing a round must not depend on a file
         if before is not None and before not in self._stored:
             self.drop(before)
+        self.restore(ref)
 
     def end_round(self, needed: Collection[StateRef]) -> None:
         """Forget all states except these, in memory and in the store."""

@@ -6,9 +6,10 @@ How long a state is kept follows from the commands alone:
 ``Snapshot``              gives a name to the state that the trainer is in, or the name that it has
                           already; the state is kept until ``Drop``. The first one of a round names
                           the state that an undone round goes back to: no ``Drop`` releases it
-``StartFrom``             releases the state in which the round began, and keeps this one instead
+``StartFrom``             releases the state in which the round began, unless the memory refers to
+                          it, and keeps this one instead
 ``Attempt``               gives names to the states of a job, also of one that failed; they are
-                          kept until the next job begins
+                          kept until the next ``Attempt``
 ``Keep``                  keeps one of those until ``Drop``
 ``Hold``                  keeps a state beyond the round: the next ``Memory`` refers to it
 ``Drop``                  releases a state. The engine never sends it for one that the memory
@@ -18,10 +19,11 @@ a round that is undone    releases all states except those that the old memory r
 ========================  =====================================================================
 
 A name costs nothing: a driver copies a named state only when the trainer is about to leave it, or
-at ``Hold``. A state that the trainer is in has its name until training changes it, even after
-``Drop``.
+at ``Hold``. A state that the trainer is in has its name, even after ``Drop``, until the next
+``Attempt`` or ``Train``, also if that has no epochs.
 
-A round of two tries, the second of which wins, with three epochs of the main line after them::
+A round of two tries in this process, the second of which wins, with three epochs of the main line
+after them::
 
     Snapshot() -> 1               the origin
     Tell(RoundStarted)
@@ -38,18 +40,52 @@ A round of two tries, the second of which wins, with three epochs of the main li
     Train(values, 3) -> Trained
     Tell(Round)
 
+The tries of a race of three, in two stages of one epoch; the last one wins::
+
+    Announce((job, job, job))     all start from state 1
+    Attempt(job) -> Tried(2)
+    Keep(2)
+    Tell(Try, place=0)            scored, but not final
+    Attempt(job) -> Tried(3)
+    Keep(3)                       two of three go on
+    Tell(Try, place=1)
+    Attempt(job) -> Tried(4)
+    Drop(3)                       the second has fallen behind: dropped before the next is kept
+    Keep(4)
+    Tell(Try, place=2)
+    Tell(Try)                     the second again, now final: those that fell behind are told
+                                  when the stage has ended, in their order
+    Announce((job, job))          they go on from 2 and from 4
+    Attempt(job) -> Tried(5)
+    Drop(2)                       where this job started: no other job does
+    Keep(5)
+    Tell(Try, place=0)            final
+    Attempt(job) -> Tried(6)
+    Drop(5)
+    Drop(4)
+    Keep(6)
+    Tell(Try, place=2)
+    Restore(6)
+    Drop(6)
+
 A rescue with ``start_from="before"``: the memory refers to states 8 and 9, and the trainer broke
-after 9::
+after 9. The round in which it broke has ended there; this is the next one::
 
     Snapshot() -> 10              the broken state; it is never copied
     StartFrom(9)                  if the round is undone now, the trainer goes back to 9
     Tell(RoundStarted)
     ...                           two tries from state 9, as above: 11 and 12
-    Train(values, 1) -> Trained   an epoch at a time, since it may break again
+    Snapshot() -> 12              the end of the try that is kept
+    Hold(12)                      8 and 9 stay as well, as long as the round may be undone
+    Train(values, 1) -> Trained   up to the next state to hold, or the next look of the trigger
     Snapshot() -> 13
-    Hold(13)                      8 and 9 stay as well, as long as the round may be undone
-    ...
-    Tell(Round)                   the newest two stay: 9 and 13, or later ones if there are any
+    Hold(13)
+    ...                           the next one to be held is followed by Drop(12), and so on
+    Tell(Round)                   the newest two stay. Also if it broke again: then the next round
+                                  is a rescue or, if none is left, an error in a healthy state
+
+An exception in ``Train`` ends the round in the same way if a rescue is left; if none is, the round
+is undone.
 """
 
 from __future__ import annotations
@@ -138,10 +174,11 @@ class Tried(NamedTuple):
     """
 
     series: tuple[Metrics, ...]
-    epochs: int  # how many were begun, also if the last one failed
+    epochs: int  # how many were begun, the one that failed included
     error: str | None
     end: StateRef  # the state after its last epoch
-    kept: StateRef  # the one that the main line would go on from: before the tail, if there is one
+    kept: StateRef  # the one that the main line would go on from: before the tail, if there is one.
+    # A try that was not carried out in the trainer itself has two names even without a tail.
     reported: tuple[int, ...] = ()  # the epochs, from 1, that the series belongs to; (): no gap
     seconds: float = 0.0
     elsewhere: bool = False  # in another process, into which nothing here can look
@@ -150,7 +187,7 @@ class Tried(NamedTuple):
 class Trained(NamedTuple):
     """The result of training a piece of the main line."""
 
-    epochs: int
+    epochs: int  # completed, the one that failed not included
     measured: tuple[tuple[int, Metrics], ...] = ()  # with the numbers of the epochs
     failure: str | None = None  # the exception that ended it, if that may be rescued
     left: bool = False  # the loop was left here
@@ -284,7 +321,7 @@ class Tell:
 
     A try is told with its ``place`` each time it is scored. In a race that may be several times;
     only the last is ``final``, an event for callbacks. A try that fell behind is told once more,
-    without its place, when it is known to have ended.
+    without its place, when its stage has ended: that is final.
     """
 
     event: Event

@@ -62,7 +62,7 @@ class WatchedLine:
 
     def rescues_spent(self, due: Due) -> RescuesSpent | None:
         """The error that ends a run if it needs a rescue and none is left; else None."""
-        if not self.policy.is_rescue(alarm=due.alarm) or self.may_be_rescued():
+        if not self.policy.is_rescue(alarm=due.alarm) or self.has_rescues_left():
             return None
         return RescuesSpent(
             f"the main line broke after {self.line.epoch} epochs ({due.because}), and all "
@@ -70,18 +70,8 @@ class WatchedLine:
             "from before. Lower the value at the start, or allow more with max_rescues="
         )
 
-    def ends_round(self) -> bool:
-        """Whether the round ends here because the next is due; an error if no rescue is left."""
-        due = self.due()
-        if due is None:
-            return False
-        spent = self.rescues_spent(due)
-        if spent is not None:
-            raise spent
-        return True
-
-    def may_be_rescued(self) -> bool:
-        """Whether an exception on the main line begins a round instead of ending the run."""
+    def has_rescues_left(self) -> bool:
+        """Whether a rescue is left, one that is under way counted as used."""
         if not self.policy.max_rescues:
             return False
         had = rounds_had(self.policy, self.memory.tried, self.under_way)
@@ -194,7 +184,8 @@ class HeldStates:
 
     The newest few (``start_from="before"``), the best one (``"best"``), or none. The states that
     the memory before the round names are not dropped: they are needed if the round is interrupted.
-    So while a round goes on, there may be twice as many as ``Snapshots(k)`` says.
+    So while a round goes on, there may be twice as many as ``Snapshots(k)`` says, and one more for
+    the moment between ``Hold`` and ``Drop``.
     """
 
     policy: Policy
@@ -213,7 +204,11 @@ class HeldStates:
         return self.policy.start_from == "best"
 
     def pick(self, due: Due, epoch: int) -> Held | None:
-        """The state that a round starts from; None: the one that the main line is in."""
+        """The state that a round starts from; None: the one that the main line is in.
+
+        With ``start_from="before"`` it is the newest healthy one, or the oldest that is held if all
+        of them are newer than what the trigger calls healthy.
+        """
         if self.by_score or not self.held:
             return self.held[-1] if self.held else None
         if due.healthy is None:
@@ -222,17 +217,17 @@ class HeldStates:
         return healthy[-1] if healthy else self.held[0]
 
     def begin(self, origin: Held) -> Generator[Command, Any, None]:
-        """A round begins in this state: drop newer ones, and hold it if no other is left."""
+        """A round begins in this state: forget newer ones, and hold it if no other is left."""
         held = tuple(each for each in self.held if each.epoch <= origin.epoch)
         newest = self.policy.start_from == "before"
-        if not held or (newest and self._is_snapshot_due(held, origin.epoch)):
+        if not held or (newest and self._wants_snapshot(held, origin.epoch)):
             held = self._newest((*held, origin))
             yield Hold(origin.ref)
         yield from self._replace(held)
 
     def hold_if_wanted(self, epoch: int, metrics: Metrics | None) -> Generator[Command, Any, None]:
         """Hold the state that the trainer is in after this epoch, if that is wanted."""
-        if self.policy.start_from == "before" and self._is_snapshot_due(self.held, epoch):
+        if self.policy.start_from == "before" and self._wants_snapshot(self.held, epoch):
             ref = yield Snapshot()
             yield Hold(ref)
             yield from self._replace(self._newest((*self.held, Held(epoch, -math.inf, ref))))
@@ -259,14 +254,14 @@ class HeldStates:
         """Which states inside of a try are wanted, should the main line go on from its end."""
         return self.rule if self.by_score and not self.policy.restarts else None
 
-    def next_due(self, epoch: int) -> int | None:
+    def next_snapshot(self, epoch: int) -> int | None:
         """The epoch after which the next state may be held; None: none is."""
         if self.policy.start_from == "before":
             every = self.policy.snapshots.every
             return (epoch // every + 1) * every
         return None if self.policy.start_from == "here" else epoch + 1
 
-    def _is_snapshot_due(self, held: tuple[Held, ...], epoch: int) -> bool:
+    def _wants_snapshot(self, held: tuple[Held, ...], epoch: int) -> bool:
         return epoch % self.policy.snapshots.every == 0 and held[-1].epoch != epoch
 
     def _newest(self, held: tuple[Held, ...]) -> tuple[Held, ...]:

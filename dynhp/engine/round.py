@@ -232,12 +232,7 @@ def _reopened(
     )
     if watched is not None and reached > max(watched.line.since, left_open.start):
         # It was left before the trigger saw its last epoch.
-        due = watched.due()
-        spent = None if due is None else watched.rescues_spent(due)
-        if spent is not None:  # it was left when the main line had just broken
-            yield StartFrom(watched.states.held[-1].ref)
-            raise spent
-        if due is not None:
+        if watched.due() is not None:
             started = replace(started, epochs=left_open.epochs)
         else:
             yield from watched.states.hold_if_wanted(
@@ -285,7 +280,10 @@ def _started(
 
 
 def _due(watched: WatchedLine) -> Generator[Command, Any, Due | None]:
-    """Why the next round has tries, if it has; an error in a healthy state if no rescue is left."""
+    """Why the next round has tries, if it has; an error in a healthy state if no rescue is left.
+
+    The main line may have broken in the round before, which then is recorded like any other.
+    """
     due = watched.due()
     spent = None if due is None else watched.rescues_spent(due)
     if due is not None and spent is not None:
@@ -326,14 +324,13 @@ def _go_to_origin(
 
 
 def _hold_kept(watched: WatchedLine, chosen: Chosen, start: int) -> Generator[Command, Any, None]:
-    """Hold the best epoch of the chosen try, if it is the best of the main line.
+    """Hold the states of the chosen try that a later round may start from: its best, and its end.
 
-    Only if states are held by score. Others are held once the trigger has found them healthy, which
-    it has not seen yet: the state after a try is held only by a round that begins there.
+    No trigger has seen them yet. What it calls unhealthy later is not picked then.
     """
     states = watched.states
     tried = chosen.on_main_line
-    if tried is None or not states.by_score:
+    if tried is None or not states.wanted:
         return
     if chosen.inner is not None:  # it is better than all before, or it would not be there
         yield from states.take(chosen.inner)
@@ -362,16 +359,16 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
     in_pieces = needs_metrics = may_be_rescued = False
     if watched is not None and first < end:
         line = watched.line
-        # The trigger has not seen the last epoch of a try that was kept; the origin it has.
+        # The trigger was asked about the origin, not yet about the end of a try that was kept.
         in_round = watched.under_way is not None
         from_kept_try = in_round and line.epoch == line.since > (line.began or 0)
-        if from_kept_try and watched.ends_round():
+        if from_kept_try and watched.due() is not None:
             end = first
         ask_at = next_look(policy.trigger, line)
         is_looked_at = not watched.blind or watched.states.wanted or (ask_at or end) < end
         in_pieces = first < end and is_looked_at
         needs_metrics = in_pieces and (bool(looks_at(policy.trigger)) or watched.states.by_score)
-        may_be_rescued = in_pieces and watched.may_be_rescued()
+        may_be_rescued = in_pieces and watched.has_rescues_left()
 
     while True:
         start = open_round.reached
@@ -396,9 +393,9 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
             watched.note_trained(open_round.reached, trained.measured)
         if watched is None or trained.failure is not None or trained.left or not in_pieces:
             return
+        # The trigger is asked first: a state that it finds broken is never held.
         if ask_at is not None and open_round.reached >= ask_at:
-            # It raises if no rescue is left: the round is undone, back to where it started.
-            if watched.ends_round():
+            if watched.due() is not None:
                 return
             ask_at = next_look(policy.trigger, watched.line)
         if watched.states.wanted:
@@ -409,5 +406,5 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
 
 def _next_stop(watched: WatchedLine, ask_at: int | None, epoch: int) -> int | None:
     """The epoch up to which the main line may be trained in one piece; None: to the end."""
-    stops = [stop for stop in (ask_at, watched.states.next_due(epoch)) if stop is not None]
+    stops = [stop for stop in (ask_at, watched.states.next_snapshot(epoch)) if stop is not None]
     return min(stops, default=None)

@@ -217,7 +217,7 @@ def run_wave(
             still_in = set(map(id, standings.leaders))
             for running in wave:
                 if id(running) not in still_in:
-                    yield Tell(running.record)  # that it has ended is only known now
+                    yield Tell(running.record)  # final: no stage follows for it
             wave = [running for running in wave if id(running) in still_in]
     return standings.leaders[0] if standings.leaders else None
 

@@ -181,7 +181,71 @@ def test_out_of_rescues_the_error_and_a_healthy_state() -> None:
     with raises(RescuesSpent):
         adapter.run(7)
     assert math.isfinite(trainer.metrics()["loss"])
-    assert trainer.epoch == adapter.epoch == 4
+    assert trainer.epoch == 4
+    assert [(round_.start, round_.epochs, round_.rescue) for round_ in adapter.history] == [
+        (0, 2, False),
+        (2, 1, False),
+        (2, 2, True),
+        (4, 1, False),  # it broke there: that is recorded too
+    ]
+
+
+@pytest.mark.parametrize("record_every", [1, 2, 3, 4, 5, 8, 40])
+def test_where_a_rescue_starts_does_not_depend_on_how_much_is_recorded_at_a_time(
+    record_every: int,
+) -> None:
+    class BreaksAfterTwelveEpochs(ScriptedLoss):
+        """Its loss is nan after epoch 12, until it is rescued there, and after epoch 16."""
+
+        rescued = False
+
+        def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+            super().train_k(k, hyperparameters)
+            if self.epoch == 12:
+                self.values[11] = 1.0 if hyperparameters["x"] == 2 else math.nan
+
+    trainer = BreaksAfterTwelveEpochs([1.0] * 15 + [math.nan] + [1.0] * 30)
+    adapter = DynamicGridAdapter(
+        trainer, {"x": [1, 2]}, criterion=lowest("loss"), when=NEVER, try_for=4, check="off",
+        initial={"x": 1}, start_from="before", max_rounds=0, max_rescues=1,
+        record_every=record_every,
+    )  # fmt: skip
+    with pytest.raises(RescuesSpent):
+        adapter.run(40)
+    assert [round_.start for round_ in tried(adapter)] == [11]
+    assert (trainer.epoch, adapter.epoch) == (15, 16)  # the end of the try that was kept
+
+
+class Stuck(Toy):
+    """Raises in its sixth epoch, and from then on also if it is asked for its state."""
+
+    broken = False
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+        super().train_k(k, hyperparameters)
+        if self.steps == 6 and hyperparameters["lr"] == 0.2:
+            self.broken = True
+            raise ArithmeticError("no memory left")
+
+    def get_state(self) -> Any:
+        if self.broken:
+            raise RuntimeError("it is broken")
+        return super().get_state()
+
+    def set_state(self, state: Any) -> None:
+        super().set_state(state)
+        self.broken = False
+
+
+def test_a_trainer_that_cannot_even_give_its_state_is_rescued() -> None:
+    trainer = Stuck(1)
+    adapter = DynamicGridAdapter(
+        trainer, {"lr": [0.01, 0.05, 0.2]}, criterion=lowest("loss"), when=NEVER, try_for=1,
+        initial={"lr": 0.2}, proposer=Ladder(), check="off", start_from="before", max_rounds=0,
+        max_rescues=1,
+    )  # fmt: skip
+    adapter.run(40)
+    assert (adapter.epoch, [round_.start for round_ in tried(adapter)]) == (40, [5])
 
 
 @pytest.mark.parametrize("left", [0, 1])

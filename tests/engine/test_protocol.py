@@ -237,12 +237,15 @@ def test_a_rescue_with_a_way_back() -> None:
         "Tell try x=2",
         "Restore C",
         "Drop C",
+        "Snapshot -> C",
+        "Hold C",  # the end of the try that is kept
         "Train x=2 3:4",
         "Snapshot -> D",
         "Hold D",  # those from before the round stay until it has ended
         "Train x=2 4:5",
         "Snapshot -> E",
         "Hold E",
+        "Drop C",
         "Tell round 1 ends",
     ]
 

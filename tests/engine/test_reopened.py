@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from dynhp import DynamicGridAdapter, lowest
-from dynhp.engine.commands import Command, Snapshot, StartFrom, Train, Trained
+from dynhp.engine.commands import Command, Snapshot, Train, Trained
 from dynhp.engine.memory import Held, StateRef
-from dynhp.errors import RescuesSpent
 from dynhp.records import Candidate, Round, Try
 from dynhp.snapshots import Snapshots
 from dynhp.triggers import At, Due, LineSoFar
@@ -132,16 +131,9 @@ def rescued(max_rescues: int, healthy: int = 5) -> tuple[DynamicGridAdapter, Rou
     return adapter, begun
 
 
-def test_a_run_that_was_left_broken_ends_in_the_newest_healthy_state_if_no_rescue_is_left() -> None:
-    adapter, begun = rescued(max_rescues=1)
-    seen: list[Command] = []
-    with pytest.raises(RescuesSpent):
-        gone_on(adapter, begun, seen)
-    assert seen == [Snapshot(), StartFrom(StateRef(12))]
-
-
-def test_a_round_that_was_left_broken_ends_there_if_a_rescue_is_left() -> None:
-    adapter, begun = rescued(max_rescues=2)
+@pytest.mark.parametrize("max_rescues", [1, 2])
+def test_a_round_that_was_left_broken_ends_there(max_rescues: int) -> None:
+    adapter, begun = rescued(max_rescues)
     record, pieces = gone_on(adapter, begun)
     assert (record.epochs, record.metrics, pieces) == (3, {"loss": 3.0}, [(3, 0)])
 

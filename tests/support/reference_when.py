@@ -64,10 +64,15 @@ class ReferenceWhen:
             due = self.due()
             if self.epoch >= self.epochs and not (due and self.is_rescue(due)):
                 break
+            had = sum(round_.rescue for round_ in self.rounds)
+            if due and self.is_rescue(due) and had >= self.given.max_rescues:
+                self.go_back(due)
+                self.error = RescuesSpent
+                break
             before = copy.deepcopy(self.trainer.get_state())
             try:
                 self.round(due)
-            except (ArithmeticError, AllTriesFailed, RescuesSpent) as error:
+            except (ArithmeticError, AllTriesFailed) as error:
                 self.error = type(error)
                 self.trainer.set_state(self.origin if hasattr(self, "origin") else before)
         return self.rounds
@@ -98,8 +103,6 @@ class ReferenceWhen:
         )
         tried = [round_.rescue for round_ in self.rounds if round_.tries] + [*under_way]
         if self.is_rescue(due):
-            if sum(tried) >= self.given.max_rescues:
-                raise RescuesSpent
             return due
         most = math.inf if self.given.max_rounds is None else self.given.max_rounds
         return due if tried.count(False) < most else None
@@ -152,7 +155,9 @@ class ReferenceWhen:
             self.began, self.epoch, self.since = start, start + done, start + done
             if done:
                 self.measured += [(start + n, each) for n, each in enumerate(best.series)]
-                if given.start_from == "best":  # no trigger has called it healthy yet
+                if given.start_from == "before":
+                    self.hold(None)
+                elif given.start_from == "best":
                     # Each epoch of a kept try is one of the main line, and may be its best.
                     for number, state in enumerate(best.states):
                         self.epoch = start + number + 1
