@@ -22,7 +22,7 @@ __all__ = ["BestEpoch", "BestKeeper", "BestRule", "best_criterion"]
 class BestRule:
     """When an epoch is the best so far: its score is finite and better than ``bar``.
 
-    Each epoch is judged by itself, as a series of one; the first of equals stays. Wherever a best
+    Each epoch is judged by itself, as a series of one; ties keep the earlier epoch. Wherever a best
     state is kept, this rule decides. It goes to workers with a job, so what is in it must be
     picklable.
 
@@ -37,9 +37,10 @@ class BestRule:
     bar: float = -math.inf  # the score of the best state that there is already
 
     def worth(self, epochs: int, metrics: Metrics, best: float | None = None) -> float | None:
-        """The score after this many epochs of the main line; None if it is not the best.
+        """Return the score of these metrics if they make this epoch the best so far, else None.
 
-        ``best`` is a score to beat in place of ``bar``.
+        ``epochs`` counts the epochs of the main line up to it; ``best`` is the score to beat in
+        place of ``bar``.
         """
         value = score(self.criterion, [metrics], Progress(epochs, self.planned))
         to_beat = self.bar if best is None else best
@@ -99,8 +100,8 @@ class BestKeeper:
     def judge(self, epoch: int, metrics: Metrics, get_state: Callable[[], State] | None) -> None:
         """Keep this epoch, whose number counts from 0, if it is the best so far.
 
-        Without ``get_state``, somebody else keeps the state of this epoch, so an older best is only
-        dropped.
+        Pass None as ``get_state`` if the caller keeps this epoch's state itself; an older best is
+        then only dropped.
         """
         best = None if self.best is None else self.best.score
         worth = self._rule.worth(epoch + 1, metrics, best)

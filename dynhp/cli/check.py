@@ -1,4 +1,4 @@
-"""``dynhp check``: checks the laws of trainers, for a factory of yours or for all installed."""
+"""``dynhp check``: checks whether your trainers, or all installed ones, obey the laws."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from operator import attrgetter
@@ -24,7 +24,7 @@ GROUP = "dynhp.trainers"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What a factory gives: a trainer's maker, its space, and the laws it cannot keep and why."""
+    """What a factory returns: a maker of trainers, the space, and the laws they break and why."""
 
     make: Make
     space: SpaceLike
@@ -33,7 +33,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """Why a trainer cannot be checked: a package is missing (skipped), or it is BROKEN itself."""
+    """Why a trainer cannot be checked: a package is missing (skipped), or it is broken itself."""
 
     status: Literal["skipped", "BROKEN"]
     reason: str
@@ -63,25 +63,47 @@ def register(subparsers: Any) -> None:
     parser.set_defaults(func=run)
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of checking one installed trainer."""
+
+    name: str
+    statuses: tuple[str, ...]  # of the laws that were checked
+    unusable: Unusable | None = None
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """Its row in the table: a trainer that could not be checked says so beside its name."""
+        name = self.name if self.unusable is None else f"{self.name}: {self.unusable.status}"
+        return (name, *self.statuses, *["-"] * (len(LAWS) - len(self.statuses)))
+
+    @property
+    def broken(self) -> bool:
+        """Whether the trainer or one of its laws is broken."""
+        return "BROKEN" in self.statuses or (
+            self.unusable is not None and self.unusable.status == "BROKEN"
+        )
+
+
 def run(parsed: argparse.Namespace) -> int:
-    """Check each factory and print a line for each law: 0 if all hold, 1 if one is broken."""
+    """Check trainers and print a line for each law: 0 if all hold, 1 if something is broken."""
     path_before = list(sys.path)
-    sys.path.insert(0, os.getcwd())  # a factory may lie in the current directory
+    sys.path.insert(0, os.getcwd())  # a factory may be in the current directory
     try:
-        if parsed.factories:
-            examples = [(name, _named(name)) for name in parsed.factories]
-            results = [_check(name, example, parsed) for name, example in examples]
-        else:
-            results = _check_installed(parsed)
+        if not parsed.factories:
+            return int(_check_installed(parsed))
+        examples = [(name, _named(name)) for name in parsed.factories]
+        broken = False
+        for name, example in examples:
+            print(name)
+            broken |= "BROKEN" in list(_checked(example, parsed))
+        return int(broken)
     finally:
         sys.path[:] = path_before
-    return 1 if any("BROKEN" in statuses for statuses in results) else 0
 
 
-def _check(name: str, example: Example, parsed: argparse.Namespace) -> list[str]:
-    """Print a line for each law, and return their statuses."""
-    print(name)
-    statuses: list[str] = []
+def _checked(example: Example, parsed: argparse.Namespace) -> Iterator[str]:
+    """Check one law after the other: print a line for each, and give its status."""
     for verdict in verdicts(
         example.make,
         example.space,
@@ -90,37 +112,39 @@ def _check(name: str, example: Example, parsed: argparse.Namespace) -> list[str]
         expected_failures=example.expected_failures,
     ):
         print(f"  {verdict}", flush=True)
-        statuses.append(verdict.status)
-    return statuses
+        yield verdict.status
 
 
-def _check_installed(parsed: argparse.Namespace) -> list[list[str]]:
-    """Check the trainers of all installed packages; a broken one does not hide the others."""
-    results: dict[str, list[str]] = {}
-    for point in trainer_points():
-        name = point.name
-        if point.dist is not None and point.dist.name != "dynhp":
-            name += f" ({point.dist.name} {point.dist.version})"
-        example = _load(point)
-        if isinstance(example, Example):
-            try:
-                results[name] = _check(name, example, parsed)
-                continue
-            except (Exception, SystemExit) as error:  # the laws could not even begin
-                example = Unusable("BROKEN", str(error) or type(error).__name__)
-                print(f"  {example}")
-        else:
-            print(f"{name}\n  {example}")
-        results[name] = [example.status, *["-"] * (len(LAWS) - 1)]
-    if all("skipped" in statuses for statuses in results.values()):
+def _check_installed(parsed: argparse.Namespace) -> bool:
+    """Check the trainers of all installed packages, and say whether anything is broken."""
+    outcomes = [_check_point(point, parsed) for point in trainer_points()]
+    if all(each.unusable is not None and each.unusable.status == "skipped" for each in outcomes):
         raise SettingsError(
             f"no installed package offers a usable trainer in the entry points {GROUP!r}; name one "
             "as module:factory"
         )
-    if len(results) > 1:
+    if len(outcomes) > 1:
         print()
-        print(text_table([("", *LAWS), *((name, *row) for name, row in results.items())]))
-    return list(results.values())
+        print(text_table([("", *LAWS), *(each.row for each in outcomes)]))
+    return any(each.broken for each in outcomes)
+
+
+def _check_point(point: metadata.EntryPoint, parsed: argparse.Namespace) -> Outcome:
+    """Check the trainer of one installed package, which raises nothing, so that others follow."""
+    name = point.name
+    if point.dist is not None and point.dist.name != "dynhp":
+        name += f" ({point.dist.name} {point.dist.version})"
+    print(name)
+    example = _load(point)
+    statuses: list[str] = []
+    if isinstance(example, Example):
+        try:
+            statuses.extend(_checked(example, parsed))
+            return Outcome(name, tuple(statuses))
+        except (Exception, SystemExit) as error:  # before the first law, or in one of them
+            example = Unusable("BROKEN", str(error) or type(error).__name__)
+    print(f"  {example}")
+    return Outcome(name, tuple(statuses), example)
 
 
 def trainer_points() -> list[metadata.EntryPoint]:
@@ -129,7 +153,7 @@ def trainer_points() -> list[metadata.EntryPoint]:
 
 
 def _named(name: str) -> Example:
-    """The example of a factory, named module:factory, or of an installed integration."""
+    """The example of the factory ``module:factory``, or of the integration of this name."""
     module, colon, path = name.partition(":")
     if not colon:
         points = {point.name: point for point in trainer_points()}
@@ -149,7 +173,7 @@ def _named(name: str) -> Example:
     except Exception as error:
         raise SettingsError(
             f"cannot find {name!r}: {type(error).__name__}: {error}. The module must be installed "
-            "or lie in the current directory"
+            "or be in the current directory"
         ) from error
     if not callable(factory):
         raise SettingsError(f"{name} must be a function without arguments, got {factory!r}")
@@ -160,12 +184,12 @@ def _named(name: str) -> Example:
 
 
 def _load(point: metadata.EntryPoint) -> Example | Unusable:
-    """The example of an installed package, or why there is none; the package raises nothing."""
+    """The example of an installed package, or why there is none; no error of it gets out."""
     try:
         return _example(point.name, point.load())
     except SettingsError as error:
         return Unusable("BROKEN", str(error))
-    except (Exception, SystemExit) as error:  # a package that ends the program ends only itself
+    except (Exception, SystemExit) as error:  # a package must not end the program
         missing = _missing_package(error, point) if isinstance(error, ImportError) else None
         if missing is not None:
             return Unusable("skipped", missing)
@@ -173,7 +197,7 @@ def _load(point: metadata.EntryPoint) -> Example | Unusable:
 
 
 def _example(name: str, factory: Callable[[], object]) -> Example:
-    """Call a factory and refuse what is no example; a missing package stays an ImportError."""
+    """Call a factory and check what it returns; an ImportError of it is raised unchanged."""
     try:
         made = factory()
     except ImportError:

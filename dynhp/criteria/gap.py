@@ -37,12 +37,13 @@ class Gap:
 def smallest_gap(train: str, validation: str, *, floor: float | None = None) -> Criterion:
     """Prefer the try whose training and validation metrics differ least: the paper's gap.
 
-    It rewards not learning, unless a floor is given.
+    On its own it favours models that learn nothing; a floor keeps those out.
 
     Args:
         train: the name of the training metric.
         validation: the name of the validation metric.
-        floor: tries whose validation metric is below it are worst.
+        floor: tries whose validation metric is lower score -inf; only for metrics where higher is
+            better, so not for a loss.
 
     >>> smallest_gap("train_auc", "val_auc")([{"train_auc": 1.0, "val_auc": 0.75}], Progress(0))
     -0.25

@@ -14,10 +14,10 @@ _FORMS: dict[int, Callable[[int], Any]] = {}
 
 
 def pickle_epochs_as(form: Callable[[int], Any], *, protocol: int) -> None:
-    """Let epochs be pickled under this protocol as another object that stands for their number.
+    """Make epochs be pickled under this protocol as another object that stands for their number.
 
-    For frameworks whose restricted unpickler refuses the call ``int(3)``, as which an epoch is
-    pickled by default: Python pickles only ``int`` itself as a number, never a subclass.
+    By default an epoch is pickled as the call ``int(3)``, since Python pickles only ``int`` itself
+    as a number, never a subclass. The restricted unpicklers of some frameworks refuse that call.
 
     >>> import fractions, pickle
     >>> epoch = Epoch(Candidate({"lr": 0.1}), number=3, trying=True)
@@ -36,7 +36,7 @@ class Passes:
     (Epoch(4, {'lr': 0.1}, main line), Epoch(5, {'lr': 0.1}, main line))
     """
 
-    __slots__ = ("now", "place", "read", "rescues", "tail", "trying", "values")
+    __slots__ = ("names_read", "now", "place", "rescues", "tail", "trying", "values")
 
     def __init__(
         self, values: Candidate, *, trying: bool, place: int | None = None, rescues: bool = False
@@ -44,31 +44,32 @@ class Passes:
         self.values = values
         self.trying = trying
         self.place = place
-        self.tail = False  # whether they are run only to judge a try, and thrown away
+        self.tail = False  # whether they are run only to judge a try, and then thrown away
         self.rescues = trying or rescues  # whether an exception ends this line, not the run
-        self.read: set[str] = set()  # the names that the body read
+        self.names_read: set[str] = set()  # by the body
         self.now: Epoch | None = None  # the pass that the body is in
 
     def in_tail(self, values: Candidate) -> Passes:
-        """The passes of the same try that are trained with these values, and thrown away."""
+        """The passes at the end of the same try: trained with these values, and thrown away."""
         passes = Passes(values, trying=True, place=self.place)
-        passes.read, passes.tail = self.read, True
+        passes.names_read = self.names_read
+        passes.tail = True
         return passes
 
     def epoch(self, number: int) -> Epoch:
-        """The next pass; the one before is over. As cheap as can be: it is made for every step."""
+        """Begin the next pass, which ends the one before. It must be cheap: it runs every step."""
         epoch = int.__new__(Epoch, number)
         epoch._passes = self
         self.now = epoch
         return epoch
 
-    def reported(self, needed: bool) -> Metrics | None:
-        """The metrics of the pass that has ended; the exception that ended it is raised."""
+    def take_metrics(self, *, required: bool) -> Metrics | None:
+        """Give the metrics of the pass that has ended, or raise the exception that ended it."""
         epoch = self.now
         assert epoch is not None
         if epoch.failure is not None:
             raise epoch.failure
-        if needed and epoch.metrics is None:
+        if required and epoch.metrics is None:
             raise LoopError(
                 f"{shown(epoch)} was not reported; call epoch.report(...) in every pass through "
                 "the body, also before a continue, or use adapt(steps=...) to report now and then"
@@ -80,8 +81,8 @@ class Epoch(int):
     """One pass through the loop's body: a number, its values, and the place to report metrics.
 
     As a number it is the epoch (or step) of the main line that the pass stands for, from 0.
-    ``main`` is false in tries: look at it before saving, logging or stopping early. Used as a
-    context (``with epoch:``), an exception in a try fails that try and the run goes on; on the
+    ``main`` is false in tries: look at it before saving, logging or stopping early. If the body
+    runs inside ``with epoch:``, an exception in a try fails that try and the run goes on; on the
     main line it is raised as usual, or begins a round if the run may be rescued.
 
     >>> epoch = Epoch(Candidate({"lr": 0.1}), number=3, trying=True)
@@ -97,7 +98,7 @@ class Epoch(int):
     _passes: Passes
 
     def __new__(cls, values: Candidate, *, number: int, trying: bool) -> Epoch:
-        """Make the first of passes of its own."""
+        """Make an epoch by itself, outside a loop."""
         return Passes(values, trying=trying).epoch(number)
 
     def __repr__(self) -> str:
@@ -129,23 +130,23 @@ class Epoch(int):
 
     @property
     def main(self) -> bool:
-        """Whether this pass is surely part of the final model; false in tries."""
+        """Whether this pass is on the main line; false in tries, even in one that is kept later."""
         return not self._passes.trying
 
     @property
     def place(self) -> int | None:
-        """Which try of its round it belongs to, from 0; None on the main line and in repeats."""
+        """The number of its try in the round, from 0; None on the main line and in repeats."""
         return self._passes.place
 
     @property
     def tail(self) -> bool:
-        """Whether this pass is run only to judge a try, and is thrown away even if that wins."""
+        """Whether this pass only serves to judge a try: it is thrown away even if the try wins."""
         return self._passes.tail
 
     @property
     def values(self) -> Candidate:
         """All values of this pass."""
-        self._passes.read.update(self._passes.values)
+        self._passes.names_read.update(self._passes.values)
         return self._passes.values
 
     def __getitem__(self, name: str) -> Value:
@@ -154,7 +155,7 @@ class Epoch(int):
         except KeyError:
             known = self._passes.values
             raise LoopError(f"no hyperparameter {shown(name)}{nearest(name, known)}") from None
-        self._passes.read.add(name)
+        self._passes.names_read.add(name)
         return value
 
     def __setitem__(self, name: str, value: Any) -> NoReturn:
@@ -165,12 +166,12 @@ class Epoch(int):
 
     def __iter__(self) -> NoReturn:
         raise LoopError(
-            "an epoch is one thing: write `for epoch in loop`; it is a number by itself, and "
-            "epoch['name'] or epoch.values has its values"
+            "an epoch cannot be iterated over: write `for epoch in loop`; an epoch is a number, "
+            "and epoch['name'] or epoch.values has its values"
         )
 
     def __len__(self) -> NoReturn:
-        # A class with __getitem__ passes for a sequence: what makes a tensor asks for its length.
+        # A class with __getitem__ looks like a sequence, so code that makes tensors asks for this.
         raise TypeError("an epoch is a number and has no length; write int(epoch) in its place")
 
     def __getattr__(self, name: str) -> Any:
@@ -186,9 +187,9 @@ class Epoch(int):
     def report(
         self, metrics: Mapping[str, Any] | None = None, /, *others: NoReturn, **named: Any
     ) -> None:
-        """Say what was measured after this epoch, once: as names, or as one mapping.
+        """Report what was measured after this epoch, in one call: by name, or as one mapping.
 
-        Every epoch of a try needs it; in a loop over steps, at least one step of each try.
+        Every epoch of a try needs a report; in a loop over steps, at least one step of each try.
         """
         if self._passes.now is not self:
             raise LoopError(f"{shown(self)} is over; report inside the body of its own pass")
@@ -197,7 +198,7 @@ class Epoch(int):
         if others or not isinstance(metrics, Mapping | None):
             raise LoopError(
                 "report() takes names, as in report(val_loss=0.3) or report({'val_loss': 0.3}), "
-                f"got {', '.join(str(each)[:80] for each in (metrics, *others))[:200]}"
+                f"got {', '.join(shown(each, 80) for each in (metrics, *others))[:200]}"
             )
         every = {**(metrics or {}), **named}
         if not every:

@@ -270,7 +270,7 @@ class Loop:
         bindings.apply(self._bind, job.candidate)
         self._counters.begin()
         try:
-            for number in log.epochs(lambda: passes.reported(self._unit == "epochs")):  # noqa: B023
+            for number in log.epochs(lambda: passes.take_metrics(required=self._unit == "epochs")):  # noqa: B023
                 if log.values is not passes.values:
                     passes.now = None  # a report on it comes too late
                     passes = passes.in_tail(log.values)
@@ -342,7 +342,7 @@ class Loop:
     def _require_used(self, passes: Passes) -> None:
         """Refuse a hyperparameter that is not bound, and that no pass of a whole try has read."""
         for unused in passes.values:
-            if unused not in self._bind and unused not in passes.read:
+            if unused not in self._bind and unused not in passes.names_read:
                 name = shown(unused)
                 raise LoopError(
                     f"every hyperparameter must be used, but {name} was neither bound nor read in "

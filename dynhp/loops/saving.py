@@ -1,15 +1,18 @@
-"""A loop in a checkpoint of the user's: saved on the main line, also in the middle of a round."""
+"""A loop's state for the user's own checkpoint: saved on the main line, also within a round."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
+from dynhp._checks import is_number, is_whole
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.best import BestEpoch, BestKeeper
 from dynhp.engine.commands import RoundSoFar
 from dynhp.errors import SettingsError, shown
 from dynhp.loops.parts import GeneratorsBefore
+from dynhp.read_back import plain_metrics
 from dynhp.records import Round
 from dynhp.records.plain import round_from_plain, round_to_plain
 from dynhp.saved import held_states, parse_state
@@ -22,27 +25,29 @@ def saved_loop(
     keeper: BestKeeper | None,
     generators: GeneratorsBefore | None,
 ) -> dict[str, Any]:
-    """All that decides a loop's own future, as plain data; the state of ``keep_best`` as it is.
+    """All that decides a loop's own future, as plain data; the best epoch's state stays as it is.
 
     ``under_way`` is a round whose tries are over. The states that later rounds may start from, and
     the random generator, are then those of this moment.
     """
-    saved, begun = adapter.state_dict(), None
+    saved = adapter.state_dict()
+    begun = None
     if under_way is not None:
         begun = round_to_plain(under_way.round)
         saved["held"] = held_states(under_way.held, adapter.table)
         saved["generator"] = dict(under_way.generator)
-    best = None if keeper is None else keeper.best
+    best = None
+    if keeper is not None and keeper.best is not None:
+        best = {
+            "epoch": keeper.best.epoch,
+            "metrics": dict(keeper.best.metrics),
+            "score": keeper.best.score,
+            "state": keeper.best.state,
+        }
     return {
         "adapter": saved,
         "round": begun,
-        "best": best
-        and {
-            "epoch": best.epoch,
-            "metrics": dict(best.metrics),
-            "score": best.score,
-            "state": best.state,
-        },
+        "best": best,
         "generators": {} if generators is None else generators.to_plain(),
     }
 
@@ -53,9 +58,10 @@ def load_loop(
     keeper: BestKeeper | None,
     generators: GeneratorsBefore | None,
 ) -> Round | None:
-    """Take a loop's state back, and return the round that was under way, if there was one.
+    """Load a loop's state, and return the round that was under way, if there was one.
 
-    All of it is read and checked before any of it is used.
+    All of it is read and checked before any of it is used, except for the states of models and
+    generators, which only these themselves can check.
     """
     names = {"adapter", "round", "best", "generators"}
     whole = isinstance(state, Mapping) and names <= set(state)
@@ -70,12 +76,7 @@ def load_loop(
             raise SettingsError(
                 "the saved loop kept its best epoch and this one does not; give the same keep_best="
             )
-        try:
-            best = BestEpoch(**state["best"])
-        except TypeError as damage:
-            raise SettingsError(
-                f"the saved best epoch is damaged ({damage}); use another"
-            ) from damage
+        best = _parsed_best(state["best"])
     planned = adapter.epochs
     adapter.load_state_dict(state["adapter"])
     adapter.epochs = planned  # of this loop, which may be longer than the one that was saved
@@ -86,8 +87,23 @@ def load_loop(
     return begun
 
 
+def _parsed_best(plain: Any) -> BestEpoch:
+    """The best epoch of a saved loop."""
+    try:
+        best = BestEpoch(**{**plain, "metrics": plain_metrics(plain["metrics"])})
+        sound = is_number(best.score) and math.isfinite(best.score)
+        if not sound or not is_whole(best.epoch, least=0):
+            raise ValueError(f"no epoch {shown(best.epoch)} ever scored {shown(best.score)}")
+    except Exception as damage:
+        raise SettingsError(
+            f"the saved best epoch is damaged ({type(damage).__name__}: {str(damage)[:200]}); use "
+            "another state"
+        ) from damage
+    return best
+
+
 def _parsed_round(adapter: DynamicGridAdapter, saved: Any, plain: Any) -> Round | None:
-    """The round that was under way; with it, the saved run must fit to this adapter."""
+    """The round that was under way; with it, the saved run must fit this adapter."""
     begun = None
     whole = saved
     if plain is not None:

@@ -18,20 +18,31 @@ def comparable_scores(round_: Round) -> list[tuple[Candidate, float]]:
 
     In a race the tries end at different lengths, and a record has only the score at the end. Where
     that is a metric of the last epoch (``highest``, ``lowest``), all are compared after the epochs
-    that most of them have trained; by another criterion, only tries of the same length are.
+    of the shortest; by another criterion, only tries of the commonest length are.
+
+    >>> from dynhp import DynamicGridAdapter, Racing, lowest
+    >>> from dynhp.testing import Quadratic
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.5, 0.75]}, criterion=lowest("loss"),
+    ...                              adapt_every=2, try_for=2, selection=Racing())
+    >>> race = adapter.step()
+    >>> [(try_.epochs, try_.score) for try_ in race.tries]
+    [(1, -0.125), (2, -0.001953125)]
+    >>> [score for _, score in comparable_scores(race)]  # after one epoch each
+    [-0.125, -0.03125]
     """
-    able = [try_ for try_ in round_.tries if try_.error is None]
-    lengths = Counter([try_.epochs for try_ in able])
+    succeeded = [try_ for try_ in round_.tries if try_.error is None]
+    lengths = Counter([try_.epochs for try_ in succeeded])
     if len(lengths) < 2:
-        scores = [(try_.candidate, try_.score) for try_ in able]
-    elif metric := _judged_by(able):
+        scores = [(try_.candidate, try_.score) for try_ in succeeded]
+    elif metric := _judged_by(succeeded):
         name, sign = metric
-        epochs = max(lengths, key=lambda length: sum(each.epochs >= length for each in able))
+        epochs = min(lengths)
+        # A try that failed later counts too: it was measured after these epochs.
         after = ((each.candidate, _after(each, epochs).get(name)) for each in round_.tries)
         scores = [(candidate, sign * value) for candidate, value in after if value is not None]
     else:
         [(epochs, _)] = lengths.most_common(1)
-        scores = [(try_.candidate, try_.score) for try_ in able if try_.epochs == epochs]
+        scores = [(try_.candidate, try_.score) for try_ in succeeded if try_.epochs == epochs]
     return [(candidate, score) for candidate, score in scores if math.isfinite(score)]
 
 
@@ -59,14 +70,23 @@ def paired_noise(history: Sequence[Round]) -> float:
     Both were trained from one origin with the same random numbers, so their difference has far
     less noise than either. How much is left shows in how the difference of one candidate jumps
     from one round to the next; slow changes of what is best cancel in these jumps.
+
+    >>> from dynhp import DynamicGridAdapter, lowest
+    >>> from dynhp.testing import NoisyQuadratic
+    >>> adapter = DynamicGridAdapter(NoisyQuadratic(noise=0.1), {"lr": [0.1, 0.2]},
+    ...                              criterion=lowest("loss"), adapt_every=4, try_for=1)
+    >>> f"{paired_noise(adapter.run(40)):.2g}"
+    '0.028'
     """
     last_of: dict[Candidate, dict[Hashable, float]] = {}  # by the value in force
     squares: list[float] = []
     for round_ in history:
         scores = _numbered(comparable_scores(round_))
-        base = scores.pop(round_.previous, math.nan)
+        base = scores.pop(round_.previous, None)
+        if base is None:
+            continue
         last = last_of.setdefault(round_.previous, {})
-        for key, score in scores.items() if math.isfinite(base) else ():
+        for key, score in scores.items():
             gain = score - base
             before = last.get(key)
             if before is not None:

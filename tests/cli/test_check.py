@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dynhp.testing import LAWS
+from dynhp.testing import LAWS, Quadratic
 from dynhp.testing.toys.quadratic import example
 
 Run = Callable[..., tuple[int, str, str]]
@@ -104,7 +104,7 @@ def test_all_installed_trainers_with_a_table_at_the_end(
     assert [line.split() for line in lines[3 + len(LAWS) :]] == [
         [],
         [*LAWS],
-        ["jax", "skipped", *["-"] * (len(LAWS) - 1)],
+        ["jax:", "skipped", *["-"] * len(LAWS)],
         ["toy", *["ok"] * len(LAWS)],
     ]
 
@@ -202,7 +202,32 @@ def test_one_that_is_amiss_does_not_hide_the_others(
     assert out.startswith("amiss\n  BROKEN   ")
     assert reason in out.splitlines()[1]
     assert laws_kept(out) == len(LAWS)
-    assert out.splitlines()[-2].split()[:2] == ["amiss", "BROKEN"]
+    assert out.splitlines()[-2].split() == ["amiss:", "BROKEN", *["-"] * len(LAWS)]
+
+
+def a_maker_that_exits_later() -> Any:
+    made = []
+
+    def make() -> Any:
+        made.append(Quadratic())
+        if len(made) > 40:
+            raise SystemExit("out of licences")
+        return made[-1]
+
+    return make, {"lr": [0.1, 0.5]}
+
+
+def test_one_that_ends_in_a_law_keeps_the_verdicts_before(
+    run: Run, install: Callable[..., None]
+) -> None:
+    install("dynhp.trainers", amiss=a_maker_that_exits_later, toy=example)
+    code, out, _ = run("check", "--here")
+    ok = out.splitlines()[-2].split().count("ok")
+    assert code == 1
+    assert 0 < ok < len(LAWS)
+    assert "  BROKEN   out of licences\n" in out
+    row = ["amiss:", "BROKEN", *["ok"] * ok, *["-"] * (len(LAWS) - ok)]
+    assert out.splitlines()[-2].split() == row
 
 
 def test_nothing_to_check_is_no_success(run: Run, install: Callable[..., None]) -> None:

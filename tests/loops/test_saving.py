@@ -156,6 +156,10 @@ def spoilt(state: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {**state, "round": {**state["round"], **changes}}
 
 
+def with_best(state: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return {**state, "best": {**state["best"], **changes}}
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -167,6 +171,14 @@ def spoilt(state: dict[str, Any], **changes: Any) -> dict[str, Any]:
         lambda state: spoilt(state, start=1),
         lambda state: spoilt(state, chosen=9),
         lambda state: {**state, "best": {"epoch": 3}},
+        lambda state: {**state, "best": 3},
+        lambda state: with_best(state, metrics="x"),
+        lambda state: with_best(state, metrics={"loss": "x"}),
+        lambda state: with_best(state, score="0.5"),
+        lambda state: with_best(state, score=None),
+        lambda state: with_best(state, score=float("nan")),
+        lambda state: with_best(state, epoch=-1),
+        lambda state: with_best(state, more=1),
     ],
 )
 def test_a_damaged_state_is_refused_whole(spoil: Any) -> None:

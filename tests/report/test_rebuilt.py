@@ -126,6 +126,9 @@ def test_an_adapter_says_its_settings_when_its_first_round_begins() -> None:
         "Racing(",
         "Unknown(3)",
         "eval",
+        "{**{'a': 1}}",
+        "Space(**{'lr': 3})",
+        "Neighbors(*[1])",
     ],
 )
 def test_what_is_not_of_dynhp_is_not_made(text: str) -> None:
@@ -133,6 +136,14 @@ def test_what_is_not_of_dynhp_is_not_made(text: str) -> None:
         rebuilt(text)
     settings = {**made_settings(), "selection": text}
     assert plan_of(settings, (), 40) is None
+    assert log_scales({"space": text}) == {}
+
+
+@pytest.mark.parametrize("text", ["-" * 15_000 + "1", "1" + "+1" * 9_000, "[" * 10_000])
+def test_what_is_nested_too_deeply_is_not_made(text: str) -> None:
+    with pytest.raises((MemoryError, RecursionError, SyntaxError)):  # it depends on the Python
+        rebuilt(text)
+    assert plan_of({**made_settings(), "selection": text}, (), 40) is None
     assert log_scales({"space": text}) == {}
 
 

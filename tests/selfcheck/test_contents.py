@@ -278,12 +278,12 @@ def test_quantised_tensors_are_compared_by_their_numbers() -> None:
     assert difference(Quantised(1.0), Quantised(2.0)) == "state[0]: 1.0 and 2.0 (1 of 1 elements)"
 
 
-def test_leaves_can_be_spared() -> None:
-    def spare(x: Any, y: Any) -> bool:
+def test_leaves_can_be_ignored() -> None:
+    def ignore(x: Any, y: Any) -> bool:
         return (x, y) == (0.1, 0.2)
 
     def beyond(a: Any, b: Any) -> str | None:
-        return difference_beyond(a, b, "state", spare)
+        return difference_beyond(a, b, "state", ignore=ignore)
 
     assert beyond({"lr": 0.1, "lrs": np.full(2, 0.1)}, {"lr": 0.2, "lrs": np.full(2, 0.2)}) is None
     assert beyond([0.1, 1], [0.2, 2]) == "state[1]: 1 and 2"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
@@ -206,5 +207,19 @@ def test_a_tensor_with_and_one_without_a_numpy_form_differ() -> None:
     assert difference(Tensor([1]), Tensor([1], refuses=RuntimeError)) is not None
 
 
-def test_leaves_of_two_types_can_be_spared() -> None:
-    assert difference_beyond([None], [0.1], "state", lambda x, y: x is None) is None
+def test_leaves_of_two_types_can_be_ignored() -> None:
+    assert difference_beyond([None], [0.1], "state", ignore=lambda x, y: x is None) is None
+
+
+def test_a_key_that_is_called_like_hooks_does_not_hide_other_keys() -> None:
+    for name in ("n_hooks", "a.n_hooks", "n_hooks.a"):
+        seen = difference({name: {"a": 1}}, {name: {"b": 1}})
+        assert seen == f"state[{name!r}]['a']: not there in the second"
+    assert difference({"n_hooks": [{"a": 1}]}, {"n_hooks": [{"b": 1}]}) is not None
+
+
+def test_a_key_that_is_called_like_unpacked_bytes_does_not_count_as_a_depth() -> None:
+    key = "unpacked(" * 9
+    seen = difference({key: pickle.dumps(1)}, {key: pickle.dumps(2)})
+    assert str(seen).startswith("unpacked(state[")
+    assert str(seen).endswith(": 1 and 2")

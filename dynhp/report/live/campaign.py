@@ -1,4 +1,4 @@
-"""A campaign while it goes on: on the same surfaces as a run."""
+"""The progress of a campaign, shown while it runs and in the same places as that of a run."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ __all__ = ["CampaignPicture", "campaign_view"]
 
 
 class CampaignPicture:
-    """What there is to see of a campaign.
+    """What is shown of a campaign.
 
     Args:
-        progress: how far it is.
+        progress: how far it has got.
     """
 
     def __init__(self, progress: CampaignProgress) -> None:
         self.progress = progress
 
     def step(self) -> int | None:
-        """A number for every percent, and one for the beginning."""
+        """A number that changes with every percent; None once all is over."""
         return None if self.progress.over else self.progress.percent + 1
 
     def text(self) -> str:
-        """How far it is, in words."""
+        """How far it has got, in words."""
         return str(self.progress)
 
     def lines(self, width: int, height: int, marks: Marks) -> list[Line]:
-        """One line: the runs, a bar, the time left, and how many have failed."""
+        """One line: the runs done and failed, a bar, and the time left."""
         now = self.progress
         left = "time left not known yet" if now.left is None else f"about {duration(now.left)} left"
         failed = f", {now.failed} failed" if now.failed else ""
@@ -46,7 +46,7 @@ class CampaignPicture:
 
 @contextmanager
 def campaign_view(stream: TextIO | None = None) -> Iterator[Callable[[CampaignProgress], None]]:
-    """Give what shows how far a campaign is: in a terminal, a notebook, or a line per percent.
+    """Give a function that shows progress: in a terminal, in a notebook, or as a line per percent.
 
     Args:
         stream: where to write; standard error by default, or the notebook's cell.
@@ -59,6 +59,7 @@ def campaign_view(stream: TextIO | None = None) -> Iterator[Callable[[CampaignPr
     1 of 2 runs, 50 % of the work
     2 of 2 runs, 100 % of the work
     """
+    # Made with the first progress: a campaign that fails before it begins shows nothing.
     surface: Surface | None = None
     picture: CampaignPicture | None = None
 

@@ -6,7 +6,7 @@ import ast
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from dynhp import proposers, selection, spaces, triggers
 from dynhp._checks import require_count
@@ -22,10 +22,12 @@ from dynhp.tails import annealed, scale
 
 __all__ = ["log_scales", "plan_of", "rebuilt"]
 
+_Key = TypeVar("_Key", str, ast.expr)
 _MODULES = (spaces, proposers, selection, triggers)
 _KNOWN: dict[str, Any] = {
     name: getattr(module, name) for module in _MODULES for name in module.__all__
 } | {"Snapshots": Snapshots, "annealed": annealed, "scale": scale}
+# What a text raises that is not dynhp's own, or too deeply nested for Python to parse.
 _NOT_REBUILT = (
     DynhpError,
     ValueError,
@@ -33,6 +35,7 @@ _NOT_REBUILT = (
     LookupError,
     AttributeError,
     SyntaxError,
+    MemoryError,
     RecursionError,
 )
 _MOST = 20_000  # characters; a text of a file may be anything
@@ -56,11 +59,13 @@ def rebuilt(text: str) -> Any:
 def _value(node: ast.AST) -> Any:
     match node:
         case ast.Call(func=ast.Name(id=name)) if name in _KNOWN:
-            named = {str(each.arg): _value(each.value) for each in node.keywords}
+            named = {_plain(each.arg): _value(each.value) for each in node.keywords}
             values = [_value(each) for each in node.args]
             return _KNOWN[name](named) if name == "Space" else _KNOWN[name](*values, **named)
         case ast.Dict(keys=keys, values=items):
-            return {_value(key): _value(item) for key, item in zip(keys, items, strict=True) if key}
+            return {
+                _value(_plain(key)): _value(item) for key, item in zip(keys, items, strict=True)
+            }
         case ast.List(elts=items):
             return [_value(item) for item in items]
         case ast.Tuple(elts=items):
@@ -72,6 +77,13 @@ def _value(node: ast.AST) -> Any:
     return ast.literal_eval(node)
 
 
+def _plain(key: _Key | None) -> _Key:
+    """The name or key in front of a value; ``**`` has none, and no repr writes it."""
+    if key is None:
+        raise ValueError("** is not read")
+    return key
+
+
 def log_scales(settings: Mapping[str, str]) -> dict[str, bool]:
     """Whether the axis of each hyperparameter is logarithmic; a list of values does not say it.
 
@@ -81,7 +93,7 @@ def log_scales(settings: Mapping[str, str]) -> dict[str, bool]:
     try:
         axes = rebuilt(settings.get("space", "")).items()
         return {name: axis.log for name, axis in axes if hasattr(axis, "log")}
-    except Exception:  # a text that no adapter has written says nothing
+    except _NOT_REBUILT:  # a text that no adapter has written says nothing
         return {}
 
 

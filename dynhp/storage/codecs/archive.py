@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from dynhp.errors import DamagedFile, shown
@@ -48,30 +49,43 @@ def write(file: BinaryIO, members: Sequence[Buffer]) -> str:
 
 def read(file: BinaryIO) -> list[bytearray]:
     """Read the members back; memory grows with the file's real size, whatever it claims."""
-    import zipfile
-
     size = file.seek(0, 2)
     digest = _digest(file, size - _DIGEST)  # first of all: zipfile takes a failing disk for damage
     members: list[bytearray] = []
-    try:
-        with zipfile.ZipFile(file) as archive:
-            infos = archive.infolist()
-            _require_ours(infos, size)
-            for info in infos:
-                member = bytearray(info.file_size)
-                view = memoryview(member)
-                with archive.open(info) as stream:
-                    for start in range(0, len(member), _CHUNK):
-                        stream.readinto(view[start : start + _CHUNK])  # type: ignore[attr-defined]
-                    stream.read()  # nothing; this checks the header of a member that is empty
-                members.append(member)
-    except (*_DAMAGES, zipfile.BadZipFile) as damage:
-        reason = str(damage) or "it ends too early"
-        raise DamagedFile(f"it is not as it was written ({reason})") from damage
+    with _opened(file) as archive:
+        for info in archive.infolist():
+            member = bytearray(info.file_size)
+            view = memoryview(member)
+            with archive.open(info) as stream:
+                for start in range(0, len(member), _CHUNK):
+                    stream.readinto(view[start : start + _CHUNK])  # type: ignore[attr-defined]
+                stream.read()  # nothing; this checks the header of a member that is empty
+            members.append(member)
     file.seek(size - _DIGEST)
     if file.read() != digest:
         raise DamagedFile("the digest does not fit the content")
     return members
+
+
+def read_first(file: BinaryIO) -> bytes:
+    """Read the first member alone; that all is as it was written is not checked by the digest."""
+    with _opened(file) as archive:
+        return archive.read(name_of(0))
+
+
+@contextmanager
+def _opened(file: BinaryIO) -> Iterator[zipfile.ZipFile]:
+    """Open a file whose members are ours; what makes no sense in it is damage."""
+    import zipfile
+
+    size = file.seek(0, 2)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            _require_ours(archive.infolist(), size)
+            yield archive
+    except (*_DAMAGES, zipfile.BadZipFile) as damage:
+        reason = str(damage) or "it ends too early"
+        raise DamagedFile(f"it is not as it was written ({reason})") from damage
 
 
 def _digest(file: BinaryIO, size: int) -> bytes:

@@ -6,7 +6,8 @@ import math
 import struct
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -60,15 +61,19 @@ class Decoder:
 
     def state(self, node: Any) -> Any:
         """The whole state, of which no buffer may be left over."""
+        state = self.part(node)
+        if self._used != len(self._buffers):
+            raise DamagedFile(f"of {len(self._buffers)} buffers only {self._used} are used")
+        return state
+
+    def part(self, node: Any, path: Sequence[str] = ()) -> Any:
+        """What a state has at this path; any mistake in it is damage."""
         try:
-            state = self.node(node)
+            return self.node(reduce(getitem, path, node))
         except (DamagedFile, CodecError, MemoryError):
             raise
         except Exception as error:
             raise DamagedFile(f"it describes no possible state ({error})") from error
-        if self._used != len(self._buffers):
-            raise DamagedFile(f"of {len(self._buffers)} buffers only {self._used} are used")
-        return state
 
     def node(self, node: Any) -> Any:
         """The value that this node of JSON stands for."""

@@ -5,11 +5,9 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Sequence
-from functools import reduce
-from operator import getitem
 from typing import Any, BinaryIO
 
-from dynhp.errors import CodecError, DamagedFile, advise
+from dynhp.errors import CodecError, DamagedFile, advise, shown
 from dynhp.storage.codecs import archive
 from dynhp.storage.codecs.decoder import MOST_STATE, Decoder
 from dynhp.storage.codecs.encoder import Encoder
@@ -44,9 +42,9 @@ def _look_at_size(size: int, node: Any) -> None:
     path, bytes_ = heaviest(node)
     way_out = "keep what is long in numpy arrays, in bytes, or in plain lists of floats"
     if size > MOST_STATE:
+        where = "" if path == "state" else f", most of them ({bytes_}) for {path}"
         raise CodecError(
-            f"the state takes {size} bytes of JSON, more than {MOST_STATE}, most of them "
-            f"({bytes_}) for {path}; {way_out}"
+            f"the state takes {size} bytes of JSON, more than {MOST_STATE}{where}; {way_out}"
         )
     advise(
         f"{path} takes {bytes_} bytes of JSON in every checkpoint, and a state may have "
@@ -56,16 +54,17 @@ def _look_at_size(size: int, node: Any) -> None:
 
 
 def heaviest(node: Any) -> tuple[str, int]:
-    """The path to what takes most, as far down as one part holds half of it, and its bytes.
+    """The path to what takes most, as far down as one part holds half of the whole, and its bytes.
 
     >>> heaviest({"epoch": 3, "seen": [["a", 1], ["b", 2], ["c", 3], ["d", 4]]})
     ("state['seen']", 33)
     """
-    path, size = "state", _size(node)
+    path, whole = "state", _size(node)
+    size = whole
     while True:
         sized = [(_size(child), name, child) for name, child in _children(node)]
         largest = max(sized, key=lambda each: each[0], default=(0, "", None))
-        if 2 * largest[0] < size or not isinstance(largest[2], list | dict):
+        if 2 * largest[0] < whole or not isinstance(largest[2], list | dict):
             return path, size
         size, name, node = largest
         path += name
@@ -102,35 +101,37 @@ def read_state(file: BinaryIO) -> Any:
     dynhp.errors.DamagedFile: it is not as it was written (File is not a zip file)
     """
     text, *buffers = archive.read(file)
-    document = strict_json(text, most=MOST_STATE)
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise DamagedFile(f"it is not a {FORMAT}")
-    known = type(document.get("version")) is int and document["version"] == VERSION
-    if not known or set(document) != {"format", "version", "state"}:
-        raise CodecError(
-            f"this dynhp reads version {VERSION} of states, the file has "
-            f"{str(document.get('version'))[:40]}; use the dynhp that wrote it"
-        )
-    return Decoder(buffers).state(document["state"])
+    return Decoder(buffers).state(_state_node(text))
 
 
 def read_parts(file: BinaryIO, *paths: Sequence[str]) -> list[Any]:
-    """Read the plain data at these places of a state, without the rest, which may be large.
+    """Read the plain data at these paths in a state, without the rest, which may be large.
 
-    Nothing is executed, what is read is checked; of the rest nothing is known.
+    Nothing in the file is executed. What is read is checked as by ``read_state``, the rest is not.
 
     >>> file = io.BytesIO(encode({"a": {"b": [1]}, "c": b"raw", "d": 0}))
     >>> read_parts(file, ("a", "b"), ("d",))
     [[1], 0]
     """
-    import zipfile  # slow to import
+    node = _state_node(archive.read_first(file))
+    return [Decoder([]).part(node, path) for path in paths]
 
-    try:
-        with zipfile.ZipFile(file) as members:
-            document = strict_json(members.read(archive.name_of(0)), most=MOST_STATE)
-        return [Decoder([]).node(reduce(getitem, path, document["state"])) for path in paths]
-    except (zipfile.BadZipFile, LookupError, TypeError, ValueError, EOFError) as damage:
-        raise DamagedFile(f"it is not as it was written ({damage})") from damage
+
+def _state_node(text: bytes | bytearray) -> Any:
+    """The encoded state in the JSON of a file of this format and version."""
+    document = strict_json(text, most=MOST_STATE)
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise DamagedFile(f"it is not a {FORMAT}")
+    version = document.get("version")
+    if type(version) is not int or version != VERSION:
+        raise CodecError(
+            f"this dynhp reads version {VERSION} of states, the file has {shown(version, 60)}; use "
+            "the dynhp that wrote it"
+        )
+    if set(document) != {"format", "version", "state"}:
+        names = ", ".join(map(repr, sorted(document)))
+        raise DamagedFile(f"a {FORMAT} has 'format', 'version' and 'state', not {names[:200]}")
+    return document["state"]
 
 
 def encode(state: Any) -> bytes:

@@ -11,7 +11,7 @@ from dynhp.errors import ValueNotInForce
 from dynhp.read_back import check_in_force
 from dynhp.records import Candidate, Value
 from dynhp.selfcheck.contents import shown
-from dynhp.selfcheck.difference import Spare, difference, difference_beyond
+from dynhp.selfcheck.difference import Ignore, difference, difference_beyond
 from dynhp.testing.laws.experiments import (
     Line,
     Subject,
@@ -95,8 +95,8 @@ def _has_effect_in_time(subject: Subject, name: str) -> str:
     )
 
 
-def _echo(a: Value, b: Value, *, scaled: bool) -> Spare:
-    """Spares a pair of leaves that only says which values were given; also ``scaled`` ones."""
+def _echo(a: Value, b: Value, *, scaled: bool) -> Ignore:
+    """Ignore a pair of leaves that only says which values were given; also ``scaled`` ones."""
 
     def same(x: Any, value: Any) -> bool:
         try:
@@ -112,12 +112,12 @@ def _echo(a: Value, b: Value, *, scaled: bool) -> Spare:
         except Exception:
             return False
 
-    def spared(x: Any, y: Any) -> bool:
+    def ignored(x: Any, y: Any) -> bool:
         if isinstance(x, str) and isinstance(y, str):
             return x.replace(str(a), "?") == y.replace(str(b), "?")
         return (same(x, a) and same(y, b)) or (scaled and in_proportion(x, y))
 
-    return spared
+    return ignored
 
 
 def _is_small(x: Any, y: Any) -> bool:
@@ -126,21 +126,21 @@ def _is_small(x: Any, y: Any) -> bool:
 
 
 def _has_effect(
-    subject: Subject, candidate: Candidate, first: Line, second: Line, spare: Spare
+    subject: Subject, candidate: Candidate, first: Line, second: Line, ignore: Ignore
 ) -> bool:
-    if difference_beyond(first.series, second.series, "metrics()", spare):
+    if difference_beyond(first.series, second.series, "metrics()", ignore=ignore):
         return True
-    if not difference_beyond(first.state, second.state, "state", spare):
+    if not difference_beyond(first.state, second.state, "state", ignore=ignore):
         return False
-    if difference_beyond(first.state, second.state, "state", _is_small):
+    if difference_beyond(first.state, second.state, "state", ignore=_is_small):
         return True
     # Single numbers differ. If they are the value in another form, one epoch with a common value
     # makes them equal; if they are weights, they stay different.
-    return _lasts(subject, candidate, first.state, second.state, spare) is not False
+    return _lasts(subject, candidate, first.state, second.state, ignore) is not False
 
 
 def _lasts(
-    subject: Subject, candidate: Candidate, first: State, second: State, spare: Spare
+    subject: Subject, candidate: Candidate, first: State, second: State, ignore: Ignore
 ) -> bool | None:
     """Whether two states still differ after an epoch with the same value; None if one fails."""
     lines = []
@@ -151,7 +151,7 @@ def _lasts(
         except Exception:
             return None
     return any(
-        difference_beyond(a, b, "", spare) is not None
+        difference_beyond(a, b, "", ignore=ignore) is not None
         for a, b in ((lines[0].state, lines[1].state), (lines[0].series, lines[1].series))
     )
 
@@ -163,11 +163,11 @@ def _is_not_late(
     second: tuple[Value, Line],
 ) -> None:
     """Values without effect in their first epoch must have none in the epoch after with another."""
-    spare = _echo(first[0], second[0], scaled=False)
+    ignore = _echo(first[0], second[0], scaled=False)
     early = [(line.early, line.series[:1]) for _, line in (first, second)]
-    if difference_beyond(early[0], early[1], "", spare) is not None:
+    if difference_beyond(early[0], early[1], "", ignore=ignore) is not None:
         return
-    if _lasts(subject, candidate, first[1].early, second[1].early, spare) is True:
+    if _lasts(subject, candidate, first[1].early, second[1].early, ignore) is True:
         raise broken(
             LAW,
             f"{shown(first[0])} and {shown(second[0])} trained the same epoch, and a difference "

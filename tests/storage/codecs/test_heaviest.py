@@ -33,6 +33,7 @@ LONG = [[place, "a word"] for place in range(50)]
         (({"curve": tuple(LONG)}, 1), "state[0]['curve']"),
         (OrderedDict(curve=LONG), "state['curve']"),
         ({3: LONG}, "state[3]"),
+        ({"one": {"two": LONG[:16], "more": LONG[16:28]}, "rest": LONG[28:]}, "state['one']"),
         ({"one": LONG[:25], "two": LONG[25:], "three": LONG[:24]}, "state"),
         ("text" * 100, "state"),
         ([], "state"),

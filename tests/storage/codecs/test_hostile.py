@@ -23,7 +23,7 @@ from dynhp.errors import CodecError, DamagedFile
 from dynhp.storage.codecs import archive, decode, encode
 from dynhp.storage.codecs.decoder import MOST_STATE
 from dynhp.storage.codecs.encoder import Encoder
-from dynhp.storage.codecs.state_file import read_state
+from dynhp.storage.codecs.state_file import read_parts, read_state
 from tests.support.messages import raises
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -259,6 +259,8 @@ LIES: dict[str, bytes] = {
     "no JSON": sealed_json("{"),
     "no document": sealed_json("[]"),
     "another format": sealed(1, format="a picture"),
+    "a name too many": sealed(1, more=1),
+    "no state": sealed_json('{"format":"dynhp state","version":2}'),
 }
 
 
@@ -284,12 +286,27 @@ def test_the_corpus_is_refused_for_what_it_says_and_not_for_how_it_is_sealed() -
         sealed({"$codec": ["set", [[1]]]}),
         sealed(1, version=1),
         sealed(1, version="9" * 1000),
-        sealed(1, more=1),
     ],
 )
 def test_what_this_version_cannot_read_is_refused(data: bytes) -> None:
     with raises((CodecError, DamagedFile)):
         decode(data)
+
+
+UNSEEN_IN_PARTS = ("somebody's zip", "a buffer left over")  # for these all must be read
+
+
+@pytest.mark.parametrize("name", sorted((FOREIGN | LIES).keys() - UNSEEN_IN_PARTS))
+def test_a_part_of_a_damaged_file_is_refused(name: str) -> None:
+    with pytest.raises(DamagedFile):
+        read_parts(io.BytesIO((FOREIGN | LIES)[name]), ())
+
+
+def test_a_part_that_is_not_there_and_one_of_another_version_are_refused() -> None:
+    with raises(DamagedFile):
+        read_parts(io.BytesIO(sealed({"a": 1})), ("a",), ("a", "b"))
+    with raises(CodecError):
+        read_parts(io.BytesIO(sealed({"a": 1}, version=3)), ("a",))
 
 
 def test_only_what_is_registered_is_made() -> None:
