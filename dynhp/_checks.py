@@ -1,4 +1,4 @@
-"""Checks of arguments: each refuses what cannot work, and says the rule, the value, the way out."""
+"""Checks of arguments: each raises an error that says the rule, the value given and the way out."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def is_whole(value: object, *, least: int) -> TypeGuard[int]:
-    """Whether this is a whole number of Python's own that is large enough."""
+    """Whether this is an int and not too small; True is not a number here."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 def plain_int(value: Any) -> Any:
-    """The value as an int if it is a whole number of another library, else as it is."""
+    """The value as an int if it is a whole number of any library, otherwise as it is."""
     try:
         return value if isinstance(value, bool | np.bool_) else operator.index(value)
     except TypeError:
@@ -35,35 +35,37 @@ def plain_int(value: Any) -> Any:
 
 def require_count(what: str, value: object) -> int:
     """The value as an int; refused if it is not a whole number above 0."""
-    value = plain_int(value)
-    if not is_whole(value, least=1):
-        raise SettingsError(f"{what} must be a whole number above 0, got {shown(value)}")
-    return value
+    return require_whole(what, value, least=1)
 
 
 def require_whole(what: str, value: object, *, least: int, most: int | None = None) -> int:
-    """The value as an int; refused if it is no whole number or lies outside the bounds.
+    """The value as an int; refused if it is not a whole number or lies outside the bounds.
 
     >>> require_whole("workers", 0, least=1)
     Traceback (most recent call last):
-    dynhp.errors.SettingsError: workers must be a whole number of 1 or more, got 0
+    dynhp.errors.SettingsError: workers must be a whole number above 0, got 0
     """
     value = plain_int(value)
-    if not is_whole(value, least=least) or (most is not None and value > most):
-        allowed = f"of {least} or more" if most is None else f"from {least} to {most}"
-        raise SettingsError(f"{what} must be a whole number {allowed}, got {shown(value)}")
-    return value
+    if is_whole(value, least=least) and (most is None or value <= most):
+        return value
+    if most is not None:
+        allowed = f"from {least} to {most}"
+    elif least == 1:
+        allowed = "above 0"
+    else:
+        allowed = f"of {least} or more"
+    raise SettingsError(f"{what} must be a whole number {allowed}, got {shown(value)}")
 
 
 def require_seed(what: str, value: object) -> int:
-    """The value; refused if it cannot seed a generator."""
+    """The value as an int; refused if it cannot seed a generator."""
     return require_whole(what, value, least=0)
 
 
 def require_number(
     what: str, value: object, rule: str, inside: Callable[[float], bool] = math.isfinite
 ) -> float:
-    """The value; refused if it is not a number or not ``inside``; ``rule`` says it in words.
+    """The value; refused if it is not a number or not ``inside``, which ``rule`` puts into words.
 
     >>> require_number("share", 1.5, "lie between 0 and 1", lambda share: 0 <= share <= 1)
     Traceback (most recent call last):
@@ -77,7 +79,7 @@ def require_number(
 
 
 def require_word(what: str, word: object, known: Sequence[object]) -> None:
-    """Refuse what is none of the known words."""
+    """Refuse anything but the known words."""
     if word not in known:
         raise SettingsError(f"{what} must be {' or '.join(map(repr, known))}, got {shown(word)}")
 
@@ -90,7 +92,7 @@ def require_name(what: str, name: object) -> str:
 
 
 def require_instance(what: str, thing: object, contract: type, description: str) -> None:
-    """Refuse what does not fulfil a contract; a class in place of its instance does not."""
+    """Refuse what does not fulfil a contract, and a class in place of its instance."""
     if not isinstance(thing, contract) or isinstance(thing, type):
         raise SettingsError(f"{what} must be {description}, got {shown(thing)}")
 
@@ -102,24 +104,29 @@ def require_callable(what: str, function: object, description: str = "a function
 
 
 def require_functions(what: str, functions: Any, description: str) -> None:
-    """Refuse what is not a list of functions that can be called with one thing."""
+    """Refuse what is not a list of functions that can be called with one argument."""
     if not isinstance(functions, Sequence) or not all(map(callable, functions)):
         raise SettingsError(f"{what} must be a list of {description}, got {shown(functions)}")
     for function in functions:
-        if isinstance(function, type) or not takes(function, 1):
+        if isinstance(function, type):
             raise SettingsError(
-                f"{what} must be a list of {description}, each called with it alone, got "
-                f"{shown(function)}; give it that one argument, or make an object of the class"
+                f"{what} must be a list of {description}, got {shown(function)}, which is a class; "
+                "give an object of that class"
+            )
+        if not takes(function, 1):
+            raise SettingsError(
+                f"{what} must be a list of {description}, got {shown(function)}, which cannot be "
+                "called with one argument; let it take exactly one"
             )
 
 
 def takes(function: Any, count: int) -> bool:
-    """Whether a function can be called with ``count`` arguments; true if that is not known."""
+    """Whether a function can be called with ``count`` arguments; true if it cannot be told."""
     try:
         inspect.signature(function).bind(*range(count))
     except TypeError:
         return False
-    except ValueError:  # some functions of C do not say
+    except ValueError:  # some functions written in C do not say
         pass
     return True
 
@@ -131,7 +138,7 @@ def require_mapping(what: str, mapping: object, rule: str = "map names to values
 
 
 def require_lengths(adapt_every: int, try_for: int) -> tuple[int, int]:
-    """Both as ints; rounds and tries of no length, or tries longer than a round, are refused."""
+    """Both as ints; refused if either is below 1, or if tries are longer than rounds."""
     adapt_every = require_count("adapt_every", adapt_every)
     try_for = require_count("try_for", try_for)
     if try_for > adapt_every:
@@ -143,7 +150,7 @@ def require_lengths(adapt_every: int, try_for: int) -> tuple[int, int]:
 
 
 def require_trainer(trainer: object) -> None:
-    """Refuse what is not a trainer, and name the methods it lacks."""
+    """Refuse what is not a trainer, and name the methods that it lacks."""
     needed = ("get_state", "set_state", "train_k", "metrics")
     missing = [name for name in needed if not callable(getattr(trainer, name, None))]
     if any(getattr(trainer, name, None) is None for name in missing):
@@ -163,7 +170,7 @@ def require_trainer(trainer: object) -> None:
 
 
 def plain_value(what: str, value: Any) -> Value:
-    """The value as a plain Python one, or an error if JSON could not carry it."""
+    """The value as a plain Python one; refused if JSON could not carry it."""
     if getattr(value, "ndim", None) == 0:  # a number of numpy, or a tensor that is one
         single = str(value.dtype).endswith("float32")
         value = value.item()
@@ -178,13 +185,13 @@ def plain_value(what: str, value: Any) -> Value:
     several = isinstance(value, Iterable)
     raise SettingsError(
         f"{what}: values must be numbers, strings, booleans or None, got {shown(value)}; "
-        + ("list values one by one, without brackets around several, or " if several else "")
-        + "name the thing with a string and look it up in the trainer"
+        + ("list each value by itself, not several in brackets, or " if several else "")
+        + "give the object a name, list that, and look the object up in the trainer"
     )
 
 
 def distinct_values(what: str, values: Iterable[Any]) -> tuple[Value, ...]:
-    """The values as plain Python ones, or an error if there are none or two are equal."""
+    """The values as plain Python ones; refused if there are none, or if two are equal."""
     plain = tuple(plain_value(what, value) for value in values)
     if not plain:
         raise SettingsError(f"{what}: at least one value is needed, got none")

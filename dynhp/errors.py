@@ -26,11 +26,12 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Hashable, Iterable
+from types import FrameType
 
 __all__ = ["AllTriesFailed", "CheckpointError", "CodecError", "ContractError", "DamagedFile"]
 __all__ += ["DynhpError", "LawBroken", "LeaveItAlone", "LoopError", "MetricError", "SettingsError"]
 __all__ += ["NotRepeatable", "ValueNotInForce", "Hint", "ValueNotUsed", "advise", "nearest"]
-__all__ += ["RescuesSpent", "StateLost", "UnknownName", "shown"]
+__all__ += ["RescuesSpent", "StateLost", "UnknownName", "shown", "warn_caller"]
 
 
 class DynhpError(Exception):
@@ -137,10 +138,28 @@ def advise(hint: str, *, about: Hashable = None) -> None:
     if (about or hint) in _given:
         return
     _given.add(about or hint)
+    warn_caller(hint, Hint)
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Give a warning at the line that called dynhp, however deep in the package the cause lies.
+
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_caller("the disk is nearly full", RuntimeWarning)
+    >>> print(caught[0].message)
+    the disk is nearly full
+    """
     level, frame = 1, sys._getframe(0)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dynhp"):
+    while frame.f_back is not None and _is_inside(frame):
         level, frame = level + 1, frame.f_back
-    warnings.warn(hint, Hint, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_inside(frame: FrameType) -> bool:
+    """Whether this is a frame of dynhp, or of the ``contextlib`` that runs its ``with`` blocks."""
+    module = str(frame.f_globals.get("__name__", ""))
+    return module == "contextlib" or module.startswith("dynhp")
 
 
 def shown(value: object, most: int = 200) -> str:

@@ -10,6 +10,8 @@ import pytest
 import dynhp.errors
 from dynhp.errors import DynhpError, nearest
 
+FUNCTIONS = ("advise", "nearest", "shown", "warn_caller")
+
 
 def drawn() -> dict[str, tuple[str, ...]]:
     """The names in the docstring, each with the names of its bases."""
@@ -43,7 +45,7 @@ def test_the_tree_drawn_is_the_tree() -> None:
 
 
 def test_every_error_is_public_and_explained() -> None:
-    assert set(dynhp.errors.__all__) == {*real(), "Hint", "advise", "nearest", "shown"}
+    assert set(dynhp.errors.__all__) == {*real(), "Hint", *FUNCTIONS}
     for name in real():
         assert getattr(dynhp.errors, name).__doc__
 

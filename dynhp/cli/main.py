@@ -1,4 +1,4 @@
-"""The command ``dynhp``: its own sub-commands, and those of other packages."""
+"""The command ``dynhp``: its own sub-commands and those of other packages."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parsed = _parser(arguments).parse_args(arguments)
         with _hints_in_a_line():
             return int(parsed.func(parsed) or 0)
-    except SystemExit as end:  # argparse has printed its message
-        return int(end.code or 0)
+    except SystemExit as end:  # from argparse, which has printed its message, or from the command
+        return _exit_code(end.code)
     except DynhpError as error:
         print(f"dynhp: error: {error}", file=sys.stderr)
         return 2
@@ -54,12 +54,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
+def _exit_code(given: object) -> int:
+    """The code of ``sys.exit(given)``, as Python understands it: a text is an error message."""
+    if given is None:
+        return 0
+    if isinstance(given, int):
+        return given
+    print(given, file=sys.stderr)
+    return 1
+
+
 @contextmanager
 def _hints_in_a_line() -> Iterator[None]:
     """Show hints without the line of code that they come from: here it is never the user's."""
     usual = warnings.formatwarning
 
-    def shown(
+    def in_a_line(
         message: Warning | str,
         category: type[Warning],
         filename: str,
@@ -70,7 +80,7 @@ def _hints_in_a_line() -> Iterator[None]:
             return f"hint: {message}\n"
         return usual(message, category, filename, lineno, line)
 
-    warnings.formatwarning = shown
+    warnings.formatwarning = in_a_line
     try:
         yield
     finally:
@@ -78,6 +88,7 @@ def _hints_in_a_line() -> Iterator[None]:
 
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of the whole command, with the plug-ins that these arguments need."""
     parser = argparse.ArgumentParser(
         prog="dynhp", description="Changes hyperparameters while a model trains."
     )
@@ -94,12 +105,13 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _add_plugins(subparsers: Any, arguments: Sequence[str]) -> None:
-    """Load no more than is needed: the command asked for, or all if it is not known."""
+    """Load only the plug-in that is asked for, or all of them if none of that name is known."""
     asked = next((word for word in arguments if not word.startswith("-")), None)
     if asked in BUILT_IN:
         return
     points = {point.name: point for point in metadata.entry_points(group=GROUP)}
-    for name in [asked] if asked in points else sorted(points):
+    needed = [asked] if asked in points else sorted(points)
+    for name in needed:
         try:
             points[name].load()(subparsers)
         except Exception as error:  # a broken plug-in must not stop the other commands

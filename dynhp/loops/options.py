@@ -1,4 +1,4 @@
-"""The options of ``adapt`` that integrations pass on as they are, said once."""
+"""The keyword arguments of ``adapt`` that integrations accept and pass on unchanged."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 class LoopOptions(PolicyFields, total=False):
     """Keyword arguments of ``dynhp.adapt`` that mean the same in every framework.
 
-    ``adapt`` of an integration takes them as ``**options: Unpack[LoopOptions]``, and the space as
-    an argument of its own, and hands them on unread.
+    The ``adapt`` of an integration takes them as ``**options: Unpack[LoopOptions]`` and passes them
+    on without looking at them; the space is a separate argument.
 
     >>> options = LoopOptions(minimize="val_loss", seed=1)
     >>> options["seed"]
@@ -58,7 +58,7 @@ def with_options(function: _Function) -> _Function:
 def policy_and_others(
     space: SpaceLike | None, options: Mapping[str, Any], *, caller: str
 ) -> tuple[Policy, dict[str, Any]]:
-    """The policy that a space and options describe, and the options that are not about it.
+    """The policy that a space and options describe, and the options that are no part of it.
 
     >>> policy, others = policy_and_others(
     ...     {"lr": [0.1, 0.3]}, {"adapt_every": 4, "try_for": 1, "minimize": "loss", "steps": 9},
@@ -74,7 +74,7 @@ def policy_and_others(
 
 
 class CallbackSettings:
-    """The settings of a framework's callback: checked at once, made into a loop when it trains.
+    """The settings of a framework's callback: checked at once, turned into a loop for training.
 
     ``way_out`` ends the error for ``steps=``: what to use instead.
 
@@ -87,6 +87,7 @@ class CallbackSettings:
     """
 
     def __init__(self, options: Mapping[str, Any], *, way_out: str) -> None:
+        # Callbacks take bind= themselves; it is listed so that it is suggested for a misspelt name.
         known = {"space": SpaceLike, **LoopOptions.__annotations__, "bind": None}
         require_known(options, known, caller="Adapt")
         self._given = dict(options)
@@ -95,7 +96,7 @@ class CallbackSettings:
         if (steps := others.pop("steps", None)) is not None:
             raise SettingsError(f"Adapt counts in epochs, got steps={shown(steps)}; {way_out}")
         self.policy, self.options = policy_and_others(space, others, caller="Adapt")
-        # A loop is made and thrown away, so that its errors come now and not when training starts.
+        # A loop is made and thrown away so that its errors come now, not when training starts.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             nothing = Part(get=lambda: None, set=lambda _: None)
@@ -118,5 +119,5 @@ class CallbackSettings:
         state: Sequence[Any],
         bind: Mapping[str, Binding],
     ) -> Loop:
-        """The loop that drives the training which is about to begin."""
+        """The loop for the training that is about to begin."""
         return made_by(epochs, state=state, policy=self.policy, bind=bind, **self.options)

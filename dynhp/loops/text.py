@@ -10,7 +10,7 @@ from dynhp.records.text import text_table
 
 
 def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
-    """What a loop adapts, how, at what cost, and how far it is; ``unit`` is epochs or steps.
+    """What a loop adapts, how, at what cost, and how far it has come, in epochs or steps.
 
     >>> from dynhp import adapt
     >>> from dynhp.testing import Quadratic
@@ -23,15 +23,18 @@ def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
     plan   20 steps on the main line + 10 overhead = 30: 1.50 runs, 50% of a complete search of 3
     done   0 of 20 steps
     """
-    from dynhp.planning.budget import plan_for  # few loops are printed
+    from dynhp.planning.budget import plan_for  # only a loop that is printed needs it
 
     planned, policy = adapter.epochs or 0, adapter.policy
     in_force = ", ".join(f"{name}={value}" for name, value in adapter.current.items())
     tries = f"tries of {policy.try_epochs(planned)}"
     if tail := policy.tail_epochs(planned):
         tries += f" and a tail of {tail}"
-    when = ("when", f"{str(policy.when)[:200]}, {tries} from {policy.start_from}")
-    if policy.adapt_every is not None:
+    if policy.start_from != "here":
+        tries += f" from {policy.start_from}"
+    if policy.adapt_every is None:
+        when = ("when", f"{str(policy.when)[:200]}, {tries}")
+    else:
         when = ("every", f"{policy.adapt_every} {unit}, {tries}")
     rows = [
         *((name, _searched(policy, name, adapter.current)) for name in policy.space),
@@ -45,7 +48,7 @@ def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
 
 
 def _searched(policy: Policy, name: str, current: Candidate) -> str:
-    """What is tried of a hyperparameter: in the proposer's words, or the values of the grid."""
+    """The values that may be tried: as the proposer describes them, or else those of the grid."""
     axis = policy.space[name]
     words = searched_text(policy.proposer, axis, current[name])
     if words is not None:

@@ -1,4 +1,4 @@
-"""Interpolation: neighbours, then the peak of the parabola through their scores, tried too."""
+"""Interpolation: try both neighbours, then the peak of the parabola through the three scores."""
 
 from __future__ import annotations
 
@@ -21,55 +21,55 @@ APART = 1e-9
 """Values nearer to each other on the scale count as one: comparing their scores is useless."""
 
 
-class Memory(dict[str, Any]):
-    """What can be worked out again at any time: copies and pickles of it are empty.
+class _StepCache(dict[str, Any]):
+    """The last step on each axis. It can be computed again, so copies and pickles are empty.
 
     >>> import copy
-    >>> copy.deepcopy(Memory(lr=3))
+    >>> copy.deepcopy(_StepCache(lr=3))
     {}
     """
 
-    def __reduce__(self) -> tuple[type[Memory], tuple[()]]:
-        return Memory, ()
+    def __reduce__(self) -> tuple[type[_StepCache], tuple[()]]:
+        return _StepCache, ()
 
 
-class Replayed(NamedTuple):
-    """The step after the first rounds of a history, on an axis that has its turn every few rounds.
+class _CachedStep(NamedTuple):
+    """The step on one axis after the first rounds of a history.
 
-    So a long history is not gone through again in every round.
+    Thanks to it, a long history is not gone through again in every round.
     """
 
     axis: object
-    turns: int
+    turns: int  # the number of axes: each has its turn once in as many rounds
     history: Sequence[Round]
-    rounds: int  # how many of its rounds there were
-    last: Round | None  # of these
+    rounds_seen: int  # the length of the history at that time: it may have grown since
+    last_round: Round | None  # the last of the rounds seen
     step: float
 
-    def goes_on(self, axis: object, turns: int, history: Sequence[Round]) -> bool:
-        """Whether this is the same history with more rounds in it, and the axis has its turn."""
+    def is_extended_by(self, axis: object, turns: int, history: Sequence[Round]) -> bool:
+        """Whether this history only adds rounds to the one seen, and it is the axis' turn again."""
         if self.axis is not axis or self.turns != turns or not grew_from(history, self.history):
             return False
-        more = len(history) - self.rounds
+        more = len(history) - self.rounds_seen
         if more < 0 or more % turns:
             return False
-        # In tuples, because the same round is the same even where a metric of it is nan.
-        return not self.rounds or (history[self.rounds - 1],) == (self.last,)
+        # Compared in tuples, where a round equals itself even if one of its metrics is nan.
+        return not self.rounds_seen or (history[self.rounds_seen - 1],) == (self.last_round,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpolation:
     """Try the value in force and one step either side of it, then the peak of the parabola.
 
-    All on the axis' own scale and between its grid values. If the three scores are not concave or
-    the peak lies outside, the better end wins by its score. The step starts at one grid step.
-    Several axes take turns. Under ``Racing``, whose tries end after different epochs, no parabola
-    is drawn and the step stays: the better end wins.
+    Steps are taken on the axis' own scale, and may end between its grid values. If the three scores
+    are not concave or the peak lies outside, there is no fourth try, and the best of the three
+    wins. The step starts at one grid step. Several axes take turns. Under ``Racing``, whose tries
+    end after different epochs, no parabola is drawn and the step stays as it is.
 
     Args:
-        shrink: what the step is multiplied by after a round whose peak lay inside, or if an end
-            of the axis was better than the one point next to it.
-        grow: what the step is multiplied by after any other round.
+        shrink: the factor for the step after a round whose peak lay inside, or in which an end of
+            the axis was better than the one point next to it.
+        grow: the factor for the step after any other round.
         smallest: the smallest step, as a share of the axis.
 
     >>> known = Known(space=Space({"x": [0.0, 0.5, 1.0]}), current=Candidate({"x": 0.5}))
@@ -80,7 +80,7 @@ class Interpolation:
     shrink: float = 0.5
     grow: float = 2.0
     smallest: float = 1 / 64
-    _memory: Memory = field(default_factory=Memory, init=False, repr=False, compare=False)
+    _steps: _StepCache = field(default_factory=_StepCache, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name, share in (("shrink", self.shrink), ("smallest", self.smallest)):
@@ -92,7 +92,7 @@ class Interpolation:
         )
 
     def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
-        """First the value in force and both sides of it; then the peak, if there is one."""
+        """First propose the value in force and both sides of it; then the peak, if there is one."""
         names = list(known.space)
         name = names[len(known.history) % len(names)]
         axis = scaled_axis(known.space, name)
@@ -100,7 +100,8 @@ class Interpolation:
             sides = sides_of(axis, known.current[name], self._step(known, name, axis))
             return [known.current, *(known.current.but({name: side}) for side in sides)]
         peak = peak_of(known.tries, name, axis)
-        if peak is None or len(known.tries) > 3:
+        peak_was_tried = len(known.tries) > 3  # the value in force and its two sides come first
+        if peak is None or peak_was_tried:
             return []
         value = axis.at(peak)
         tried = (try_.candidate[name] for try_ in known.tries)
@@ -108,37 +109,46 @@ class Interpolation:
         return [known.current.but({name: value})] if new else []
 
     def _step(self, known: Known, name: str, axis: ScaledAxis) -> float:
-        # A pure function of the past: the same history gives the same step in every process. If the
-        # rounds are those of the last call and a few more, only these few are looked at.
-        turns, history = len(known.space), known.history
-        done, step = len(history) % turns, axis.step()
-        before = self._memory.get(name)
-        if before is not None and before.goes_on(axis, turns, history):
-            done, step = before.rounds, before.step
-        for index in range(done, len(history), turns):
+        """How far the sides are from the value in force.
+
+        The step depends on the history alone, so it is the same in every process. If the history
+        only has a few more rounds than at the last call, only these few are looked at.
+        """
+        turns = len(known.space)
+        history = known.history
+        first = len(history) % turns  # the axis had its first turn in this round
+        step = axis.step()
+        cached: _CachedStep | None = self._steps.get(name)
+        if cached is not None and cached.is_extended_by(axis, turns, history):
+            first = cached.rounds_seen
+            step = cached.step
+        for index in range(first, len(history), turns):
             tries = history[index].tries
             if not same_length(tries):
                 continue
-            if len(tries) == 2:  # at an end of the axis: settled if the end itself is better
+            if len(tries) == 2:  # at an end of the axis, which is settled if the end is better
                 settled = tries[0].rank_key >= tries[1].rank_key
             else:
                 settled = peak_of(tries, name, axis) is not None
             step *= self.shrink if settled else self.grow
             step = min(1.0, max(self.smallest, step))
         last = history[-1] if history else None
-        self._memory[name] = Replayed(axis, turns, history, len(history), last, step)
+        self._steps[name] = _CachedStep(axis, turns, history, len(history), last, step)
         return step
 
     def waves(self, space: Space, current: Candidate) -> Waves:
-        """Two or three candidates (two at an end of the axis), then at most one more."""
+        """Up to three candidates, then at most one more.
+
+        At an end of the axis the first wave has two candidates, and one if the axis has one value.
+        """
         for name in space:
-            scaled_axis(space, name)
+            scaled_axis(space, name)  # called for its error alone: the run must not start with it
         least = 1 if any(len(axis.grid()) == 1 for axis in space.values()) else 2
         return Waves((least,), (3, 1))
 
 
 def sides_of(axis: ScaledAxis, value: Value, step: float) -> list[Value]:
-    """The values one step down and one step up; at an end of the axis only the one there is.
+    """The values one step down and one step up, or the only one of these at an end of the axis.
 
     A step that is too small to lead to another value (whole numbers) is made larger.
 
@@ -162,7 +172,7 @@ def apart(axis: ScaledAxis, value: Value, other: Value) -> bool:
 
 
 def scaled_axis(space: Space, name: str) -> ScaledAxis:
-    """The axis as one that can be moved along, or an error."""
+    """The axis of this name; refused if its values have no scale to step along."""
     axis = space[name]
     if not (isinstance(axis, ScaledAxis) and axis.scaled):
         raise SettingsError(
@@ -173,7 +183,7 @@ def scaled_axis(space: Space, name: str) -> ScaledAxis:
 
 
 def peak_of(tries: Sequence[Try], name: str, axis: ScaledAxis) -> float | None:
-    """The peak of the parabola through the first three tries, None if it has none between them.
+    """The peak of the parabola through the first three tries; None if it has no peak between them.
 
     >>> space = Space({"x": [0.0, 0.5, 1.0]})
     >>> tries = [Try(candidate=Candidate({"x": x}), series=(), epochs=1, score=-(x - 0.4) ** 2)

@@ -1,4 +1,4 @@
-"""Whether the choices of a run were more than luck, judged by its records."""
+"""Tell from the records of a run whether its choices were better than luck."""
 
 from __future__ import annotations
 
@@ -15,24 +15,30 @@ from dynhp.report.evidence import EFFECT, LEVEL, evidence_of
 __all__ = ["Luck", "luck_of"]
 
 Verdict: TypeAlias = Literal["effect", "luck", "unknown"]
-"""Whether the values of a run differ, differ by nothing that can be seen, or it is unknown."""
+"""``effect``: the values differ; ``luck``: no difference can be seen; ``unknown``: neither."""
 MISSED = 0.05
-"""If a record would miss a large effect more often than this, it is not called luck."""
+"""If a record would miss a large effect more often than this, the verdict is not luck."""
+_CLEAR_SHARE = 0.5  # without p, the share of changes that must be clear gains to count as an effect
+_CLEAR_BY_LUCK = 0.025  # how often noise alone may make the best of a round look like a clear gain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Luck:
-    """Whether the values of a run differed by more than luck, and what its changes gained.
+    """What a run's records say about luck: whether its values differed, and what changes gained.
 
     Attributes:
-        rounds: how many there were.
-        changes: in how many the value changed.
-        clear: how many changes gained more than the noise gives the luckiest of as many tries.
-        noise: the standard deviation of a paired difference, 0 if it cannot be estimated.
-        chance: how likely such differences are if all values are equal, None if unknown.
-        missed: how often such rounds would not show a value better by five times the noise.
-        equal: whether all tries of each round scored the same.
-        uneven: whether one round has far larger differences than all others.
+        rounds: the number of rounds.
+        changes: the number of rounds in which the value changed.
+        clear: the number of changes that gained more than noise gives the luckiest of as many
+            tries.
+        noise: the standard deviation of a paired difference of scores, in units of the score; 0 if
+            it cannot be estimated.
+        chance: the probability of such differences if all values are equally good (p), from 0 to
+            1; None if unknown.
+        missed: the share of such runs, from 0 to 1, that would not show a value better by five
+            times the noise.
+        equal: true if all tries of each round scored the same.
+        uneven: true if one round has far larger differences than all others.
 
     >>> print(Luck(rounds=10, changes=4, clear=3, noise=0.02, chance=0.001))
     The value changed in 4 of 10 rounds. In 3 of these the gain was clear of the noise (0.02).
@@ -49,7 +55,7 @@ class Luck:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the values differ, differ by nothing that can be seen, or it is unknown.
+        """What the records say: the values differ, no difference can be seen, or neither.
 
         >>> Luck(rounds=3, changes=1, clear=0, noise=0.1, chance=0.3, missed=0.4).verdict
         'unknown'
@@ -57,23 +63,25 @@ class Luck:
         if self.chance is None:
             if not (self.changes and self.noise):
                 return "unknown"
-            return "luck" if 2 * self.clear < self.changes else "effect"
+            return "luck" if self.clear < _CLEAR_SHARE * self.changes else "effect"
         if self.chance < LEVEL:
             return "effect"
         if self.uneven:
             return "unknown"
-        # A chance cut at 1 is luck too: else a long walk would often get no answer.
+        # A chance cut off at 1 is luck too: otherwise a long walk would often get no answer.
         return "unknown" if self.missed > MISSED and self.chance < 1 else "luck"
 
     def __str__(self) -> str:
         text = f"The value in force was kept in all {self.rounds} rounds."
-        if self.changes:
+        if not self.rounds:
+            text = "No rounds yet."
+        elif self.changes:
             text = f"The value changed in {self.changes} of {self.rounds} rounds."
             if self.noise:
                 text += (
                     f" In {self.clear} of these the gain was clear of the noise ({self.noise:.2g})."
                 )
-            elif self.chance and not self.equal:  # at 0 all rounds agree: there is no noise
+            elif self.chance and not self.equal:  # at 0 all rounds agree, so there is no noise
                 text += " The noise of such gains cannot be estimated from this run."
         return text + self._doubt()
 
@@ -105,13 +113,13 @@ class Luck:
 
 
 def luck_of(history: Sequence[Round]) -> Luck:
-    """Judge the choices of a run by what its rounds have in common, and by the noise seen in it.
+    """Judge the choices of a run by what its rounds have in common and by the noise seen in them.
 
-    How often it is silent on noise alone, and how often it accuses a real effect, is counted by
-    ``make bench-luck``; ``docs/how-long.md`` has the figures.
+    ``make bench-luck`` counts how often it calls pure noise an effect, and how often it calls a
+    real effect luck; ``docs/how-long.md`` has the figures.
 
     >>> str(luck_of([]))
-    'The value in force was kept in all 0 rounds.'
+    'No rounds yet.'
     """
     noise = paired_noise(history)
     changed = [round_ for round_ in history if round_.changed]
@@ -125,9 +133,12 @@ def luck_of(history: Sequence[Round]) -> Luck:
 
 
 def _is_clear(round_: Round, noise: float) -> bool:
+    """Whether the winner beat the value in force by more than luck would, at this noise."""
     scores = dict(comparable_scores(round_))
     gain = scores.get(round_.winner.candidate, math.nan) - scores.get(round_.previous, math.nan)
     if not math.isfinite(gain):
         return False
-    # The best of many tries gains more by luck than one of two: for two it is twice the noise.
-    return gain > noise * NormalDist().inv_cdf(1 - 0.025 / max(1, len(scores) - 1))
+    # The best of many tries gains more by luck than the better of two, where the limit is 1.96
+    # times the noise. So the allowed chance is divided among the rivals (Bonferroni).
+    rivals = max(1, len(scores) - 1)
+    return gain > noise * NormalDist().inv_cdf(1 - _CLEAR_BY_LUCK / rivals)

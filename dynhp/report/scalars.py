@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from dynhp._checks import require_callable, require_word
-from dynhp.errors import CheckpointError, shown
+from dynhp.errors import CheckpointError, shown, warn_caller
 from dynhp.records import Candidate, Event, Round, Try, Value
 
 __all__ = ["Scalar", "ScalarLog", "Totals", "scalars_of"]
@@ -244,6 +243,6 @@ class ScalarLog:
                     f"{message[:500]}. The round is undone; mend it and go on, or let the run go "
                     "on without by on_error='warn'"
                 ) from failure
-            warnings.warn(f"{message[:500]}; kept for later", RuntimeWarning, stacklevel=3)
+            warn_caller(f"{message[:500]}; kept for later", RuntimeWarning)
         else:
             self._waiting = []

@@ -63,7 +63,7 @@ def summary(history: Sequence[Round], *, plan: Plan | None = None) -> str:
     """Say what a run cost compared with its plan, and what to think of its choices.
 
     >>> print(summary([]))
-    The value in force was kept in all 0 rounds.
+    No rounds yet.
     """
     lines = []
     cost = spent(history, candidates=None if plan is None else plan.most.candidates)

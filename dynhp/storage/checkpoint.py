@@ -16,7 +16,7 @@ from dynhp.records import History
 from dynhp.storage.files import require_path
 from dynhp.storage.folder import CheckpointFolder
 from dynhp.storage.journal import Journal
-from dynhp.storage.log import OnError, RunLog, WhetherToResume, note_distrust
+from dynhp.storage.log import OnError, ResumeMode, RunLog, note_distrust
 from dynhp.wrappers.shadow import Delivery, Shadow
 
 __all__ = ["checkpoints", "resume", "run_with_checkpoints"]
@@ -40,7 +40,7 @@ def run_with_checkpoints(
     every: int = 1,
     keep: int = 2,
     journal: str | os.PathLike[str] | None = None,
-    resume: WhetherToResume = "allow",
+    resume: ResumeMode = "allow",
     on_checkpoint_error: OnError = "stop",
     progress: bool | Display = False,
 ) -> Result:
@@ -158,7 +158,7 @@ def checkpoints(
     *,
     every: int = 1,
     keep: int = 2,
-    resume: WhetherToResume = "allow",
+    resume: ResumeMode = "allow",
     on_error: OnError = "stop",
 ) -> Iterator[DynamicGridAdapter]:
     """Save whatever the adapter does inside, after going on from what is saved there already.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from dynhp._checks import require_word
-from dynhp.errors import CheckpointError
+from dynhp.errors import CheckpointError, warn_caller
 from dynhp.records import Event, History, Round, RoundStarted, Try
 from dynhp.records.plain import round_from_plain, round_to_plain, try_from_plain, try_to_plain
 from dynhp.records.provenance import command_here, versions_here
@@ -145,7 +144,7 @@ class Journal:
         return f"the journal {str(self.path)!r} cannot be written: {failure}"
 
     def _warn(self, message: str) -> None:
-        warnings.warn(f"{message}; its lines are kept for later", RuntimeWarning, stacklevel=3)
+        warn_caller(f"{message}; its lines are kept for later", RuntimeWarning)
 
     def _add(self, event: str, fields: dict[str, Any]) -> None:
         if not self._seconds:

@@ -1,9 +1,8 @@
-"""The log of a run: middleware that saves it, and replays tries of an earlier process."""
+"""The log of a run: middleware that saves it and replays the tries of an earlier process."""
 
 from __future__ import annotations
 
 import logging
-import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -23,6 +22,7 @@ from dynhp.errors import (
     SettingsError,
     ValueNotInForce,
     ValueNotUsed,
+    warn_caller,
 )
 from dynhp.executors.attempt import move_to
 from dynhp.storage.files import locked
@@ -30,21 +30,21 @@ from dynhp.storage.folder import CheckpointFolder, SavedRun, TryPlace
 from dynhp.storage.jobs import FinishedTry, RecordedJob, ReplayedJob, TryRequest
 from dynhp.trainer import Agrees
 
-__all__ = ["OnError", "Rewinds", "RunLog", "WhetherToResume", "newest_of_all"]
+__all__ = ["OnError", "ResumeMode", "Rewinds", "RunLog", "newest_of_all", "note_distrust"]
 
 OnError: TypeAlias = Literal["stop", "warn"]
 """What to do if a checkpoint cannot be written: stop the run, or warn and go on."""
 
-WhetherToResume: TypeAlias = Literal["allow", "must", "never"]
-"""Go on with the run in the folder if there is one, only if there is one, or only if not."""
+ResumeMode: TypeAlias = Literal["allow", "must", "never"]
+"""What to do with a run that is saved in the folder: go on with it, demand one, or refuse one."""
 
 
 @runtime_checkable
 class Rewinds(Protocol):
-    """Optional: a callback with an output of its own that can be cut back, like ``Journal``."""
+    """Optional: a callback whose output can be cut back, as that of ``Journal`` can."""
 
     def position(self) -> Any:
-        """The end of the output, as plain data, once all of it is safe on disk; None if lost."""
+        """Where the output ends, as plain data, once all of it is on disk; None if it is lost."""
         ...
 
     def rewind(self, position: Any) -> None:
@@ -56,14 +56,14 @@ _CAST_DOUBT = (NotRepeatable, ValueNotInForce, ValueNotUsed, LoopError)
 
 
 class RunLog:
-    """Saves a run in a folder: all of it before a round, and each finished job inside a round.
+    """Saves a run in a folder: all of it before a round, and each finished job within a round.
 
-    It is the first middleware that sees a command, so that it has saved before any other is told.
-    A process that goes on with the run loads what was saved before the open round. Finished jobs of
-    that round are read from the folder; proposals and scores are computed anew, and must be the
-    same. The repeats of the self-check are always carried out live, so no run gets past a check
-    that failed. If the repeated tries are those of an earlier process, the next round is checked
-    too.
+    It is the first middleware to see a command, so the run is saved before any other middleware
+    is told. A process that goes on with the run loads what was saved before the open round. The
+    finished jobs of that round are read from the folder; proposals and scores are computed again
+    and must come out the same. The self-check always repeats its tries live, so no run gets past a
+    check that failed. If the tries that it repeats are those of an earlier process, the next round
+    is checked too.
     """
 
     def __init__(
@@ -86,68 +86,56 @@ class RunLog:
         callbacks: Sequence[Any] = adapter.callbacks
         self._outputs = [output for output in callbacks if isinstance(output, Rewinds)]
         self._saved: tuple[int, int | None] | None = None  # rounds and planned epochs
-        self._unproved = False  # whether no round with tries was checked whole, by one process
+        self._trusted = True  # False: tries were replayed before one process checked a whole round
         self._base = ""  # the checkpoint that the jobs of the open round build on
 
     @contextmanager
-    def saving(self, whether: WhetherToResume) -> Iterator[None]:
+    def saving(self, resume: ResumeMode) -> Iterator[None]:
         """Go on from what is saved, then save what the adapter does inside."""
         with ExitStack() as stack:
-            if whether == "must" and not self._folder.path.is_dir():
+            if resume == "must" and not self._folder.path.is_dir():
                 raise self._nothing_there()
-            with self._faults("the lock"):
+            with self._handle_disk_errors("the lock"):
                 stack.enter_context(locked(self._folder.path))
-            self._go_on(whether)
+            self._go_on(resume)
             try:
                 with self._adapter.through(self, first=True):
                     yield
                 self._save()
             except (ContractError, AllTriesFailed, LoopError) as failure:
-                # The open round broke a promise: started again, it is carried out anew.
+                # The open round broke a promise: after a restart it is carried out again.
                 self._folder.remove_tries(from_round=len(self._adapter.memory.rounds))
                 note_distrust(self._folder, failure, self._proved(self._adapter.memory))
                 raise
             except Exception:
-                # Whatever ended it, the rounds that have ended stay. In a loop the state may be in
-                # the middle of an epoch.
+                # Whatever went wrong, finished rounds are kept. In a loop the state may be in the
+                # middle of an epoch, so nothing can be saved there.
                 if self._adapter.driver.replays_jobs:
-                    with suppress(Exception):  # what has failed matters more
+                    with suppress(Exception):  # the first error matters more
                         self._save()
                 raise
 
     # ---- loading, when a process starts ----
-    def _go_on(self, whether: WhetherToResume) -> None:
+    def _go_on(self, resume: ResumeMode) -> None:
         """Load the newest checkpoint, if there is one and it may be used."""
         saved = self._newest()
         if saved is None:
-            if whether == "must":
+            if resume == "must":
                 raise self._nothing_there()
             return
-        if whether == "never":
+        if resume == "never":
             raise CheckpointError(
-                f"{self._where} holds a run of {saved.rounds} rounds already; choose another "
-                "folder, or go on with it by leaving out resume='never'"
+                f"{self._where} already holds a run of {saved.rounds} rounds; choose another "
+                "folder, or leave out resume='never' to go on with it"
             )
 
         adapter = self._adapter
-        distrust = self._folder.distrust
-        if self._ranks is not None:
-            distrust = next(filter(None, self._ranks.agree(distrust)), None)
-        if distrust is not None and saved.rounds:
-            raise CheckpointError(
-                f"the run in {self._where} was stopped after {saved.rounds} rounds that no check "
-                "has proved, so they may not be trained as they should be; choose another "
-                f"folder to start anew, or delete {self._folder.distrust_file.name} in it to go on "
-                f"with them. What stopped it was {distrust}"
-            )
-        if adapter.epoch:
-            raise SettingsError(
-                f"{self._where} holds a run to go on with, but this adapter has trained "
-                f"{adapter.epoch} epochs of its own; make a new adapter or choose another folder"
-            )
-
+        distrust = self._distrust_of_any_rank()
+        self._refuse_distrusted(saved, distrust)
+        self._refuse_trained()
         planned = adapter.epochs
-        if distrust is not None:  # nothing was trained, and what is mended may start elsewhere
+        if distrust is not None:
+            # Nothing was trained yet, and what has been mended may start from another state.
             adapter.epochs = saved.content["adapter"]["epochs"] if planned is None else planned
             self._rewind(saved)
             return
@@ -157,6 +145,30 @@ class RunLog:
         if planned is not None:  # always so with a loop
             self._plan_for(planned)
 
+    def _distrust_of_any_rank(self) -> str | None:
+        """The error that has cast doubt on the saved run, on this rank or another one."""
+        distrust = self._folder.distrust
+        if self._ranks is None:
+            return distrust
+        return next(filter(None, self._ranks.agree(distrust)), None)
+
+    def _refuse_distrusted(self, saved: SavedRun, distrust: str | None) -> None:
+        if distrust is not None and saved.rounds:
+            raise CheckpointError(
+                f"the run in {self._where} was stopped by an error after {saved.rounds} rounds, "
+                "before any check had proved that they were trained as they should be; choose "
+                f"another folder to start afresh, or delete {self._folder.distrust_file.name} in "
+                f"this one to go on with them. The error was {distrust}"
+            )
+
+    def _refuse_trained(self) -> None:
+        """Refuse an adapter that has begun a run: loading the saved one would overwrite it."""
+        if self._adapter.epoch:
+            raise SettingsError(
+                f"{self._where} holds a run to go on with, but this adapter has already trained "
+                f"for {self._adapter.epoch} epochs; make a new adapter or choose another folder"
+            )
+
     def _plan_for(self, planned: int) -> None:
         """Go on with the loaded run for as many epochs as this call asks for."""
         adapter = self._adapter
@@ -164,7 +176,7 @@ class RunLog:
         if planned < adapter.epoch:
             raise SettingsError(
                 f"epochs must be at least {adapter.epoch}, because the run in {self._where} "
-                f"has that many already, got {planned!r}; ask for more, or choose another folder"
+                f"already has that many, got {planned!r}; ask for more, or choose another folder"
             )
         if before is not None and planned < before:
             logging.getLogger("dynhp").warning(
@@ -174,7 +186,7 @@ class RunLog:
         adapter.epochs = planned
 
     def _newest(self) -> SavedRun | None:
-        """The newest checkpoint; if there are several ranks, the newest that all have."""
+        """The newest checkpoint; with several ranks, the newest that all of them have."""
         if self._ranks is None:
             return self._folder.newest()
         rounds = [saved.rounds for saved in self._folder.whole()]
@@ -198,30 +210,30 @@ class RunLog:
             if isinstance(failure, DynhpError) or not isinstance(failure, Exception):
                 raise
             raise CheckpointError(
-                f"the trainer does not take the state that is saved in {self._where}: its "
-                f"set_state raised {type(failure).__name__}: {str(failure)[:200]}. Make it as the "
-                "one that was saved, or choose another folder to start anew"
+                f"the trainer rejects the state that is saved in {self._where}: its "
+                f"set_state raised {type(failure).__name__}: {str(failure)[:200]}. Build it like "
+                "the trainer that was saved, or choose another folder to start afresh"
             ) from failure
-        self._unproved = content["unproved"]
+        self._trusted = not content["unproved"]
         self._folder.go_on(saved, self._adapter.history)
         self._rewind(saved)
 
     def _rewind(self, saved: SavedRun) -> None:
-        """Cut outputs back to where they were."""
-        # An output that is new, is no longer wanted or was lost has no position to be cut back to.
+        """Cut the outputs back to where they were when this was saved."""
+        # An output that is new, no longer wanted or lost has no position to be cut back to.
         for output, position in zip(self._outputs, saved.content["outputs"], strict=False):
             if position is not None:
                 output.rewind(position)
 
     # ---- saving, before a round ----
     def _save(self) -> None:
-        """Write a checkpoint, unless it would be the one that was written last."""
+        """Write a checkpoint, unless it would be the same as the last one."""
         history = self._adapter.history
         now = (len(history), self._adapter.epochs)
         if now == self._saved:
             return
         self._base = ""  # jobs that build on an older checkpoint would pile up
-        with self._faults(f"the checkpoint after round {now[0]}"):
+        with self._handle_disk_errors(f"the checkpoint after round {now[0]}"):
             state = self._adapter.state_dict(since=len(history))  # the folder takes the rounds
             del state["history"]
             table = self._adapter.table
@@ -229,7 +241,7 @@ class RunLog:
                 "adapter": state,
                 "trainer": table.get(table.snapshot()),
                 "outputs": list(map(self._position, self._outputs)),
-                "unproved": self._unproved,
+                "unproved": not self._trusted,
             }
             self._base = self._folder.save(history, content)
             self._saved = now
@@ -242,37 +254,38 @@ class RunLog:
             if self._on_error == "stop":
                 raise
             message = f"a checkpoint is saved without the output of {output!r}: {failure}"
-            warnings.warn(message[:500], RuntimeWarning, stacklevel=2)
+            warn_caller(message[:500], RuntimeWarning)
             return None
 
     @contextmanager
-    def _faults(self, what: str) -> Iterator[None]:
+    def _handle_disk_errors(self, what: str) -> Iterator[None]:
+        """Stop the run if this cannot be written, or warn and go on, as ``on_error`` says."""
         try:
             yield
         except CodecError as failure:
             # If a state can never be stored, the run stops before anything is trained.
             if self._on_error == "stop" or self._saved is None:
                 raise
-            warnings.warn(f"{what} could not be saved: {failure}", RuntimeWarning, stacklevel=2)
+            warn_caller(f"{what} could not be saved: {failure}", RuntimeWarning)
         except OSError as failure:
             message = (
-                f"{what} could not be written to {self._where}: {failure}. Those "
-                "before it are as they were; make room or fix the folder"
+                f"{what} could not be written to {self._where}: {failure}. Anything saved earlier "
+                "is intact; free some space or mend the folder"
             )
             if self._on_error == "stop":
                 raise CheckpointError(
-                    f"{message}, then go on with the same call; on_checkpoint_error='warn' goes "
-                    "on without"
+                    f"{message}, then go on with the same call; on_checkpoint_error='warn' lets "
+                    "the run go on all the same"
                 ) from failure
-            warnings.warn(message, RuntimeWarning, stacklevel=2)
+            warn_caller(message, RuntimeWarning)
 
     def _proved(self, memory: Memory) -> bool:
         """Whether a check has shown that what is saved was trained as it should be."""
-        return bool(memory.tried) and not self._unproved
+        return bool(memory.tried) and self._trusted
 
     # ---- a round passes through ----
     def __call__(self, commands: Commands, memory: Memory) -> Commands:
-        """Save before the round, then answer or note each of its jobs."""
+        """Save before the round; then replay each of its jobs, or record it once it is done."""
         round_ = len(memory.rounds)
         if not self._base or round_ % self._every == 0:
             self._save()
@@ -283,9 +296,9 @@ class RunLog:
     def _logged(self, commands: Commands, memory: Memory) -> Commands:
         round_ = len(memory.rounds)
         replayed = False  # whether an earlier process has carried out some of its tries
-        places: deque[TryPlace] = deque()  # of the jobs that were announced
-        found: deque[FinishedTry] = deque()  # what an earlier process has done of them
-        job: ReplayedJob | RecordedJob | None = None  # the one that the engine decides about
+        places: deque[TryPlace] = deque()  # of the announced jobs that were not attempted yet
+        finished: deque[FinishedTry] = deque()  # by an earlier process: the first of these jobs
+        job: ReplayedJob | RecordedJob | None = None  # the one that the engine is deciding about
         stages = 0
         reply: Any = None
         try:
@@ -295,22 +308,22 @@ class RunLog:
                 except StopIteration as end:
                     return self._ended(memory, end.value, replayed)
                 if isinstance(command, Announce | Attempt | Restore | Train):
-                    # These commands end what the engine does with a job.
+                    # With any of these commands the engine is done with the job before.
                     if isinstance(job, RecordedJob):
                         self._note(job)
                     job = None
                 if isinstance(command, Announce) and not command.jobs[0].repeat:
                     places = deque(TryPlace(round_, stages, n) for n in range(len(command.jobs)))
                     stages += 1
-                    found = deque(self._found(command.jobs, places))
-                    rest = command.jobs[len(found) :]
+                    finished = deque(self._finished(command.jobs, places))
+                    rest = command.jobs[len(finished) :]
                     reply = (yield Announce(rest)) if rest else None
                     continue
                 if isinstance(command, Attempt) and not command.job.repeat:
                     place = places.popleft()
-                    if found:
+                    if finished:
                         replayed = True
-                        job = ReplayedJob(place, found.popleft(), self._adapter.table)
+                        job = ReplayedJob(place, finished.popleft(), self._adapter.table)
                     else:
                         job = RecordedJob(place)
                 reply = (yield command) if job is None else (yield from job.answer(command))
@@ -319,26 +332,26 @@ class RunLog:
 
     def _ended(self, before: Memory, after: Memory, replayed: bool) -> Memory:
         """The memory after a round; one that was partly replayed does not count as checked."""
-        # What an earlier process left behind outside the state ended with it: only a round that
-        # this process carries out whole proves anything about it.
+        # Whatever an earlier process left behind outside the state is gone with that process, so
+        # only a round that this process carries out whole proves anything.
         if replayed:
-            self._unproved = not before.checked
+            self._trusted = before.checked
             return after._replace(checked=before.checked)
         if after.checked:
-            self._unproved = False
+            self._trusted = True
         return after
 
-    def _found(self, jobs: Sequence[Job], places: Sequence[TryPlace]) -> Iterator[FinishedTry]:
-        """The first few of these jobs, if an earlier process has carried them out."""
+    def _finished(self, jobs: Sequence[Job], places: Sequence[TryPlace]) -> Iterator[FinishedTry]:
+        """The results of the first few of these jobs, if an earlier process carried them out."""
         for job, place in zip(jobs, places, strict=True):
             done: FinishedTry | None = None
             match self._folder.get_try(place):
                 case {
                     "base": self._base,
                     "planned": self._adapter.epochs,
-                    "done": FinishedTry() as found,
+                    "done": FinishedTry() as recorded,
                 }:
-                    done = found
+                    done = recorded
             if self._ranks is not None and not all(self._ranks.agree(done is not None)):
                 return
             if done is None:
@@ -346,30 +359,30 @@ class RunLog:
             asked = TryRequest.of(job)
             if done.asked != asked:
                 raise CheckpointError(
-                    f"{place} was {done.asked}, but now {asked} is asked for: the proposer "
-                    "or the selection is not a function of the run alone, or it is that of another "
-                    "version of dynhp. Delete the files try-*.zip of the checkpoint's folder to "
-                    "train the tries of this round again"
+                    f"{place} was {done.asked}, but now {asked} is asked for: the proposer or the "
+                    "selection depends on more than the run, or is from another version of dynhp. "
+                    "Delete the files try-*.zip in the checkpoint's folder to train the tries of "
+                    "this round again"
                 )
             yield done
 
     def _note(self, job: RecordedJob) -> None:
-        """Keep a job until the next checkpoint, if there is one that it builds on."""
+        """Save a job until the next checkpoint, if there is one that it builds on."""
         if not self._base:
             return
-        with self._faults(f"a try of round {job.place.round}"):
+        with self._handle_disk_errors(f"a try of round {job.place.round}"):
             done = job.finished(self._adapter.table)
             saved = {"base": self._base, "planned": self._adapter.epochs, "done": done}
             self._folder.put_try(job.place, saved)
 
 
 def note_distrust(folder: CheckpointFolder, failure: BaseException, proved: bool) -> None:
-    """Remember an error that casts doubt on all that is saved, unless a check has proved it.
+    """Remember an error that casts doubt on all that is saved, unless a check has proved it right.
 
-    The main line before the first check was trained by what has just broken its promise.
+    What trained the main line before the first check has just broken its promise.
     """
     if isinstance(failure, _CAST_DOUBT) and not proved:
-        with suppress(OSError):  # what has failed matters more
+        with suppress(OSError):  # the failure itself matters more
             folder.distrust_file.write_text(f"{type(failure).__name__}: {failure}\n", "utf-8")
 
 
@@ -382,12 +395,12 @@ def newest_of_all(ranks: Sequence[Sequence[int]], folder: str) -> int | None:
     common = set.intersection(*map(set, ranks))
     if common:
         return max(common)
-    # Ranks are one checkpoint apart at most: if one has none, the others have the very first.
+    # Ranks are at most one checkpoint apart: if one has none, the others have only the first.
     if all(max(held, default=0) == 0 for held in ranks):
         return None
     by_rank = ", ".join(f"rank {rank}: {list(held)}" for rank, held in enumerate(ranks))
     raise CheckpointError(
-        f"all ranks must hold a checkpoint of the same round, got by rank the rounds {by_rank}; "
-        f"{folder!r} is this rank's folder. Save with keep=2 or more, put back the folder that is "
-        "missing, or choose new folders for all ranks"
+        f"all ranks must hold a checkpoint after the same round, got {by_rank}; this rank's "
+        f"folder is {folder!r}. Save with keep=2 or more, put back the missing folder, or "
+        "choose new folders for all ranks"
     )

@@ -79,6 +79,20 @@ def test_an_error_of_dynhp_is_one_line(run: Run, install: Callable[..., None]) -
     assert run("greet") == (2, "", "dynhp: error: not like this\n")
 
 
+@pytest.mark.parametrize(
+    ("given", "code", "printed"),
+    [(None, 0, ""), (3, 3, ""), ("no such file", 1, "no such file\n")],
+)
+def test_a_command_may_end_with_sys_exit(
+    run: Run, install: Callable[..., None], given: Any, code: int, printed: str
+) -> None:
+    def register(subparsers: Any) -> None:
+        subparsers.add_parser("greet").set_defaults(func=lambda parsed: sys.exit(given))
+
+    install("dynhp.commands", greet=register)
+    assert run("greet") == (code, "", printed)
+
+
 def test_a_hint_is_one_line_and_other_warnings_are_as_usual(
     run: Run, install: Callable[..., None]
 ) -> None:

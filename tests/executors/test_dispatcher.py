@@ -12,7 +12,7 @@ from dynhp.executors.contract import UNKNOWN_STATE
 from dynhp.executors.pool.dispatcher import Dispatcher
 from dynhp.executors.pool.processes import Fill, Weighed
 from dynhp.executors.pool.shared_memory import PackedState
-from dynhp.executors.pool.transport import Forget, Pack, Packed, Raised, Train
+from dynhp.executors.pool.transport import ForgetRequest, Packed, PackRequest, Raised, TrainRequest
 from tests.support.puppets import (
     REPORT,
     STATE,
@@ -58,16 +58,17 @@ def test_a_worker_ahead_puts_its_states_aside_up_to_a_bound(
     # Jobs 1 and 2: the state of the first is set aside, that of the second stays in the trainer.
     ahead = pool.workers[1]
     asked = wire_of(ahead).asked
-    assert asked_of(ahead) == [Train] * 2
+    assert asked_of(ahead) == [TrainRequest] * 2
     assert [set(request.wanted) for request in asked[1:]] == [{1}]
     outcome = next(outcomes)
     assert outcome.keep() == outcome.keep() == "state"  # from where it was set aside
-    assert [request for request in asked if isinstance(request, Pack)] == [Pack(1, (1, 2))]
+    packs = [request for request in asked if isinstance(request, PackRequest)]
+    assert packs == [PackRequest(1, (1, 2))]
     pool.reset()
-    assert asked_of(ahead)[-1] is Forget
+    assert asked_of(ahead)[-1] is ForgetRequest
     assert ahead.states == set()
     pool.reset()
-    assert asked_of(ahead).count(Forget) == 1
+    assert asked_of(ahead).count(ForgetRequest) == 1
 
 
 def test_a_worker_waits_as_long_as_packing_takes(pool: PuppetPool) -> None:
@@ -78,13 +79,13 @@ def test_a_worker_waits_as_long_as_packing_takes(pool: PuppetPool) -> None:
     assert not pool.begin(2, jobs[2], ahead=True)
     assert 99.0 < pool._may_wait <= 100.0
     assert list(pool.receive()) == []
-    assert asked_of(pool.workers[1]) == [Train]
+    assert asked_of(pool.workers[1]) == [TrainRequest]
     pool.pace = 0.0
     assert not pool.begin(2, jobs[2], ahead=False)
-    assert asked_of(pool.workers[1]) == [Train]
+    assert asked_of(pool.workers[1]) == [TrainRequest]
     assert pool.begin(2, jobs[2], ahead=True)
     assert pool._may_wait == float("inf")
-    assert asked_of(pool.workers[1]) == [Train, Train]
+    assert asked_of(pool.workers[1]) == [TrainRequest, TrainRequest]
 
 
 @pytest.mark.parametrize("late", [STATE, Weighed((10,)), "lost"], ids=["packed", "weighed", "lost"])
@@ -105,7 +106,7 @@ def test_a_state_that_is_not_wanted_any_more(pool: PuppetPool, late: Any) -> Non
         patch.setattr(pool, "receive", interrupted)
         with pytest.raises(KeyboardInterrupt):
             first.keep()
-    assert worker.request == Pack(0, (0,))
+    assert worker.request == PackRequest(0, (0,))
     assert next(outcomes).series == REPORT.series  # number 0 is dealt with
     if late == "lost":
         puppet_of(worker).kill()
@@ -120,7 +121,9 @@ def test_a_state_that_is_not_wanted_any_more(pool: PuppetPool, late: Any) -> Non
 @pytest.mark.parametrize("times", [1, 2])
 def test_what_get_state_raises_is_raised_by_keep(pool: PuppetPool, times: int) -> None:
     def breaks(request: Any) -> list[Any]:
-        return [Raised.of(ValueError("no state"))] if isinstance(request, Pack) else prompt(request)
+        if isinstance(request, PackRequest):
+            return [Raised.of(ValueError("no state"))]
+        return prompt(request)
 
     pool.transport.script += [breaks] * 2
     outcomes = outcomes_of(dispatcher_of(pool, [job(0)] * 2))
@@ -131,9 +134,9 @@ def test_what_get_state_raises_is_raised_by_keep(pool: PuppetPool, times: int) -
     assert next(outcomes).series == REPORT.series
 
 
-def trains_of(pool: PuppetPool) -> Iterable[Train]:
+def trains_of(pool: PuppetPool) -> Iterable[TrainRequest]:
     requests = (request for worker in pool.workers for request in wire_of(worker).asked)
-    return [request for request in requests if isinstance(request, Train)]
+    return [request for request in requests if isinstance(request, TrainRequest)]
 
 
 def test_racing_origins_are_sent_with_each_job_and_let_go(pool: PuppetPool) -> None:
@@ -201,7 +204,7 @@ def test_a_state_is_made_again_though_the_first_to_be_asked_is_dying(pool: Puppe
     puppet_of(holder).kill()
     assert outcome.keep() == "state"
     assert (dispatcher._losses, dispatcher._missed) == ({0: 1}, {0: 1})
-    assert asked_of(other) == [Train]
+    assert asked_of(other) == [TrainRequest]
     assert next(outcomes).keep() == "state"
 
 
@@ -233,7 +236,7 @@ def test_keep_is_interrupted_while_a_lost_state_is_made_again(
 
 def working(pool: PuppetPool) -> set[int | None]:
     """The jobs that are with workers."""
-    return {each.number for each in pool.workers if isinstance(each.request, Train)}
+    return {each.number for each in pool.workers if isinstance(each.request, TrainRequest)}
 
 
 def test_in_any_order_the_first_to_end_comes_first(pool: PuppetPool) -> None:
@@ -241,7 +244,7 @@ def test_in_any_order_the_first_to_end_comes_first(pool: PuppetPool) -> None:
     outcomes = dispatcher_of(pool, [job(0) for _ in range(9)], in_order=False).outcomes()
     # Without a bound: nothing is set aside where all is handed out at once.
     assert [next(outcomes)[0] for _ in range(8)] == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert asked_of(pool.workers[1]) == [Train] * 8
+    assert asked_of(pool.workers[1]) == [TrainRequest] * 8
     wire_of(pool.workers[0]).waiting += [REPORT]
     assert [number for number, _ in outcomes] == [0]
 
@@ -256,7 +259,7 @@ def test_keep_waits_for_a_worker_that_has_run_ahead_while_others_go_on(
     slow, ahead = pool.workers
     wire_of(ahead).answers = silent
     dispatcher._assign(ahead=True)
-    assert isinstance(ahead.request, Train)
+    assert isinstance(ahead.request, TrainRequest)
     assert ahead.request[::3] == (2, (1,))  # job 2 is under way, and the state of job 1 held
     wire_of(slow).answers = prompt
     wire_of(slow).waiting += [REPORT]
@@ -272,6 +275,6 @@ def test_keep_waits_for_a_worker_that_has_run_ahead_while_others_go_on(
 
     monkeypatch.setattr(pool.transport, "wait", ends_late)
     assert second.keep() == "state"
-    assert asked_of(ahead)[:3] == [Train, Train, Pack]
-    assert asked_of(slow) == [Train, Train, Train]  # jobs 0, 3 and 4: up to the bound
+    assert asked_of(ahead)[:3] == [TrainRequest, TrainRequest, PackRequest]
+    assert asked_of(slow) == [TrainRequest] * 3  # jobs 0, 3 and 4: up to the bound
     assert len(list(outcomes)) == 7

@@ -13,7 +13,7 @@ import pytest
 from dynhp import DynamicGridAdapter, Processes, Serial, lowest
 from dynhp.executors.contract import Job
 from dynhp.executors.pool.shared_memory import PackedState, Segments, lend, load, pack
-from dynhp.executors.pool.transport import Pack, Raised, Train, TryReport
+from dynhp.executors.pool.transport import PackRequest, Raised, TrainRequest, TryReport
 from dynhp.executors.pool.worker import WorkerLoop
 from dynhp.records import Candidate
 
@@ -78,10 +78,10 @@ class Worker:
 
     def train(self, number: int, origin: PackedState | None) -> Any:
         job = Job(origin=None, candidate=Candidate({"lr": 0.5}), epochs=1)
-        return [*self.loop.answers(Train(number, job, origin))][-1]
+        return [*self.loop.answers(TrainRequest(number, job, origin))][-1]
 
     def state(self, number: int) -> Any:
-        (answer,) = self.loop.answers(Pack(number, ()))
+        (answer,) = self.loop.answers(PackRequest(number, ()))
         return pickle.loads(answer.state)  # type: ignore[union-attr]
 
 

@@ -16,7 +16,7 @@ class Stubborn(Exception):
 def test_an_exception_that_cannot_travel_is_told_by_name() -> None:
     raised = Raised.of(Stubborn(3, "no way"))
     assert isinstance(raised.error, ContractError)
-    assert str(raised.again()) == "Stubborn: no way"
+    assert str(raised.to_raise()) == "Stubborn: no way"
 
 
 class StubbornMetric(MetricError):

@@ -17,7 +17,7 @@ from dynhp.executors.contract import UNKNOWN_STATE
 from dynhp.executors.pool import workers
 from dynhp.executors.pool.processes import ProcessChannel
 from dynhp.executors.pool.shared_memory import Segments
-from dynhp.executors.pool.transport import Began, Lost, Raised, Ready, Train
+from dynhp.executors.pool.transport import Began, Lost, Raised, Ready, TrainRequest
 from dynhp.executors.pool.workers import WorkerHandle, WorkerPool
 from tests.support.messages import raises
 from tests.support.puppets import (
@@ -160,7 +160,7 @@ def test_a_worker_that_does_not_get_ready_is_an_error_with_a_limit(
     outcomes = outcomes_of(dispatcher_of(pool, [job(0)]))
     pool.start_workers(1)
     (starting,) = pool.workers
-    starting.ask(Train(0, job(0), None))
+    starting.ask(TrainRequest(0, job(0), None))
     starting.since -= allowed - 5.0
     assert list(pool.receive()) == []
     starting.since -= 6.0
@@ -176,7 +176,7 @@ def test_without_a_limit_a_slow_start_is_told_once(
     pool.start_workers(1)
     (starting,) = pool.workers
     starting.ready = False
-    starting.ask(Train(0, job(0), None))
+    starting.ask(TrainRequest(0, job(0), None))
     for seconds, words in ((0.0, 0), (29.0, 0), (2.0, 1), (99.0, 1)):
         starting.since -= seconds
         assert list(pool.receive()) == []
@@ -215,7 +215,7 @@ def test_a_remote_worker_gets_its_first_job_when_it_is_ready(remote: PuppetPool)
     wire_of(remote.workers[1]).waiting += [Ready()]
     assert list(remote.receive()) == []
     assert remote.begin(0, job(0), ahead=False)
-    assert [asked_of(each) for each in remote.workers] == [[], [Train]]
+    assert [asked_of(each) for each in remote.workers] == [[], [TrainRequest]]
 
 
 def test_a_remote_worker_may_take_long_to_start(remote: PuppetPool) -> None:

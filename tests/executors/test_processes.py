@@ -18,7 +18,7 @@ from dynhp.errors import ContractError, MetricError, NotRepeatable, SettingsErro
 from dynhp.executors import Processes, Serial
 from dynhp.executors.contract import UNKNOWN_STATE
 from dynhp.executors.pool.shared_memory import load
-from dynhp.executors.pool.transport import Train
+from dynhp.executors.pool.transport import TrainRequest
 from dynhp.executors.pool.workers import WorkerHandle
 from dynhp.testing import NoisyQuadratic, difference
 from tests.support.forgetful import ForgetsGenerator
@@ -98,13 +98,13 @@ def test_workers_are_reused_and_the_origin_is_sent_once_to_each(
         assert len(list(executor.run(LARGE(), jobs, at=UNKNOWN_STATE))) == 4
     pids = set(pids_of(executor))
     assert len(pids) == 2
-    sent = [request.origin for request in asked if isinstance(request, Train)]
+    sent = [request.origin for request in asked if isinstance(request, TrainRequest)]
     assert len(sent) == 8
     assert len([packed for packed in sent if packed is not None]) == 2
     assert len({packed.segment for packed in sent if packed is not None}) == 1
     other = LARGE().get_state()
     list(executor.run(LARGE(), [job(other, rate) for rate in (0.01, 0.02, 0.05)], at=UNKNOWN_STATE))
-    sent = [request.origin for request in asked[8:] if isinstance(request, Train)]
+    sent = [request.origin for request in asked[8:] if isinstance(request, TrainRequest)]
     assert len([packed for packed in sent if packed is not None]) == 2
     assert set(pids_of(executor)) == pids
 

@@ -23,13 +23,13 @@ from dynhp.executors.pool.shared_memory import PackedState, Segments, load, pack
 from dynhp.executors.pool.transport import (
     Answer,
     Began,
-    Forget,
-    Pack,
+    ForgetRequest,
     Packed,
+    PackRequest,
     Raised,
     Ready,
     Request,
-    Train,
+    TrainRequest,
     TryReport,
 )
 from dynhp.executors.pool.worker import WorkerLoop
@@ -62,28 +62,28 @@ def test_a_worker_trains_and_hands_out_its_state() -> None:
     with serving(pickle.dumps(LARGE)) as worker:
         assert worker.recv() == Ready()
         for sent in (packed, None):  # the second time it has the origin
-            worker.send(Train(7, job(None), sent))
+            worker.send(TrainRequest(7, job(None), sent))
             assert [worker.recv() for _ in range(3)] == [Began(0), Began(1), Began(2)]
             report = worker.recv()
             assert report[:3] == TryReport.of(expected)[:3]
-        worker.send(Pack(7, ()))
+        worker.send(PackRequest(7, ()))
         weighed = worker.recv()
         assert weighed.sizes[1:] == (48000, 48000)
         name = segments.make(weighed.sizes)
         worker.send(Fill(name))
         assert difference(load(worker.recv().state, segments), expected.keep()) is None
-        worker.send(Pack(7, ()))
+        worker.send(PackRequest(7, ()))
         assert isinstance(worker.recv(), Weighed)
         worker.send(Fill(None))  # where there is no room for a segment
         there = worker.recv().state
         assert there.segment is None
         assert difference(load(there, segments), expected.keep()) is None
-        worker.send(Forget())  # which is not answered
-        worker.send(Train(8, job(None), PackedState((1,), None, (b"?",))))
+        worker.send(ForgetRequest())  # which is not answered
+        worker.send(TrainRequest(8, job(None), PackedState((1,), None, (b"?",))))
         assert worker.recv() == Began(0)  # it has arrived
         raised = worker.recv()
         assert isinstance(raised, Raised)
-        assert isinstance(raised.again(), pickle.UnpicklingError)
+        assert isinstance(raised.to_raise(), pickle.UnpicklingError)
     segments.clear()
 
 
@@ -91,9 +91,9 @@ def test_a_small_state_comes_with_the_answer() -> None:
     with serving(pickle.dumps(NoisyQuadratic)) as worker:
         assert worker.recv() == Ready()
         origin = NoisyQuadratic().get_state()
-        worker.send(Train(0, job(None, epochs=0), pack(origin, Segments())))
+        worker.send(TrainRequest(0, job(None, epochs=0), pack(origin, Segments())))
         assert isinstance([worker.recv(), worker.recv()][1], TryReport)
-        worker.send(Pack(0, ()))
+        worker.send(PackRequest(0, ()))
         packed = worker.recv()
         assert isinstance(packed, Packed)
         assert difference(origin, load(packed.state, Segments())) is None
@@ -109,7 +109,7 @@ def last(loop: WorkerLoop, request: Request) -> Answer | None:
 
 
 def asked_for(loop: WorkerLoop, number: int) -> Any:
-    answer = last(loop, Pack(number, tuple(loop._held)))
+    answer = last(loop, PackRequest(number, tuple(loop._held)))
     return pickle.loads(answer.state) if isinstance(answer, Packed) else answer
 
 
@@ -120,7 +120,7 @@ def test_a_worker_holds_the_states_that_are_wanted_and_no_other() -> None:
     wanted: list[tuple[int, ...]] = [(), (0,), (0, 1), (1, 2)]
     for number, rate in enumerate(rates):
         sent = pickle.dumps(origin) if number == 0 else None
-        last(loop, Train(number, job(None, rate), sent, wanted[number]))
+        last(loop, TrainRequest(number, job(None, rate), sent, wanted[number]))
     assert list(loop._held) == [1, 2]  # 0 was dealt with; 3 is in the trainer
     expected = Serial().run(
         NoisyQuadratic(), [job(origin, rate) for rate in rates], at=UNKNOWN_STATE
@@ -129,7 +129,7 @@ def test_a_worker_holds_the_states_that_are_wanted_and_no_other() -> None:
     for number in (3, 1):
         assert difference(states[number], asked_for(loop, number)) is None
     assert list(loop._held) == [2]  # what was handed out is not held any longer
-    assert last(loop, Forget()) is None
+    assert last(loop, ForgetRequest()) is None
     assert loop._held == {}
 
 
@@ -142,11 +142,11 @@ class Forgetful(NoisyQuadratic):
 
 def test_a_state_that_cannot_be_put_aside_fails_nobody_elses_try() -> None:
     loop = loop_of(Forgetful())
-    last(loop, Train(0, job(None), pickle.dumps(NoisyQuadratic().get_state())))
-    assert isinstance(last(loop, Train(1, job(None), None, (0,))), TryReport)
+    last(loop, TrainRequest(0, job(None), pickle.dumps(NoisyQuadratic().get_state())))
+    assert isinstance(last(loop, TrainRequest(1, job(None), None, (0,))), TryReport)
     raised = asked_for(loop, 0)
     assert isinstance(raised, Raised)
-    assert str(raised.again()) == "no state"
+    assert str(raised.to_raise()) == "no state"
 
 
 def test_a_worker_that_cannot_find_its_factory_says_so() -> None:
@@ -163,12 +163,12 @@ class Leaves(NoisyQuadratic):
 
 def test_a_trainer_that_leaves_takes_its_worker_with_it() -> None:
     with pytest.raises(SystemExit):
-        last(loop_of(Leaves()), Train(0, job(None), pickle.dumps(Leaves().get_state())))
+        last(loop_of(Leaves()), TrainRequest(0, job(None), pickle.dumps(Leaves().get_state())))
 
 
 def test_a_loop_that_is_left_in_the_middle_answers_no_more() -> None:
     state = pickle.dumps(NoisyQuadratic().get_state())
-    answers: Any = loop_of(NoisyQuadratic()).answers(Train(0, job(None), state))
+    answers: Any = loop_of(NoisyQuadratic()).answers(TrainRequest(0, job(None), state))
     assert next(answers) == Began(0)
     answers.close()
     assert list(answers) == []
@@ -183,7 +183,7 @@ def test_a_telling_trainer_has_the_powers_of_the_one_inside_and_no_more() -> Non
         def __repr__(self) -> str:
             return "BareTrainer()"
 
-    seeded = Train(0, job(None, seed=1), pickle.dumps(NoisyQuadratic().get_state()))
+    seeded = TrainRequest(0, job(None, seed=1), pickle.dumps(NoisyQuadratic().get_state()))
     *begun, report = loop_of(NoisyQuadratic()).answers(seeded)
     assert begun == [Began(0), Began(1), Began(2)]
     assert isinstance(report, TryReport)

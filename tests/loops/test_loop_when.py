@@ -208,9 +208,18 @@ def test_the_text_of_a_loop() -> None:
     loop = adapt(40, state=[NoisyQuadratic()], policy=rescue("lr", default=0.1, loss="loss"))
     text = str(loop)
     assert "when   OnSpike(metric='loss'" in text
-    assert "tries of 3 from before" in text
+    assert ", tries of 3 from before\n" in text
     assert "at least 40 epochs on the main line + 0 overhead = 40: 1.00 runs" in text
     assert "when=OnSpike(" in repr(loop)
+
+
+def test_the_text_says_where_tries_start_unless_it_is_here() -> None:
+    model = NoisyQuadratic()
+    back: Any = {"start_from": "best", "max_rounds": 9}
+    assert "every  3 epochs, tries of 1 from best\n" in str(loop_over(model, **back))
+    assert "every  3 epochs, tries of 1\n" in str(loop_over(model))
+    when: Any = {"adapt_every": None, "when": OnSpike("loss", factor=9.0)}
+    assert ", tries of 1\n" in str(loop_over(model, **when))
 
 
 def test_generators_of_the_caller_are_left_as_they_were() -> None:

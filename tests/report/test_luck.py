@@ -208,7 +208,7 @@ def test_a_race_is_compared_where_all_were_scored() -> None:
 
 
 def test_what_it_says() -> None:
-    assert str(luck_of([])) == "The value in force was kept in all 0 rounds."
+    assert str(luck_of([])) == "No rounds yet."
     known: dict[str, Any] = {"rounds": 5, "noise": 0.1}
     assert str(Luck(changes=2, clear=2, **known)) == (
         "The value changed in 2 of 5 rounds. In 2 of these the gain was clear of the noise (0.1)."

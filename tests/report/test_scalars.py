@@ -203,8 +203,10 @@ def test_or_it_warns_and_writes_them_later(tmp_path: Path) -> None:
     disk = Disk()
     log = ScalarLog(disk.write, name="disk", on_error="warn")
     disk.full = True
-    with warns(RuntimeWarning):
+    with warns(RuntimeWarning) as caught:
         adapter_with(log).run(5)
+    lost = [each for each in caught if each.category is RuntimeWarning]  # and not a hint
+    assert {each.filename for each in lost} == {__file__}
     with warns(RuntimeWarning):
         position = log.position()
     assert disk.scalars == []

@@ -121,8 +121,9 @@ def test_a_journal_that_cannot_be_written(tmp_path: Path) -> None:
     assert adapter.trainer.asked == []
     later = Journal(nowhere, on_error="warn")
     adapter = adapter_of(mortal({}), {}, (later,))
-    with warns(RuntimeWarning):
+    with warns(RuntimeWarning) as caught:
         adapter.run(4)
+    assert {each.filename for each in caught} == {__file__}
     with warns(RuntimeWarning):
         position = later.position()
     assert position is not None

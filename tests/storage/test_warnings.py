@@ -124,8 +124,10 @@ def test_an_output_that_fails_is_left_out(tmp_path: Path) -> None:
 
     with raises(CheckpointError):
         run(8, "stop")
-    with warns(RuntimeWarning):
+    with warns(RuntimeWarning) as caught:
         run(8, "warn")
+    lost = [each for each in caught if each.category is RuntimeWarning]  # and not a hint
+    assert {each.filename for each in lost} == {__file__}
     assert saved_in(tmp_path)[-1] == "checkpoint-00000002.zip"
     with warns(RuntimeWarning):
         assert run(12, "warn") == fresh_history(8, 12)
@@ -206,8 +208,10 @@ def test_a_state_that_turns_out_to_be_unstorable(tmp_path: Path) -> None:
 
     with raises(CodecError):
         run("stop")
-    with warns(RuntimeWarning):
+    with warns(RuntimeWarning) as caught:
         assert run("warn").epochs == 6
+    lost = [each for each in caught if each.category is RuntimeWarning]  # and not a hint
+    assert {each.filename for each in lost} == {__file__}
     assert saved_in(tmp_path / "warn") == ["checkpoint-00000000.zip"]
 
 

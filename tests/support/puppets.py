@@ -9,7 +9,7 @@ from dynhp.executors.contract import Job, Outcome
 from dynhp.executors.pool.dispatcher import Dispatcher
 from dynhp.executors.pool.processes import ProcessChannel, ProcessTransport
 from dynhp.executors.pool.shared_memory import Segments, pack
-from dynhp.executors.pool.transport import Began, Pack, Packed, Train, TryReport
+from dynhp.executors.pool.transport import Began, Packed, PackRequest, TrainRequest, TryReport
 from dynhp.executors.pool.workers import WorkerHandle, WorkerPool
 from dynhp.records import Candidate
 
@@ -122,9 +122,9 @@ STATE = Packed(pack("state", Segments()))
 
 def prompt(request: Any) -> list[Any]:
     """A worker that does everything at once."""
-    if isinstance(request, Train):
+    if isinstance(request, TrainRequest):
         return [Began(0), Began(1), REPORT]
-    return [STATE] if isinstance(request, Pack) else []
+    return [STATE] if isinstance(request, PackRequest) else []
 
 
 def silent(request: Any) -> list[Any]:

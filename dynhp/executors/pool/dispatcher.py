@@ -50,7 +50,7 @@ class Dispatcher:
     def _outcome(self, number: int) -> Outcome:
         report = self._reports[number]
         if isinstance(report, Raised):
-            raise report.again()
+            raise report.to_raise()
         return Outcome(
             series=report.series,
             epochs=report.epochs,
@@ -76,7 +76,7 @@ class Dispatcher:
                 self._outcome(number)  # raises what the repetition raised
         packed = self._packed[number]
         if isinstance(packed, Raised):
-            raise packed.again()
+            raise packed.to_raise()
         return self._pool.transport.load(packed.state)
 
     def _wait_for_report(self, wanted: int | None) -> int:

@@ -1,10 +1,11 @@
 """An executor with workers: one run at a time, and an orderly end, whatever the workers run on.
 
 The way of a job: ``PooledExecutor.run`` hands it to the ``Dispatcher`` of the run, which decides
-when it begins. ``WorkerPool.begin`` picks a worker and sends it ``Train`` through its ``Channel``.
-On the other side ``WorkerLoop.answers`` trains and sends a ``TryReport``. ``WorkerPool.receive``
-brings that to the dispatcher, which yields an ``Outcome``. Its ``keep()`` asks the worker for the
-end state in the same way, with ``Pack``, which is answered with ``Packed``.
+when it begins. ``WorkerPool.begin`` picks a worker and sends it a ``TrainRequest`` through its
+``Channel``. On the other side ``WorkerLoop.answers`` trains and sends a ``TryReport``.
+``WorkerPool.receive`` brings that to the dispatcher, which yields an ``Outcome``. Its ``keep()``
+asks the worker for the end state in the same way, with a ``PackRequest``, which is answered with
+``Packed``.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""The seam of the pool: what an engine must supply so that workers can run on it.
+"""What the pool of workers needs of a backend such as processes or Ray: a ``Transport``.
 
 The pool (``dynhp.executors.pool.workers.WorkerPool``) decides everything: which worker gets which
 job, how far it runs ahead, what is repeated, what takes too long. A *transport* only starts workers
-and carries messages and states; ``dynhp.executors.pool.processes.ProcessTransport`` is one for
-processes of this machine, an integration may have one for the machines of a cluster. One of your
-own is used as ``PooledExecutor(make_transport, workers=4)``: ``make_transport`` is called when
-workers are needed for the first time, and again after a ``close()``.
+and carries messages and states. ``dynhp.executors.pool.processes.ProcessTransport`` is the backend
+for processes on this machine; an integration may have one for the machines of a cluster. Use your
+own as ``PooledExecutor(make_transport, workers=4)``: ``make_transport`` is called when workers are
+needed for the first time, and again after a ``close()``.
 
-On the other side each worker builds its trainer once (``build_trainer``), sends ``Ready()``, or
-``Raised.of(error)`` if that failed, and then sends for each request what the ``answers`` of its
+On the other side, each worker builds its trainer once (``build_trainer``) and sends ``Ready()``, or
+``Raised.of(error)`` if that failed. Then, for each request, it sends what the ``answers`` of its
 ``WorkerLoop`` yield, in order and each at once. A worker is sent a request only when it has
-answered the last one, except ``Forget``, which is not answered.
+answered the last one, except ``ForgetRequest``, which is not answered.
 """
 
 from __future__ import annotations
@@ -26,15 +26,10 @@ from dynhp.records import Metrics
 from dynhp.trainer import State
 
 
-class Train(NamedTuple):
+class TrainRequest(NamedTuple):
     """Carry out this job, from this origin or, if that is None, from the last one sent.
 
     ``wanted`` are the jobs whose end states may still be asked for: the others are dropped.
-
-    >>> from dynhp.records import Candidate
-    >>> job = Job(origin=None, candidate=Candidate({"lr": 0.1}), epochs=2)
-    >>> Train(number=3, job=job, origin=b"packed").wanted
-    ()
     """
 
     number: int
@@ -43,23 +38,19 @@ class Train(NamedTuple):
     wanted: tuple[int, ...] = ()
 
 
-class Pack(NamedTuple):
-    """Hand out the state at the end of this job; those not ``wanted`` are dropped before.
-
-    >>> Pack(number=3, wanted=(3,))
-    Pack(number=3, wanted=(3,))
-    """
+class PackRequest(NamedTuple):
+    """Send the state at the end of this job, after dropping those that are not ``wanted``."""
 
     number: int
     wanted: tuple[int, ...]
 
 
-class Forget(NamedTuple):
+class ForgetRequest(NamedTuple):
     """Drop all states that were set aside; this is not answered.
 
     >>> from dynhp.executors.pool.worker import WorkerLoop
     >>> from dynhp.testing import Quadratic
-    >>> list(WorkerLoop(Quadratic(), pack=pickle.dumps, load=pickle.loads).answers(Forget()))
+    >>> list(WorkerLoop(Quadratic(), pack=pickle.dumps, load=pickle.loads).answers(ForgetRequest()))
     []
     """
 
@@ -88,7 +79,7 @@ class TryReport(NamedTuple):
 
     @classmethod
     def of(cls, outcome: Outcome) -> TryReport:
-        """The part of an outcome that is sent at once."""
+        """The part of an outcome that is sent as soon as the job is done."""
         return cls(outcome.series, outcome.epochs, outcome.error, outcome.seconds)
 
 
@@ -99,14 +90,14 @@ class Packed(NamedTuple):
 
 
 class WorkerTraceback(Exception):
-    """The traceback in another process, as the cause of what is raised in this one."""
+    """The traceback in the worker: the cause of an exception that is raised again here."""
 
 
 class Raised(NamedTuple):
-    """An exception that would have ended the run in one process too.
+    """An exception that would have ended a run without workers too.
 
     >>> raised = Raised.of(KeyError("lr"))
-    >>> repr(raised.again()), repr(raised.error.__cause__)[:15]
+    >>> repr(raised.to_raise()), repr(raised.error.__cause__)[:15]
     ("KeyError('lr')", 'WorkerTraceback')
     """
 
@@ -115,7 +106,7 @@ class Raised(NamedTuple):
 
     @classmethod
     def of(cls, error: BaseException) -> Raised:
-        """The exception itself if it can be pickled, else the nearest of dynhp's with its text.
+        """The exception itself if it can be pickled, or the nearest of dynhp's with its text.
 
         >>> Raised.of(ValueError("too large")).error
         ValueError('too large')
@@ -134,7 +125,7 @@ class Raised(NamedTuple):
             error = nearest(f"{type(error).__name__}: {error}")
         return cls(error, trace)
 
-    def again(self) -> BaseException:
+    def to_raise(self) -> BaseException:
         """The exception, to be raised in this process."""
         self.error.__cause__ = WorkerTraceback(f"in a worker:\n{self.trace}")
         return self.error
@@ -148,18 +139,18 @@ class Lost(NamedTuple):
     """
 
     why: str
-    epochs: int | None = None  # begun of its job; None: that never arrived
-    by_itself: bool = False  # it ended, and was not killed from outside
+    epochs: int | None = None  # that its job had begun; None: the job never arrived
+    by_itself: bool = False  # it ended of its own accord, and was not killed
 
 
-Request: TypeAlias = Train | Pack | Forget
+Request: TypeAlias = TrainRequest | PackRequest | ForgetRequest
 """What a worker can be asked for."""
 
 Answer: TypeAlias = Ready | Began | TryReport | Packed | Raised
 """What a worker can answer."""
 
-News: TypeAlias = TryReport | Raised | Packed | Lost
-"""What a dispatcher wants to know of a job."""
+JobResult: TypeAlias = TryReport | Raised | Packed | Lost
+"""What came of a request about a job, as the dispatcher is told."""
 
 
 class Channel(Protocol):
@@ -191,20 +182,20 @@ class Channel(Protocol):
         ...
 
     def receive(self) -> Answer | None:
-        """The next answer, waiting for it if need be; None for a message of the transport's own.
+        """The next answer, waiting for it if need be; None if a message meant only the transport.
 
-        If only a part has come, give None rather than wait: the worker may have stopped.
+        If only a part of an answer has come, give None rather than wait: the worker may be stuck.
 
         Raises ``EOFError`` or ``OSError`` if the worker is gone and no answer is left.
         """
         ...
 
     def is_alive(self) -> bool:
-        """Whether the worker may still answer; must not wait. True if that is not known."""
+        """Say, without waiting, whether the worker may still answer; True if that is not known."""
         ...
 
     def close(self) -> None:
-        """Say that nothing more will be asked: a worker without work may end by itself."""
+        """Say that nothing more will be asked, so that a worker without work may end by itself."""
         ...
 
     def end(self, patience: float) -> Lost:
@@ -252,11 +243,11 @@ class Transport(Protocol[C]):
 
     @property
     def remote(self) -> bool:
-        """Whether workers may be on other machines, and may have to wait for room there.
+        """True if workers may be on other machines, and may have to wait for room there.
 
-        Then jobs are sent only to workers that are ready, a start may take as long as it takes, a
+        Then jobs are sent only to workers that are ready, there is no limit on the time to start, a
         worker runs ahead at once, and one that is busy when a run ends has a moment to finish,
-        because to start another would take longer.
+        because starting another would take longer.
         """
         ...
 
@@ -265,23 +256,23 @@ class Transport(Protocol[C]):
         ...
 
     def wait(self, channels: Sequence[C], seconds: float) -> Collection[C]:
-        """Wait up to ``seconds``; give the channels with something to receive, or gone."""
+        """Wait up to ``seconds``; give the channels that have something to receive, or are gone."""
         ...
 
     def pack(self, state: State) -> Any:
-        """Pack an origin: each worker that is sent the result can load it, also several of them."""
+        """Pack an origin so that any number of workers can load what they are sent."""
         ...
 
     def load(self, packed: Any) -> State:
-        """The state that a worker has packed, as the caller's own: it may be written to."""
+        """The state that a worker has packed; it belongs to the caller, who may write to it."""
         ...
 
     def release(self, packed: Any) -> None:
-        """Free what holds a packed state, from this side or from a worker: it is not needed now."""
+        """Free what holds a packed state, from this side or a worker's: it is no longer needed."""
         ...
 
     def release_all(self) -> None:
-        """Free all that was packed: the run is over."""
+        """Free everything that was packed: the run is over."""
         ...
 
     def report_slow_start(self, seconds: float) -> None:

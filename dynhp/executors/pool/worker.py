@@ -12,11 +12,11 @@ from dynhp.executors.contract import UNKNOWN_STATE, Job
 from dynhp.executors.pool.transport import (
     Answer,
     Began,
-    Pack,
     Packed,
+    PackRequest,
     Raised,
     Request,
-    Train,
+    TrainRequest,
     TryReport,
 )
 from dynhp.trainer import State, Trainer, require_trainer
@@ -40,7 +40,7 @@ class WorkerLoop:
     >>> from dynhp.testing import Quadratic
     >>> loop = WorkerLoop(Quadratic(), pack=pickle.dumps, load=pickle.loads)
     >>> job = Job(origin=None, candidate=Candidate({"lr": 0.5}), epochs=2)
-    >>> *begun, report = loop.answers(Train(number=0, job=job, origin=pickle.dumps(1.0)))
+    >>> *begun, report = loop.answers(TrainRequest(number=0, job=job, origin=pickle.dumps(1.0)))
     >>> begun, report.series
     ([Began(epochs=0), Began(epochs=1), Began(epochs=2)], ({'loss': 0.125}, {'loss': 0.03125}))
     """
@@ -65,21 +65,21 @@ class WorkerLoop:
     def answers(self, request: Request) -> Iterator[Answer]:
         """Do what is asked; what would end the run in one process is an answer, too."""
         try:
-            if isinstance(request, Train):
+            if isinstance(request, TrainRequest):
                 yield from self._train(request)
-            elif isinstance(request, Pack):
+            elif isinstance(request, PackRequest):
                 self._drop_all_but(request.wanted)
                 number = request.number
                 state = self._trainer.get_state() if number == self._at else self._held.pop(number)
                 yield state if isinstance(state, Raised) else Packed(self._pack(state))
             else:
-                self._held.clear()  # as Forget asks for
+                self._held.clear()  # a ForgetRequest
         except (SystemExit, GeneratorExit):
             raise  # a trainer that exits the interpreter takes its worker with it
         except BaseException as error:
             yield Raised.of(error)
 
-    def _train(self, request: Train) -> Iterator[Answer]:
+    def _train(self, request: TrainRequest) -> Iterator[Answer]:
         self._set_aside(request.wanted)
         yield Began(0)  # it has arrived; what went wrong before that is not the job's fault
         if request.origin is not None:

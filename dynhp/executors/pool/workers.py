@@ -20,15 +20,15 @@ from dynhp.executors.pool.transport import (
     Answer,
     Began,
     Channel,
-    Forget,
+    ForgetRequest,
+    JobResult,
     Lost,
-    News,
-    Pack,
     Packed,
+    PackRequest,
     Raised,
     Ready,
     Request,
-    Train,
+    TrainRequest,
     Transport,
     TryReport,
 )
@@ -60,12 +60,12 @@ class WorkerHandle:
     lent: Any | None = None  # an origin that was packed for the job under way alone
     since: float = field(default_factory=time.monotonic)
 
-    def ask(self, request: Train | Pack) -> None:
+    def ask(self, request: TrainRequest | PackRequest) -> None:
         """Send a request; that the worker is gone shows when its answer is received."""
         self.request = request
         self.number = request.number
         self.since = time.monotonic()
-        if isinstance(request, Train):
+        if isinstance(request, TrainRequest):
             self.epochs = None
             self.sets_aside = bool(request.wanted)
         self._send(request)
@@ -76,7 +76,7 @@ class WorkerHandle:
         self.states.clear()
         if self.sets_aside:
             self.sets_aside = False
-            self._send(Forget())
+            self._send(ForgetRequest())
 
     def _send(self, request: Request) -> None:
         with suppress(OSError):
@@ -174,7 +174,7 @@ class WorkerPool:
         if worker is None:
             return False
         origin = self._origin_for(worker, job.origin)
-        worker.ask(Train(number, replace(job, origin=None), origin, tuple(worker.states)))
+        worker.ask(TrainRequest(number, replace(job, origin=None), origin, tuple(worker.states)))
         return True
 
     def _free_worker(self, *, ahead: bool) -> WorkerHandle | None:
@@ -226,7 +226,7 @@ class WorkerPool:
         """Ask for the state at the end of a job, or say that no worker has it; a busy one later."""
         worker = next((worker for worker in self.workers if number in worker.states), None)
         if worker is not None and worker.request is None:
-            worker.ask(Pack(number, tuple(worker.states)))
+            worker.ask(PackRequest(number, tuple(worker.states)))
         return worker is not None
 
     def release(self, number: int, packed: Packed | Raised | None) -> None:
@@ -238,7 +238,7 @@ class WorkerPool:
             if worker.number == number:
                 worker.number = None
 
-    def receive(self) -> Iterator[tuple[int, News]]:
+    def receive(self) -> Iterator[tuple[int, JobResult]]:
         """What there is to report of jobs that are still needed; after a while perhaps nothing."""
         expected = [each for each in self.workers if each.request is not None or not each.ready]
         left = [worker.seconds_left(self._time_limit) for worker in expected]
@@ -276,7 +276,7 @@ class WorkerPool:
             raise SettingsError(
                 f"{name}: make_trainer must build a trainer in a worker, got "
                 f"{type(answer.error).__name__}: {answer.error}"
-            ) from answer.again()
+            ) from answer.to_raise()
         elif isinstance(answer, Lost):
             why = answer.why
             if not answer.by_itself:

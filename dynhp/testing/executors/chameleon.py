@@ -1,4 +1,4 @@
-"""A trainer whose state says which toy it is: one factory serves for every toy and process."""
+"""A trainer that can become any toy, so that tests of executors start their workers only once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["Chameleon", "LiesAboutValues", "RaisesLater"]
 
 
 class Chameleon:
-    """The trainer that ``make`` builds, or the one that a state comes from: it becomes that.
+    """The trainer that ``make`` builds, until it is given a state of another toy and becomes that.
 
-    Workers are started with ``Chameleon`` itself as their factory and serve any toy, so that a
-    test starts them once. It has every power; one that the toy lacks does nothing.
+    With ``Chameleon`` as their factory the same workers serve any toy, so a test starts them once.
+    It has every optional method; one that the toy lacks does nothing.
 
     >>> from dynhp.testing.toys import Quadratic
     >>> trainer = Chameleon()
@@ -31,11 +31,11 @@ class Chameleon:
         self.inner: Any = make()
 
     def get_state(self) -> tuple[Make, State]:
-        """What it is, and the state of that."""
+        """The function that makes the present toy, and the toy's state."""
         return self.make, self.inner.get_state()
 
     def set_state(self, state: tuple[Make, State]) -> None:
-        """Become what the state is from."""
+        """Become the toy that the state comes from, and give it that state."""
         make, inner = state
         if make is not self.make:
             self.make, self.inner = make, make()
@@ -46,7 +46,7 @@ class Chameleon:
         self.inner.train_k(k, hyperparameters)
 
     def metrics(self) -> Metrics:
-        """What the toy measures."""
+        """The metrics of the toy."""
         metrics: Metrics = self.inner.metrics()
         return metrics
 
@@ -62,7 +62,7 @@ class Chameleon:
     def try_batch(
         self, origin: State, candidates: Sequence[Mapping[str, Value]], k: int
     ) -> list[tuple[list[Metrics], State]]:
-        """Train each candidate from ``origin``, in one call, one after the other."""
+        """Train each candidate from ``origin``, one after the other in one call."""
         done: list[tuple[list[Metrics], State]] = []
         for candidate in candidates:
             self.set_state(origin)
@@ -76,7 +76,7 @@ class Chameleon:
 
 
 class LiesAboutValues(NoisyQuadratic):
-    """Says that its default is in force, always.
+    """Always says that its default is in force.
 
     >>> trainer = LiesAboutValues()
     >>> trainer.train_k(1, {"lr": 0.3}); trainer.hyperparameters()
@@ -84,12 +84,12 @@ class LiesAboutValues(NoisyQuadratic):
     """
 
     def hyperparameters(self) -> dict[str, Value]:
-        """Not the values last trained with."""
+        """The default, whatever values it was last trained with."""
         return {"lr": 0.1}
 
 
 class RaisesLater(NoisyQuadratic):
-    """Trains for one epoch and then raises if the learning rate is high.
+    """Trains for one epoch, then raises if the learning rate is high.
 
     >>> RaisesLater().train_k(2, {"lr": 0.3})
     Traceback (most recent call last):
@@ -97,7 +97,7 @@ class RaisesLater(NoisyQuadratic):
     """
 
     def step(self, lr: float, momentum: float) -> None:
-        """One noisy step, unless it is a later one."""
+        """One noisy step; later ones than the first fail at a high learning rate."""
         if self.steps >= 1 and lr > 0.1:
             raise ArithmeticError(f"no more steps with lr={lr} after {self.steps}")
         super().step(lr, momentum)

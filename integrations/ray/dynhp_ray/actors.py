@@ -15,7 +15,16 @@ from ray import cloudpickle
 from ray.exceptions import RayError
 
 from dynhp.executors.pool.packing import pieces_of
-from dynhp.executors.pool.transport import Answer, Began, Lost, Pack, Raised, Ready, Request, Train
+from dynhp.executors.pool.transport import (
+    Answer,
+    Began,
+    Lost,
+    PackRequest,
+    Raised,
+    Ready,
+    Request,
+    TrainRequest,
+)
 from dynhp.executors.pool.worker import WorkerLoop, build_trainer
 from dynhp.trainer import State
 from dynhp_ray import cluster
@@ -69,11 +78,11 @@ class TrainerActor:
             return Raised.of(error)
         return Ready()
 
-    def train(self, request: Train, origin: PackedState | None) -> Iterator[Answer]:
+    def train(self, request: TrainRequest, origin: PackedState | None) -> Iterator[Answer]:
         """Carry out a job; the origin is an argument of its own, so that Ray fetches it."""
         yield from self._loop.answers(request._replace(origin=origin))
 
-    def hand_out(self, request: Pack) -> Answer:
+    def hand_out(self, request: PackRequest) -> Answer:
         """Give the state at the end of a job."""
         (answer,) = self._loop.answers(request)
         return answer
@@ -89,12 +98,12 @@ class ActorChannel:
 
     def send(self, request: Request) -> None:
         """Call the method for this request."""
-        if isinstance(request, Train):
+        if isinstance(request, TrainRequest):
             bare = request._replace(origin=None)
             self.expected = self.actor.train.remote(bare, request.origin)
-        elif isinstance(request, Pack):
+        elif isinstance(request, PackRequest):
             self.expected = self.actor.hand_out.remote(request)
-        # Nothing for Forget: an actor drops what is not wanted with its next job, a call less.
+        # A ForgetRequest saves its call: an actor drops what is not wanted with its next job.
 
     def receive(self) -> Answer:
         """The next answer."""

@@ -15,7 +15,7 @@ import ray
 from dynhp import DynamicGridAdapter, History, lowest
 from dynhp.errors import ContractError
 from dynhp.executors.contract import Job
-from dynhp.executors.pool.transport import Train
+from dynhp.executors.pool.transport import TrainRequest
 from dynhp.executors.pool.workers import WorkerHandle
 from dynhp.records import Candidate, Try
 from dynhp.testing import NoisyQuadratic, difference
@@ -67,7 +67,9 @@ def let_only_the_first_that_hangs_be_late(folder: Path, monkeypatch: pytest.Monk
     late: list[WorkerHandle] = []
 
     def seconds_left(worker: WorkerHandle, limit: float | None) -> float | None:
-        tried = worker.request.job.candidate["lr"] if isinstance(worker.request, Train) else None
+        tried = (
+            worker.request.job.candidate["lr"] if isinstance(worker.request, TrainRequest) else None
+        )
         if tried == 0.1 and faults(folder) and not late:
             late.append(worker)
         return -1.0 if worker in late else None
