@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from dynhp._checks import require_count, require_word
 from dynhp.adapter import DynamicGridAdapter
-from dynhp.errors import CheckpointError, DynhpError
+from dynhp.errors import CheckpointError, DynhpError, SettingsError
 from dynhp.middleware.display import Display
 from dynhp.planning.budget import HasAdapter, adapter_of
 from dynhp.records import History
@@ -96,7 +96,9 @@ def run_with_checkpoints(
                 epochs, progress=progress, saving=lambda name, line: saving(home / name, line)
             )
         except DynhpError as failure:
-            note_distrust(CheckpointFolder(home / "shadow"), failure, bool(main_line.memory.tried))
+            rounds = len(main_line.memory.rounds)
+            proved = len(main_line.memory.tried)
+            note_distrust(CheckpointFolder(home / "shadow"), failure, rounds=rounds, proved=proved)
             raise
     else:
         with saving(checkpoint, main_line):
@@ -138,7 +140,7 @@ def resume(
     True
     >>> folder.cleanup()
     """
-    adapter = adapter_of(adapter)
+    adapter = _no_shadow(adapter)
     saving = checkpoints(
         checkpoint, adapter, every=every, keep=keep, resume="must", on_error=on_checkpoint_error
     )
@@ -196,7 +198,7 @@ def checkpoints(
     keep = require_count("keep", keep)
     require_word("on_error", on_error, ("stop", "warn"))
     require_word("resume", resume, ("allow", "must", "never"))
-    adapter = adapter_of(adapter)
+    adapter = _no_shadow(adapter)
     log = RunLog(
         CheckpointFolder(require_path("the folder", folder)),
         adapter,
@@ -206,6 +208,16 @@ def checkpoints(
     )
     with log.saving(resume):
         yield adapter
+
+
+def _no_shadow(adapter: Any) -> DynamicGridAdapter:
+    """The adapter; a ``Shadow`` is refused, because its two lines are saved side by side."""
+    if isinstance(adapter, Shadow):
+        raise SettingsError(
+            "a Shadow trains two lines, which run_with_checkpoints(shadow, epochs, checkpoint=...) "
+            "saves and goes on with"
+        )
+    return adapter_of(adapter)
 
 
 @contextmanager

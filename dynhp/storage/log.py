@@ -86,7 +86,7 @@ class RunLog:
         callbacks: Sequence[Any] = adapter.callbacks
         self._outputs = [output for output in callbacks if isinstance(output, Rewinds)]
         self._saved: tuple[int, int | None] | None = None  # rounds and planned epochs
-        self._trusted = True  # False: tries were replayed before one process checked a whole round
+        self._proved = 0  # how many rounds there were when a check passed, in one whole process
         self._base = ""  # the checkpoint that the jobs of the open round build on
 
     @contextmanager
@@ -105,7 +105,13 @@ class RunLog:
             except (ContractError, AllTriesFailed, LoopError) as failure:
                 # The open round broke a promise: after a restart it is carried out again.
                 self._folder.remove_tries(from_round=len(self._adapter.memory.rounds))
-                note_distrust(self._folder, failure, self._proved(self._adapter.memory))
+                self._note_check(self._adapter.memory)
+                note_distrust(
+                    self._folder,
+                    failure,
+                    rounds=len(self._adapter.memory.rounds),
+                    proved=self._proved,
+                )
                 raise
             except Exception:
                 # Whatever went wrong, finished rounds are kept. In a loop the state may be in the
@@ -154,9 +160,11 @@ class RunLog:
 
     def _refuse_distrusted(self, saved: SavedRun, distrust: str | None) -> None:
         if distrust is not None and saved.rounds:
+            proved = saved.content["proved"]
+            doubtful = "they were" if not proved else f"those from round {proved} on were"
             raise CheckpointError(
                 f"the run in {self._where} was stopped by an error after {saved.rounds} rounds, "
-                "before any check had proved that they were trained as they should be; choose "
+                f"before any check had proved that {doubtful} trained as they should be; choose "
                 f"another folder to start afresh, or delete {self._folder.distrust_file.name} in "
                 f"this one to go on with them. The error was {distrust}"
             )
@@ -214,7 +222,7 @@ class RunLog:
                 f"set_state raised {type(failure).__name__}: {str(failure)[:200]}. Build it like "
                 "the trainer that was saved, or choose another folder to start afresh"
             ) from failure
-        self._trusted = not content["unproved"]
+        self._proved = content["proved"]
         self._folder.go_on(saved, self._adapter.history)
         self._rewind(saved)
 
@@ -228,6 +236,7 @@ class RunLog:
     # ---- saving, before a round ----
     def _save(self) -> None:
         """Write a checkpoint, unless it would be the same as the last one."""
+        self._note_check(self._adapter.memory)
         history = self._adapter.history
         now = (len(history), self._adapter.epochs)
         if now == self._saved:
@@ -241,7 +250,7 @@ class RunLog:
                 "adapter": state,
                 "trainer": table.get(table.snapshot()),
                 "outputs": list(map(self._position, self._outputs)),
-                "unproved": not self._trusted,
+                "proved": self._proved,
             }
             self._base = self._folder.save(history, content)
             self._saved = now
@@ -279,13 +288,16 @@ class RunLog:
                 ) from failure
             warn_caller(message, RuntimeWarning)
 
-    def _proved(self, memory: Memory) -> bool:
-        """Whether a check has shown that what is saved was trained as it should be."""
-        return bool(memory.tried) and self._trusted
+    def _note_check(self, memory: Memory) -> None:
+        """All rounds up to one whose check has passed were trained as they should be."""
+        # A round of which an earlier process carried out tries does not count: see ``_ended``.
+        if memory.checked and memory.rounds[-1].checked:
+            self._proved = len(memory.rounds)
 
     # ---- a round passes through ----
     def __call__(self, commands: Commands, memory: Memory) -> Commands:
         """Save before the round; then replay each of its jobs, or record it once it is done."""
+        self._note_check(memory)
         round_ = len(memory.rounds)
         if not self._base or round_ % self._every == 0:
             self._save()
@@ -334,12 +346,7 @@ class RunLog:
         """The memory after a round; one that was partly replayed does not count as checked."""
         # Whatever an earlier process left behind outside the state is gone with that process, so
         # only a round that this process carries out whole proves anything.
-        if replayed:
-            self._trusted = before.checked
-            return after._replace(checked=before.checked)
-        if after.checked:
-            self._trusted = True
-        return after
+        return after._replace(checked=before.checked) if replayed else after
 
     def _finished(self, jobs: Sequence[Job], places: Sequence[TryPlace]) -> Iterator[FinishedTry]:
         """The results of the first few of these jobs, if an earlier process carried them out."""
@@ -376,12 +383,16 @@ class RunLog:
             self._folder.put_try(job.place, saved)
 
 
-def note_distrust(folder: CheckpointFolder, failure: BaseException, proved: bool) -> None:
-    """Remember an error that casts doubt on all that is saved, unless a check has proved it right.
+def note_distrust(
+    folder: CheckpointFolder, failure: BaseException, *, rounds: int, proved: int
+) -> None:
+    """Remember an error that casts doubt on what is saved: on rounds that no check has proved.
 
-    What trained the main line before the first check has just broken its promise.
+    What trained them has just broken its promise. After the first check that has passed, only a
+    repeat that differs says something about the rounds since: a value is read back in every epoch.
     """
-    if isinstance(failure, _CAST_DOUBT) and not proved:
+    doubtful = not proved or (rounds > proved and isinstance(failure, NotRepeatable))
+    if doubtful and isinstance(failure, _CAST_DOUBT):
         with suppress(OSError):  # the failure itself matters more
             folder.distrust_file.write_text(f"{type(failure).__name__}: {failure}\n", "utf-8")
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dynhp import DynamicGridAdapter, Processes, lowest
+from dynhp import DynamicGridAdapter, Processes, Shadow, lowest
 from dynhp.errors import CheckpointError, CodecError, DamagedFile, SettingsError
 from dynhp.proposers import Waves
 from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
 from dynhp.storage.codecs import decode, encode
 from dynhp.storage.folder import CheckpointFolder
 from dynhp.storage.journal import Journal, history_from_journal
-from dynhp.testing import NoisyQuadratic
+from dynhp.testing import NoisyQuadratic, Quadratic
 from tests.support.disks import held_by_another_process
 from tests.support.killing import Killed
 from tests.support.messages import raises
@@ -44,7 +45,7 @@ def test_what_a_checkpoint_holds(tmp_path: Path) -> None:
     adapter = fresh()
     run_with_checkpoints(adapter, 8, checkpoint=tmp_path, journal=tmp_path / "journal")
     content = decode((tmp_path / "checkpoint-00000002.zip").read_bytes())
-    assert set(content) == {"adapter", "history", "trainer", "outputs", "unproved"}
+    assert set(content) == {"adapter", "history", "trainer", "outputs", "proved"}
     assert encode(content["trainer"]) == encode(adapter.trainer.get_state())
     assert content["adapter"]["settings"] == adapter.state_dict()["settings"]
     assert content["history"]["file"] == "history-00000001.jsonl"
@@ -330,3 +331,13 @@ def test_equal_runs_are_equal_where_a_metric_is_nan(tmp_path: Path) -> None:
     assert resume(tmp_path / "saved", undefined()) == expected
     with Processes(Undefined, workers=1) as executor:
         assert undefined(executor=executor).run(8) == expected
+
+
+@pytest.mark.parametrize("save", [checkpoints, resume])
+def test_a_shadow_is_not_taken_for_its_adapter(save: Any, tmp_path: Path) -> None:
+    adapter = DynamicGridAdapter(
+        Quadratic(), {"lr": [0.1, 0.5]}, minimize="loss", adapt_every=2, try_for=1
+    )
+    with raises(SettingsError), ExitStack() as stack:
+        saved = save(tmp_path, Shadow(adapter, criterion=lowest("loss")))
+        stack.enter_context(saved)

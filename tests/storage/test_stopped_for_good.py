@@ -205,6 +205,49 @@ def test_mended_after_a_kill_it_is_refused_or_ends_as_in_a_new_folder(
         assert encode(trainer.get_state()) == encode(whole.get_state())
 
 
+@pytest.mark.parametrize("driven", ["trainer", "loop"])
+def test_rounds_since_the_last_check_are_refused_if_a_later_one_fails(
+    driven: str, tmp_path: Path
+) -> None:
+    """The broken trainer passed the first check, and then trained rounds that were not checked."""
+
+    def start(model: NoisyQuadratic, fatal: int | None = None) -> None:
+        middleware = [] if fatal is None else [KilledAtCommand(fatal).middleware]
+        if driven == "trainer":
+            run(tmp_path, model, check="first", middleware=middleware)
+            return
+        loop = adapt(
+            EPOCHS, state=[model], space={"lr": [0.01, 0.03, 0.1]}, minimize="loss",
+            adapt_every=4, try_for=2,
+        )  # fmt: skip
+        with checkpoints(tmp_path, loop):
+            for epoch in loop:
+                model.train_k(1, epoch.values)
+                epoch.report(loss=model.metrics()["loss"])
+                if fatal is not None and epoch.main and epoch == 10:
+                    raise Killed
+
+    whole = KilledAtCommand()
+    adapter_around(Mended(), check="first", middleware=[whole.middleware]).run(8)
+    with pytest.raises(Killed):
+        start(Forgetful(since=5), fatal=whole.commands + 1)  # in the third round
+    with pytest.raises(NotRepeatable):
+        start(Forgetful(since=5))
+    with raises(CheckpointError):
+        start(Mended())
+    (tmp_path / "stopped.txt").unlink()
+    start(Mended())
+
+
+def test_rounds_that_a_check_has_proved_are_kept(tmp_path: Path) -> None:
+    with pytest.raises(NotRepeatable):
+        run(tmp_path, Forgetful(since=4))  # with a check in every round
+    trainer, whole = Mended(), Mended()
+    history = run(tmp_path, trainer)
+    assert without_times(history) == without_times(adapter_around(whole).run(EPOCHS))
+    assert encode(trainer.get_state()) == encode(whole.get_state())
+
+
 def test_an_error_of_the_users_own_keeps_all_finished_rounds(tmp_path: Path) -> None:
     """Also with few checkpoints: a limit of time in each process must not lead in a circle."""
 
