@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,35 +24,24 @@ from dynhp.trainer import State
 __all__ = ["SavedState", "held_states", "memory_of", "parse_state", "policy_text", "state_of"]
 
 STATE_VERSION = 2
-# Settings that are written only if they differ from these defaults.
+# Written in any case, in this order.
+_ALWAYS = ("space", "criterion", "adapt_every", "try_for", "proposer", "selection", "keep")
+_ALWAYS += ("randomness", "seed", "initial")
+_NOT_COMPARED = ("check", "tolerance")  # they decide what is proved, not what comes out
+# All other fields are written only if they differ from their defaults.
 _SELDOM: dict[str, Any] = {
-    "dry_run": False,
-    "when": None,
-    "start_from": "here",
-    "snapshots": None,
-    "max_rounds": None,
-    "max_rescues": 0,
-    "record_every": None,
-    "tail": None,
-    "then": None,
+    each.name: None if each.default is MISSING else each.default
+    for each in fields(Policy)
+    if each.init and each.name not in (*_ALWAYS, *_NOT_COMPARED)
 }
 _MAY_CHANGE = {each.name for each in fields(Policy) if each.metadata.get("may_change")}
 
 
 def policy_text(policy: Policy) -> dict[str, str]:
     """The settings that decide the result, by name and as text to compare and to show."""
-    parts: dict[str, Any] = {
-        "space": policy.space.given,
-        "criterion": policy.criterion,
-        "adapt_every": policy.adapt_every,
-        "try_for": policy.try_for,
-        "proposer": policy.proposer,
-        "selection": policy.selection,
-        "keep": policy.keep,
-        "randomness": policy.randomness,
-        "seed": policy.seed,
-        "initial": dict(policy.initial or {}),
-    }
+    parts: dict[str, Any] = {name: getattr(policy, name) for name in _ALWAYS}
+    parts["space"] = policy.space.given
+    parts["initial"] = dict(policy.initial or {})
     seldom: dict[str, Any] = {name: getattr(policy, name) for name in _SELDOM}
     if policy.adapt_every is not None:
         seldom["when"] = None  # adapt_every says it already
