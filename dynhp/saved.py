@@ -25,8 +25,8 @@ __all__ = ["SavedState", "held_states", "memory_of", "parse_state", "policy_text
 
 STATE_VERSION = 2
 # Written in any case, in this order.
-_ALWAYS = ("space", "criterion", "adapt_every", "try_for", "proposer", "selection", "keep")
-_ALWAYS += ("randomness", "seed", "initial")
+_ALWAYS: tuple[str, ...] = ("space", "criterion", "adapt_every", "try_for", "proposer")
+_ALWAYS += ("selection", "keep", "randomness", "seed", "initial")
 _NOT_COMPARED = ("check", "tolerance")  # they decide what is proved, not what comes out
 # All other fields are written only if they differ from their defaults.
 _SELDOM: dict[str, Any] = {
