@@ -30,6 +30,7 @@ from dynhp.snapshots import Snapshots
 from dynhp.spaces import Space, SpaceLike
 from dynhp.tails.contract import (
     Correction,
+    Course,
     Tail,
     epochs_of,
     require_one_stage,
@@ -69,6 +70,8 @@ class Policy:
             ``annealed("lr", epochs=0.05)``.
         keep: go on from the "winner", its copy, or take only its "value" back to the origin.
         then: what the winner's value becomes before it is put in force, as ``scale(0.3)``.
+        course: how the values go along the main line, as ``scheduled("lr", "wsd")``: then the
+            value in force is the height of the schedule. Tries follow it too, tails do not.
         start_from: the state that a round starts from: "here", the "best" one so far by the
             criterion, or the one "before" what the trigger calls unhealthy. What follows that state
             is abandoned.
@@ -108,6 +111,7 @@ class Policy:
     tail: Tail | None = None
     keep: Literal["winner", "value"] = "winner"
     then: Correction | None = None
+    course: Course | None = None
     start_from: Literal["here", "best", "before"] = "here"
     snapshots: Snapshots = field(default_factory=Snapshots)
     max_rounds: int | None = field(default=None, metadata=_MAY_CHANGE)
@@ -258,6 +262,7 @@ class PolicyFields(TypedDict, total=False):
     tail: Tail | None
     keep: Literal["winner", "value"]
     then: Correction | None
+    course: Course | None
     start_from: Literal["here", "best", "before"]
     snapshots: Snapshots | None
     max_rounds: int | None

@@ -17,7 +17,7 @@ from dynhp.records import Candidate, Round, Value
 from dynhp.records.units import Unit
 from dynhp.selection import epochs_of_tries
 from dynhp.spaces import Space
-from dynhp.tails.contract import require_correction, require_tail
+from dynhp.tails.contract import require_correction, require_course, require_tail
 from dynhp.trainer import ReadsBack, Reseeds, Trainer
 from dynhp.triggers.contract import looks_at
 
@@ -120,9 +120,10 @@ def _named(names: Iterable[object]) -> str:
 def require_waves(policy: Policy, start: Candidate, *, planned: int | None, unit: Unit) -> None:
     """Refuse what does not suit the space, and say what very many candidates cost.
 
-    The tail and the correction are checked first, then the proposer, then the selection.
+    Tail, schedule and correction are checked first, then the proposer, then the selection.
     """
     require_tail(policy.tail, policy.space, start)
+    require_course(policy.course, policy.space, start)
     require_correction(policy.then, policy.space)
     _, most = policy.proposer.waves(policy.space, start)
     if planned is None and not isinstance(policy.try_for, int):

@@ -32,7 +32,7 @@ from dynhp.engine.commands import Train, Trained
 from dynhp.errors import SettingsError
 from dynhp.saved import policy_text
 from dynhp.snapshots import Snapshots
-from dynhp.tails import annealed, scale
+from dynhp.tails import annealed, scale, scheduled
 from dynhp.triggers import Every
 from tests.support.messages import raises
 from tests.support.reference import (
@@ -416,6 +416,7 @@ CHANGED: dict[str, Any] = {
     "tail": annealed("lr", epochs=3),
     "keep": "value",
     "then": scale(0.5),
+    "course": scheduled("lr"),
     "start_from": "best",
     "snapshots": Snapshots(k=5),
     "max_rounds": 3,

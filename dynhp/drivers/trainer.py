@@ -10,7 +10,7 @@ from dynhp.drivers.states import StateTable
 from dynhp.engine.commands import Announce, Attempt, Commands, Job, Restore, Train, Trained, Tried
 from dynhp.engine.memory import Memory
 from dynhp.errors import ContractError, DynhpError
-from dynhp.executors.attempt import advance, error_text, put_in_force
+from dynhp.executors.attempt import advance, advance_along, error_text, put_in_force
 from dynhp.executors.contract import Executor, Outcome, close
 from dynhp.trainer import Trainer
 
@@ -74,7 +74,10 @@ class TrainerDriver(Driver):
             put_in_force(self._trainer, command.values)
             return Trained(epochs=0)
         try:
-            metrics = advance(self._trainer, command.values, command.epochs)
+            if command.scheduled:
+                metrics = advance_along(self._trainer, command.scheduled)
+            else:
+                metrics = advance(self._trainer, command.values, command.epochs)
         except Exception as failure:
             if not command.may_be_rescued or isinstance(failure, DynhpError):
                 raise

@@ -113,6 +113,7 @@ class Job:
         seed: what to seed the trainer's generators with first, if anything.
         watch: the metrics that must stay finite.
         repeat: whether it is run again only to compare, so that it is not a try.
+        scheduled: the values of each of its epochs, if the policy has a schedule.
         tail: the values of extra epochs, trained only to judge the try.
         keeps: whether the state before the tail may be asked for.
         compared: whether the state after the tail may be asked for too.
@@ -132,6 +133,7 @@ class Job:
     seed: int | None = None
     watch: tuple[str, ...] = ()
     repeat: bool = False
+    scheduled: tuple[Candidate, ...] = ()
     tail: tuple[Candidate, ...] = ()
     keeps: bool = True
     compared: bool = False
@@ -150,6 +152,7 @@ class Job:
             self.seed,
             self.watch,
             self.repeat,
+            self.scheduled,
             self.tail,
             self.keeps,
             self.compared,
@@ -163,7 +166,7 @@ class Job:
     @property
     def last_values(self) -> Candidate:
         """The values of its last epoch."""
-        return self.tail[-1] if self.tail else self.candidate
+        return (self.tail or self.scheduled or (self.candidate,))[-1]
 
 
 # ---- replies --------------------------------------------------------------------------------
@@ -293,10 +296,12 @@ class Train:
     """Train the main line from where the trainer is.
 
     With 0 epochs, if the tries were the whole round, it only puts the values in force. Reply:
-    ``Trained``. ``from_try`` is the place of the try that it goes on from, None if it goes
-    on from the origin or was begun before. ``may_be_rescued`` says that an exception does not end
-    the run, ``measure_each`` that each epoch must be measured. ``so_far`` gives the record of the
-    round as if it ended after the epochs so far: a loop saves that in the middle of a round.
+    ``Trained``. ``scheduled`` has the values of each epoch, if the policy has a schedule;
+    ``values`` are then its height. ``from_try`` is the place of the try that it goes on from, None
+    if it goes on from the origin or was begun before. ``may_be_rescued`` says that an exception
+    does not end the run, ``measure_each`` that each epoch must be measured. ``so_far`` gives the
+    record of the round as if it ended after the epochs so far: a loop saves that in the middle of a
+    round.
     """
 
     values: Candidate
@@ -305,6 +310,7 @@ class Train:
     first: int  # that of the first epoch of the whole stretch
     planned: int  # the epochs of the whole stretch, at most
     so_far: Callable[[Trained], RoundSoFar]
+    scheduled: tuple[Candidate, ...] = ()
     from_try: int | None = None
     may_be_rescued: bool = False
     measure_each: bool = False

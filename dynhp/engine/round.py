@@ -37,6 +37,7 @@ from dynhp.policy import Policy
 from dynhp.records import Candidate, Metrics, Round, RoundStarted
 from dynhp.records.units import Unit
 from dynhp.selection import reason
+from dynhp.tails.contract import course_values
 from dynhp.triggers import Due
 from dynhp.triggers.contract import looks_at, next_look
 
@@ -113,7 +114,11 @@ def one_round(
         open_round.chosen = chosen
         open_round.values = chosen.values
         if chosen.on_main_line is not None:
-            open_round.reached += chosen.on_main_line.epochs
+            kept = chosen.on_main_line
+            open_round.scheduled += course_values(
+                policy.course, kept.candidate, origin.epoch, kept.epochs, planned
+            )
+            open_round.reached += kept.epochs
             open_round.from_try = chosen.place
         if check is not None:
             open_round.check_epochs = check.epochs
@@ -149,6 +154,8 @@ class OpenRound:
     tolerance: float = 0.0
     from_try: int | None = None  # the place of the try that the main line goes on from, if from one
     measured: list[tuple[int, Metrics]] = field(default_factory=list)  # since the tries
+    scheduled: list[Candidate] = field(default_factory=list)  # the values of each epoch so far
+    piece: tuple[Candidate, ...] = ()  # those of the piece that is being trained
     failure: str | None = None
 
     @property
@@ -160,12 +167,14 @@ class OpenRound:
         """Take in one more piece of the main line."""
         self.reached += trained.epochs
         self.measured += trained.measured
+        self.scheduled += self.piece[: trained.epochs]
         self.failure = trained.failure
 
     def so_far(self, trained: Trained) -> RoundSoFar:
         """The round as it is if the main line ends with this piece of it."""
         longer = copy.copy(self)
         longer.measured = list(self.measured)
+        longer.scheduled = list(self.scheduled)
         longer.add(trained)
         held = () if self.watched is None else self.watched.states.held
         return RoundSoFar(longer.record(), held, self.generator)
@@ -206,6 +215,11 @@ class OpenRound:
             abandoned=started.abandoned,
             failure=self.failure,
             corrected=None if chosen is None else chosen.corrected,
+            scheduled={
+                name: tuple([values[name] for values in self.scheduled])
+                for name, height in self.values.items()
+                if any(values[name] != height for values in self.scheduled)
+            },
             unit=started.unit,
         )
 
@@ -252,6 +266,7 @@ def _reopened(
         clock=time.perf_counter() - left_open.seconds,
         reached=reached,
         measured=[each for each in left_open.measured if each[0] >= left_open.start + kept_epochs],
+        scheduled=list(left_open.values_by_epoch) if policy.course is not None else [],
     )
 
 
@@ -353,6 +368,7 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
     states of it are held.
     """
     watched = open_round.watched
+    planned = open_round.started.planned
     first = open_round.reached
     end = open_round.started.start + open_round.started.epochs  # if nothing ends it before
     ask_at = None  # the epoch at which the trigger is asked next
@@ -375,13 +391,20 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
         until = end
         if watched is not None:
             until = min(end, _next_stop(watched, ask_at, start) or end)
+        open_round.piece = course_values(
+            policy.course, open_round.values, start, until - start, planned
+        )
+        values = open_round.values
+        if policy.course is not None and until == start:  # as after the last epoch
+            [values] = course_values(policy.course, values, start - 1, 1, planned)
         trained: Trained = yield Train(
-            values=open_round.values,
+            values=values,
             epochs=until - start,
             start=start,
             first=first,
             planned=end - first,
             so_far=open_round.so_far,
+            scheduled=open_round.piece,
             from_try=open_round.from_try,
             may_be_rescued=may_be_rescued,
             measure_each=needs_metrics,

@@ -32,7 +32,7 @@ from dynhp.records import Candidate, Progress, Try
 from dynhp.records.text import failures_text
 from dynhp.records.units import Unit
 from dynhp.selection import Ranking
-from dynhp.tails.contract import corrected, tail_values
+from dynhp.tails.contract import corrected, course_values, tail_values
 
 __all__ = ["Chosen", "Setup", "try_candidates"]
 
@@ -243,6 +243,7 @@ def next_job(setup: Setup, running: RunningTry, epochs: int) -> Job:
         epochs=epochs,
         seed=None if running.epochs_done else running.seed,
         watch=policy.watch,
+        scheduled=course_values(policy.course, running.candidate, start, epochs, setup.planned),
         inner_rule=rule,
         tail=tail,
         keeps=policy.keeps_tries,

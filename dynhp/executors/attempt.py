@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Protocol
 
 from dynhp.best import BestEpoch, BestKeeper
@@ -15,7 +16,7 @@ from dynhp.records import Candidate, Metrics
 from dynhp.selfcheck.fingerprint import fingerprint
 from dynhp.trainer import Reseeds, State, Trainer
 
-__all__ = ["TryLog", "advance", "attempt", "error_text", "move_to", "put_back"]
+__all__ = ["TryLog", "advance", "advance_along", "attempt", "error_text", "move_to", "put_back"]
 __all__ += ["put_in_force", "reseed"]
 
 MOST_ERROR = 2000
@@ -116,11 +117,14 @@ class TryLog:
         """
         job, inner = self._job, self._inner
         watch, beat, own, tail = job.watch, job.beat, job.epochs, job.tail
+        scheduled = job.scheduled
         for number in range(1, own + len(tail) + 1):
             if number > own:
                 if number == own + 1 and job.keeps:
                     self._before = self._get_state()
                 self.values = tail[number - own - 1]
+            elif scheduled:
+                self.values = scheduled[number - 1]
             self._begun = number
             yield number
             try:
@@ -180,6 +184,16 @@ class TryLog:
         # Without a comparison the end is not looked at.
         end = self._get_state() if self._job.compared else before
         return TryStates(kept=before, end=end, inner=inner)
+
+
+def advance_along(trainer: Trainer, scheduled: Sequence[Candidate]) -> Metrics:
+    """Train an epoch with each of these values, several at once where they stay; measure once."""
+    pieces = [(values, len(list(same))) for values, same in groupby(scheduled)]
+    for values, epochs in pieces[:-1]:
+        trainer.train_k(epochs, values)
+        check_in_force(trainer, values)
+    values, epochs = pieces[-1]
+    return advance(trainer, values, epochs)
 
 
 def advance(trainer: Trainer, candidate: Candidate, epochs: int) -> Metrics:

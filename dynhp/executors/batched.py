@@ -30,9 +30,9 @@ _ONE_BY_ONE = (
 class Batched:
     """Carry out the tries of a stage in one pass: one call of the trainer's ``try_batch``.
 
-    Jobs that do not start from one origin, each with a seed or with a tail, are carried out as
-    ``Serial`` does; likewise a stage whose pass raises, so that only the try to blame fails, and
-    with ``start_from="best"`` tries of several epochs, because a pass hands out no state of an
+    Jobs that do not start from one origin, and those with a seed, a schedule or a tail, are carried
+    out as ``Serial`` does; likewise a stage whose pass raises, so that only the try to blame fails,
+    and with ``start_from="best"`` tries of several epochs, because a pass hands out no state of an
     epoch in between. In the middle of a pass no value can be read back: ``try_batch`` must raise
     if one is not in force.
 
@@ -73,6 +73,7 @@ def _alike(jobs: Sequence[Job]) -> bool:
         job.origin is jobs[0].origin
         and job.epochs == jobs[0].epochs
         and job.seed is None
+        and not job.scheduled
         and not job.tail
         and job.inner_rule is None
         for job in jobs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from dynhp._checks import require_count
@@ -29,6 +30,7 @@ from dynhp.selfcheck.reach import in_reach, loop_names
 from dynhp.selfcheck.things import kind_of, read_state
 from dynhp.selfcheck.watch import Watch
 from dynhp.spaces import SpaceLike
+from dynhp.tails.annealing import Annealed
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -95,6 +97,7 @@ def adapt(
     planned = require_count(unit, epochs if steps is None else steps)
     policy = policy_from(policy, {"space": space, **fields}, caller="adapt")
     bound = bindings.require_bindings(bind, policy.space)
+    policy = _driven_once(policy, bound)
 
     # What is restored: the user's objects, bound values, global generators, memories of the loop.
     things = named_state(state)
@@ -139,6 +142,29 @@ def adapt(
         generators=generators,
         display=chosen_display(progress),
     )
+
+
+def _driven_once(policy: Policy, bound: Mapping[str, Binding]) -> Policy:
+    """The policy, without its course if something else drives the value; a hint if nothing does."""
+    scheduled: str = getattr(policy.course, "name", "")
+    driver = getattr(bound.get(scheduled), "driven_by", None)
+    if driver is not None:
+        advise(
+            f"{scheduled}: {driver} drives it, so course={policy.course!r} is left out: the value "
+            f"that is chosen scales the schedule of {driver}. Leave one of the two out",
+            about=object(),  # each run is another schedule: say it for each
+        )
+        return replace(policy, course=None)
+    searched = policy.tail.name if isinstance(policy.tail, Annealed) else ""
+    constant = policy.course is None and searched in bound
+    if constant and policy.then is not None and getattr(bound[searched], "driven_by", None) is None:
+        advise(
+            f"{searched}: its search is made for a rate that ends at zero, and nothing lowers it "
+            "here: a good constant rate left alone may end better. Give recommended(..., "
+            "schedule='wsd'), or list a scheduler in the state",
+            about=("constant", searched),
+        )
+    return policy
 
 
 class _LoopTrainer:

@@ -21,7 +21,8 @@ class Binding(Protocol):
     known about adapting that kind is then said, whatever the hyperparameter's name. Methods
     ``enter`` and ``leave`` are called when a run of a loop begins and when it is over. If a
     schedule changes what is set, ``set_in_tail(value)`` puts a value in force without it: in a
-    tail, which is a schedule of its own.
+    tail, which is a schedule of its own. It has an attribute ``driven_by`` then, the name of what
+    drives the value: no ``course`` of a policy drives it as well.
 
     >>> from dynhp import adapt, lowest
     >>> from dynhp.testing import Quadratic

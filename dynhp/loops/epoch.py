@@ -49,11 +49,12 @@ class Passes:
         self.names_read: set[str] = set()  # by the body
         self.now: Epoch | None = None  # the pass that the body is in
 
-    def in_tail(self, values: Candidate) -> Passes:
-        """The passes at the end of the same try: trained with these values, and thrown away."""
-        passes = Passes(values, trying=True, place=self.place)
+    def going_on(self, values: Candidate, *, tail: bool = False) -> Passes:
+        """The next passes of the same line, trained with other values, or in the tail of a try."""
+        self.now = None  # a report on a pass from before comes too late
+        passes = Passes(values, trying=self.trying, place=self.place, rescues=self.rescues)
         passes.names_read = self.names_read
-        passes.tail = True
+        passes.tail = tail
         return passes
 
     def epoch(self, number: int) -> Epoch:

@@ -267,14 +267,15 @@ class Loop:
         self._driver.begin_job(job)
         passes = Passes(job.candidate, trying=True, place=job.place)
         log = TryLog(job, self.adapter.trainer.get_state)
-        bindings.apply(self._bind, job.candidate)
+        if not job.scheduled:
+            bindings.apply(self._bind, job.candidate)
         self._counters.begin()
         try:
             for number in log.epochs(lambda: passes.take_metrics(required=self._unit == "epochs")):  # noqa: B023
                 if log.values is not passes.values:
-                    passes.now = None  # a report on it comes too late
-                    passes = passes.in_tail(log.values)
-                    bindings.apply(self._bind, log.values, tail=True)
+                    in_tail = number > job.epochs
+                    passes = passes.going_on(log.values, tail=in_tail)
+                    bindings.apply(self._bind, log.values, tail=in_tail)
                 yield (epoch := passes.epoch(job.start + number - 1))
                 if epoch.failure is None and (epoch.metrics is not None or number >= job.epochs):
                     self._after(epoch, log.values)
@@ -292,26 +293,29 @@ class Loop:
         if command.from_try is not None:
             self.kept = command.from_try
         self._driver.table.leave()
-        if command.start == command.first:
+        if command.start == command.first and not command.scheduled:
             bindings.apply(self._bind, command.values)  # also if no epoch is left to train
         self._piece = _Piece(command)
         return self._piece
 
     def _train(self, piece: _Piece) -> Generator[Epoch, None, None]:
         """Let the body train a piece of the main line."""
-        command, passes = piece.command, piece.passes
+        command = piece.command
         stretch_end = command.first + command.planned
         self._counters.begin()
         try:
-            for number in range(command.start, command.start + command.epochs):
-                epoch = passes.epoch(number)
+            for place, number in enumerate(range(command.start, command.start + command.epochs)):
+                if command.scheduled:
+                    piece.passes = piece.passes.going_on(command.scheduled[place])
+                    bindings.apply(self._bind, piece.passes.values)
+                epoch = piece.passes.epoch(number)
                 yield epoch
                 if epoch.failure is not None:
                     piece.fail(epoch.failure)
                     return
                 metrics = epoch.metrics
                 if metrics is not None or self._unit == "epochs" or number + 1 == stretch_end:
-                    self._after(epoch, command.values)
+                    self._after(epoch, piece.passes.values)
                 self._silent = 0 if metrics is not None else self._silent + 1
                 if command.measure_each:
                     self._require_watched(epoch)
@@ -326,7 +330,7 @@ class Loop:
                 piece.add(epoch)
             raise
         finally:
-            passes.now = None
+            piece.passes.now = None
 
     def _after(self, epoch: Epoch, candidate: Candidate) -> None:
         """Check what a completed pass has left behind."""

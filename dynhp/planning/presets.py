@@ -22,7 +22,8 @@ from dynhp.selection import BestByMargin, Racing
 from dynhp.snapshots import Snapshots
 from dynhp.spaces import Around, Ordered, Space, SpaceLike
 from dynhp.spaces.axis import short_float
-from dynhp.tails import annealed, scale
+from dynhp.tails import annealed, scale, scheduled
+from dynhp.tails.schedules import Shape
 from dynhp.triggers import At, Every, OnPlateau, OnSpike
 
 TYPICAL_RATE = 0.03
@@ -72,6 +73,7 @@ def recommended(
     default: float | None = None,
     name: str | None = None,
     loss: str | None = None,
+    schedule: Shape | None = None,
     force: bool = False,
 ) -> Policy:
     """What research recommends for this kind of hyperparameter, around a default value.
@@ -81,7 +83,8 @@ def recommended(
     and judged by the mean training loss of the last third: the default and one ten times as high,
     then neighbours of the best until both are worse. The best is divided by the square root of 10,
     because short annealed tries favour rates that are too high for a long run. The run starts with
-    it from its first state; give it a schedule that ends at zero, such as ``wsd``.
+    it from its first state. It must end at zero: under a scheduler of your own, or with
+    ``schedule="wsd"``: a good constant rate left alone may beat the one it finds, kept constant.
 
     Args:
         kind: the kind of hyperparameter, such as "learning_rate".
@@ -90,6 +93,9 @@ def recommended(
             optimiser's, say), or at 0.03 if none is known.
         name: the hyperparameter's name; ``kind`` if it is left out.
         loss: the loss that tries are judged by: "train_loss" for a learning rate, else "val_loss".
+        schedule: how a learning rate goes along the run, if no scheduler of your own drives it:
+            "wsd" warms up, stays and falls to zero, "cosine" and "linear" fall all the way. It is
+            set in every epoch, or in every step of a loop over steps.
         force: give cautious settings in place of the advice to leave it alone.
 
     >>> policy = recommended("learning_rate", epochs=100, default=0.03)
@@ -103,7 +109,12 @@ def recommended(
         )
     name = require_name("recommended: name", kind if name is None else name)
     if canonical_name(kind) == "learning_rate":
-        return _ladder(name, epochs, default, "train_loss" if loss is None else loss)
+        return _ladder(name, epochs, default, "train_loss" if loss is None else loss, schedule)
+    if schedule is not None:
+        raise SettingsError(
+            f"recommended: only a learning rate follows a schedule, got schedule={shown(schedule)} "
+            f"for {kind}; leave it out"
+        )
     if not force:
         raise LeaveItAlone(
             f"{kind}: leave it alone; {LEAVE_ALONE[canonical_name(kind)]}. Nothing tried beat the "
@@ -123,7 +134,9 @@ def recommended(
     )
 
 
-def _ladder(name: str, epochs: int | None, default: float | None, loss: str) -> Policy:
+def _ladder(
+    name: str, epochs: int | None, default: float | None, loss: str, schedule: Shape | None
+) -> Policy:
     start = _require_positive("recommended", TYPICAL_RATE if default is None else default)
     tail = annealed(name, epochs=LADDER_SHARE)
     if epochs is not None:
@@ -137,6 +150,7 @@ def _ladder(name: str, epochs: int | None, default: float | None, loss: str) -> 
         tail=tail,
         keep="value",
         then=scale(short_float(math.sqrt(0.1)), name),
+        course=None if schedule is None else scheduled(name, schedule),
         proposer=Climb(),
         # Without a default the value in force is the start.
         initial=None if default is None else {name: float(start)},

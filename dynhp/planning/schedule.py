@@ -132,6 +132,12 @@ def schedule_of(history: Sequence[Round] | HasHistory) -> Schedule:
     rounds = history_of(history)
     segments: list[Segment] = []
     for round_, epochs in zip(rounds, kept_epochs(rounds), strict=True):
+        if round_.scheduled:
+            segments += [
+                Segment(epochs=1, values=values, seed=round_.seed if place == 0 else None)
+                for place, values in enumerate(round_.values_by_epoch[:epochs])
+            ]
+            continue
         if not round_.tries and segments and segments[-1].values == round_.candidate:
             segments[-1] = replace(segments[-1], epochs=segments[-1].epochs + epochs)
             continue

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dynhp.records.candidate import Candidate
+from dynhp.records.candidate import Candidate, Value
 from dynhp.records.metrics import Measured, Metrics, equal_records, fixed_metrics
 from dynhp.records.text import history_text, round_text, try_text
 from dynhp.records.units import EPOCHS, Unit, unit_of
@@ -113,6 +113,8 @@ class Round:
         abandoned: the epochs of the main line before it that it left behind.
         failure: the exception that ended the main line after its last epoch, if it was rescued.
         corrected: the values it went on with, if ``then`` made others of those of the winner.
+        scheduled: for each name whose value a schedule changed, the values of all epochs of the
+            main line in this round.
         unit: whether all these are "epochs", or the "steps" of a loop over steps; not compared.
 
     >>> from dynhp import complete_search, lowest
@@ -141,6 +143,7 @@ class Round:
     abandoned: int = 0
     failure: str | None = None
     corrected: Candidate | None = None
+    scheduled: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     unit: Unit = field(default=EPOCHS, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -167,6 +170,35 @@ class Round:
         if self.corrected is not None:
             return self.corrected
         return self.tries[self.chosen].candidate if self.tries else self.previous
+
+    @property
+    def values_by_epoch(self) -> tuple[Candidate, ...]:
+        """The values that each epoch of the main line in this round was trained with.
+
+        >>> from dynhp import DynamicGridAdapter
+        >>> from dynhp.tails import scale
+        >>> from dynhp.testing import Quadratic
+        >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.5]}, minimize="loss",
+        ...                              adapt_every=3, try_for=1, then=scale(1.0))
+        >>> adapter.step().values_by_epoch
+        (Candidate(lr=0.5), Candidate(lr=0.5), Candidate(lr=0.5))
+        """
+        values = [self.candidate] * self.epochs
+        if self.tries and not self.restarted:  # the try that was kept had its own value
+            tried = min(self.epochs, self.winner.own.epochs)
+            values[:tried] = [self.winner.candidate] * tried
+        if not self.scheduled:
+            return tuple(values)
+        return tuple(
+            each.but({name: along[place] for name, along in self.scheduled.items()})
+            for place, each in enumerate(values)
+        )
+
+    @property
+    def last_values(self) -> Candidate:
+        """The values that its last epoch on the main line was trained with."""
+        last = {name: along[-1] for name, along in self.scheduled.items()}
+        return self.candidate.but(last) if last else self.candidate
 
     @property
     def measured(self) -> Measured:

@@ -69,7 +69,7 @@ def _from_plain(kind: type[Record], plain: Mapping[str, Any]) -> Record:
     values = {
         field.name: plain[field.name]
         for field in fields(kind)
-        if field.name in plain or field.default is MISSING
+        if field.name in plain or (field.default is field.default_factory is MISSING)
     }
     return kind(
         **{name: _READ[name](value) if name in _READ else value for name, value in values.items()}
@@ -109,6 +109,7 @@ _LATER = (
     "failure",
     "tail",
     "corrected",
+    "scheduled",
 )
 
 # The fields that JSON cannot carry as they are; all others are whole numbers, strings and the like.
@@ -121,6 +122,7 @@ _WRITE: dict[str, Callable[[Any], Any]] = {
     "score": _number_to_plain,
     "tries": lambda tries: [try_to_plain(try_) for try_ in tries],
     "reported": list,
+    "scheduled": lambda values: {name: list(each) for name, each in values.items()},
     "stretch": lambda stretch: [[number, _metrics_to_plain(each)] for number, each in stretch],
 }
 _READ: dict[str, Callable[[Any], Any]] = {
@@ -133,5 +135,6 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "tries": lambda tries: tuple(try_from_plain(plain) for plain in tries),
     "reported": lambda numbers: tuple(map(int, numbers)),
     "stretch": lambda pairs: tuple((int(n), _metrics_from_plain(each)) for n, each in pairs),
+    "scheduled": lambda plain: {name: tuple(each) for name, each in plain.items()},
     "unit": read_unit,
 }

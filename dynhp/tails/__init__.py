@@ -2,6 +2,6 @@
 
 from dynhp.tails.annealing import annealed
 from dynhp.tails.corrections import scale
-from dynhp.tails.schedules import wsd
+from dynhp.tails.schedules import scheduled, wsd
 
-__all__ = ["annealed", "scale", "wsd"]
+__all__ = ["annealed", "scale", "scheduled", "wsd"]

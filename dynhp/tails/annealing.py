@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dynhp._checks import is_number, require_name, require_number
-from dynhp.errors import SettingsError, advise, nearest, shown
+from dynhp._checks import require_name, require_number
+from dynhp.errors import advise
 from dynhp.records import Candidate
 from dynhp.spaces import Space
-from dynhp.tails.contract import epochs_of, require_length
+from dynhp.tails.contract import epochs_of, require_floats, require_length
 
 LEAST = 3
 """The epochs that a tail given as a share has at least: up, on, and down."""
@@ -51,16 +51,7 @@ class Annealed:
 
     def require_space(self, space: Space) -> None:
         """Refuse a name that is not there, or that has no numbers."""
-        if self.name not in space:
-            raise SettingsError(
-                f"{self!r}: no hyperparameter {self.name!r}{nearest(self.name, space)}"
-            )
-        for value in space[self.name].grid():
-            if not isinstance(value, float) or not is_number(value):
-                raise SettingsError(
-                    f"{self!r}: {self.name} must be a float to be annealed, got {shown(value)}; "
-                    "write 1.0 for 1, and leave words and counts alone"
-                )
+        require_floats(self, self.name, space, purpose="annealed")
 
 
 def annealed(name: str, *, epochs: float = 0.05, warm_up: float = 0.2) -> Annealed:

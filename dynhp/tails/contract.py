@@ -1,4 +1,4 @@
-"""The contracts of a tail and of a correction, and how long tries and tails are."""
+"""The contracts of a tail, a schedule and a correction, and how long tries and tails are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dynhp._checks import (
     require_instance,
     takes,
 )
-from dynhp.errors import ContractError, DynhpError, SettingsError, shown
+from dynhp.errors import ContractError, DynhpError, SettingsError, nearest, shown
 from dynhp.records import Candidate
 from dynhp.spaces import Space
 
@@ -65,6 +65,76 @@ class Correction(Protocol):
         ...
 
 
+@runtime_checkable
+class Course(Protocol):
+    """How values go along the main line, as a schedule of a learning rate does.
+
+    Each epoch (or step) is trained with the values in its middle, in tries as well, but not in
+    tails. What is chosen, and what records call the value in force, is what it makes them of.
+
+    >>> from dynhp import DynamicGridAdapter
+    >>> from dynhp.testing import Quadratic
+    >>> class Falling:  # in a straight line
+    ...     def at(self, candidate, progress):
+    ...         return candidate.but({"lr": candidate["lr"] * (1 - progress)})
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.5, 1.0]}, minimize="loss",
+    ...                              adapt_every=4, try_for=1, course=Falling())
+    >>> round_ = adapter.run(4)[0]
+    >>> round_.candidate, round_.scheduled
+    (Candidate(lr=1.0), {'lr': (0.875, 0.625, 0.375, 0.125)})
+    """
+
+    def at(self, candidate: Candidate, progress: float) -> Candidate:
+        """The values at this point of the run, from 0.0 up to 1.0."""
+        ...
+
+
+def require_course(course: Any, space: Space, current: Candidate) -> None:
+    """Refuse what is no schedule, or one that does not suit the space."""
+    if course is None:
+        return
+    require_instance("course", course, Course, "a schedule such as scheduled('lr', 'wsd')")
+    check = getattr(course, "require_space", None)
+    if check is not None:
+        check(space)
+    values_at(course, current, 0.5)
+
+
+def course_values(
+    course: Course | None, candidate: Candidate, first: int, epochs: int, planned: int | None
+) -> tuple[Candidate, ...]:
+    """The values that each of these epochs is trained with; () without a course.
+
+    >>> from dynhp.tails import scheduled
+    >>> values = course_values(scheduled("lr", "linear"), Candidate({"lr": 1.0}), 2, 2, 4)
+    >>> [round(each["lr"], 2) for each in values]
+    [0.38, 0.13]
+    """
+    if course is None:
+        return ()
+    if planned is None:
+        raise SettingsError(
+            f"course={shown(course)} needs the planned epochs; call run(n), or give epochs= to "
+            "the adapter"
+        )
+    return tuple(
+        values_at(course, candidate, (number + 0.5) / planned)
+        for number in range(first, first + epochs)
+    )
+
+
+def require_floats(setting: object, name: str, space: Space, *, purpose: str) -> None:
+    """Refuse a name that is not in the space, or that has values other than floats there."""
+    if name not in space:
+        raise SettingsError(f"{setting!r}: no hyperparameter {name!r}{nearest(name, space)}")
+    for value in space[name].grid():
+        if not isinstance(value, float) or not is_number(value):
+            raise SettingsError(
+                f"{setting!r}: {name} must be a float to be {purpose}, got {shown(value)}; "
+                "write 1.0 for 1, and leave words and counts alone"
+            )
+
+
 def require_tail(tail: Any, space: Space, current: Candidate) -> None:
     """Refuse what is no tail, or one that does not suit the space."""
     if tail is None:
@@ -88,8 +158,8 @@ def tail_length(tail: Tail | None, planned: int | None) -> int:
     return require_count(f"the length of {shown(tail)}", length)
 
 
-def values_at(tail: Tail, candidate: Candidate, progress: float) -> Candidate:
-    """The values at one point of a tail, or an error that says what is wrong with them."""
+def values_at(tail: Tail | Course, candidate: Candidate, progress: float) -> Candidate:
+    """The values at one point of a tail or a schedule, or an error that says what is wrong."""
     values = _answer(
         f"at of {shown(tail)}",
         lambda: tail.at(candidate, progress),

@@ -1,9 +1,21 @@
-"""A schedule of a learning rate, as a factor: up, on, and down."""
+"""Schedules: how a value goes along the main line, as a factor by how far the run is."""
 
 from __future__ import annotations
 
-from dynhp._checks import require_number
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from dynhp._checks import require_name, require_number, require_word
 from dynhp.errors import SettingsError
+from dynhp.records import Candidate
+from dynhp.spaces import Space
+from dynhp.tails.contract import require_floats
+
+__all__ = ["Scheduled", "Shape", "scheduled", "wsd"]
+
+Shape = Literal["wsd", "cosine", "linear"]
+"""How a schedule goes after its warm-up: it stays and then falls, or it falls all the way."""
 
 
 def wsd(progress: float, *, warm_up: float = 0.02, decay_from: float = 0.7) -> float:
@@ -31,3 +43,70 @@ def wsd(progress: float, *, warm_up: float = 0.02, decay_from: float = 0.7) -> f
     if progress < warm_up:
         return progress / warm_up
     return 1.0 if progress <= decay_from else (1 - progress) / (1 - decay_from)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Scheduled:
+    """The schedule made by ``scheduled``."""
+
+    name: str
+    shape: Shape
+    warm_up: float
+
+    def __repr__(self) -> str:
+        warm_up = "" if self.warm_up == _WARM_UP else f", warm_up={self.warm_up!r}"
+        return f"scheduled({self.name!r}, {self.shape!r}{warm_up})"
+
+    def at(self, candidate: Candidate, progress: float) -> Candidate:
+        """The value times the factor at this point of the run."""
+        value = candidate[self.name]
+        return candidate.but({self.name: value * self.factor(progress)})  # type: ignore[operator]
+
+    def factor(self, progress: float) -> float:
+        """The factor at this point of the run, from 0.0 to 1.0.
+
+        >>> [scheduled("lr", "linear").factor(progress) for progress in (0.01, 0.02, 0.51, 1.0)]
+        [0.5, 1.0, 0.5, 0.0]
+        """
+        if self.shape == "wsd":
+            return wsd(progress, warm_up=self.warm_up)
+        if progress < self.warm_up:
+            return progress / self.warm_up
+        left = (1 - progress) / (1 - self.warm_up)
+        return left if self.shape == "linear" else (1 - math.cos(math.pi * left)) / 2
+
+    def require_space(self, space: Space) -> None:
+        """Refuse a name that is not there, or that has values other than floats."""
+        require_floats(self, self.name, space, purpose="scheduled")
+
+
+_WARM_UP = 0.02
+
+
+def scheduled(name: str, shape: Shape = "wsd", *, warm_up: float = _WARM_UP) -> Scheduled:
+    """Let a value follow a schedule along the main line: it is warmed up, and ends at zero.
+
+    Each epoch (or step) is trained with the value times the factor in its middle. What is chosen,
+    and what records call the value in force, is the height of the schedule.
+
+    Args:
+        name: the hyperparameter, such as "lr".
+        shape: "wsd" stays at the height until 70 % of the run and falls in a straight line,
+            "cosine" and "linear" fall all the way.
+        warm_up: the share of the run in which the value rises to its height.
+
+    >>> from dynhp import DynamicGridAdapter
+    >>> from dynhp.planning import schedule_of
+    >>> from dynhp.testing import Quadratic
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.5, 1.0]}, minimize="loss",
+    ...                              adapt_every=5, try_for=1, course=scheduled("lr", "linear"))
+    >>> adapter.run(5)[0].candidate
+    Candidate(lr=1.0)
+    >>> [round(values["lr"], 2) for _, values in schedule_of(adapter).as_list()]
+    [0.92, 0.71, 0.51, 0.31, 0.1]
+    """
+    require_name("scheduled: name", name)
+    require_word("scheduled: shape", shape, get_args(Shape))
+    rule = "be a share from 0 up to below 0.7"
+    require_number("scheduled: warm_up", warm_up, rule, lambda share: 0 <= share < 0.7)
+    return Scheduled(name, shape, float(warm_up))

@@ -137,7 +137,7 @@ class Shadow:
 
         if not delivers_adapted:
             move_to(self.adapter.trainer, shadow.end)
-            put_in_force(self.adapter.trainer, shadow.history[-1].candidate)
+            put_in_force(self.adapter.trainer, shadow.history[-1].last_values)
         return Delivery(
             delivered="adapted" if delivers_adapted else "shadow",
             adapted=adapted,
@@ -166,6 +166,7 @@ class Shadow:
                 when=At([sys.maxsize]),  # never
                 record_every=policy.record_every or policy.adapt_every,
                 try_for=1,
+                course=policy.course,
                 initial=self.adapter.current,
                 check="off",
             ),

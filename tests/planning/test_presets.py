@@ -39,7 +39,7 @@ from dynhp.planning import ema_race
 from dynhp.proposers import Climb
 from dynhp.records import Progress
 from dynhp.spaces import Around
-from dynhp.tails import annealed, scale
+from dynhp.tails import annealed, scale, scheduled
 from dynhp.testing import Quadratic
 from dynhp.triggers import At, Every
 from tests.support.messages import raises, warns
@@ -110,6 +110,20 @@ def test_recommended_learning_rate_is_a_ladder() -> None:
         proposer=Climb(),
         selection=Best(),
     )
+
+
+@pytest.mark.parametrize("shape", ["wsd", "cosine", "linear"])
+def test_recommended_learning_rate_may_bring_its_schedule(shape: Any) -> None:
+    without = recommended("lr", epochs=1000, default=0.1, name="eta")
+    policy = recommended("lr", epochs=1000, default=0.1, name="eta", schedule=shape)
+    assert policy == replace(without, course=scheduled("eta", shape))
+
+
+@pytest.mark.parametrize("kind", ["lr", "dropout"])
+def test_a_schedule_that_is_not_known_or_not_of_a_rate_is_refused(kind: str) -> None:
+    given: Any = {"lr": "steps", "dropout": "wsd"}[kind]
+    with raises(SettingsError):
+        recommended(kind, epochs=40, default=0.1, schedule=given, force=True)
 
 
 @pytest.mark.parametrize(("default", "first"), [(None, 0.001), (0.1, 0.1), (np.float32(0.5), 0.5)])

@@ -236,7 +236,7 @@ def test_a_history_goes_through_json_without_loss(history: History) -> None:
 
 
 _OF_TRIGGERS = ("because", "rescue", "abandoned", "failure")
-_OF_TAILS = ("tail", "corrected")
+_OF_TAILS = ("tail", "corrected", "scheduled")
 
 
 @settings(max_examples=25)

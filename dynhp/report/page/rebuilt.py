@@ -18,7 +18,7 @@ from dynhp.policy import policy_from
 from dynhp.records import Round
 from dynhp.records.units import EPOCHS, Unit
 from dynhp.snapshots import Snapshots
-from dynhp.tails import annealed, scale
+from dynhp.tails import annealed, scale, scheduled
 
 __all__ = ["log_scales", "plan_of", "rebuilt"]
 
@@ -26,7 +26,7 @@ _Key = TypeVar("_Key", str, ast.expr)
 _MODULES = (spaces, proposers, selection, triggers)
 _KNOWN: dict[str, Any] = {
     name: getattr(module, name) for module in _MODULES for name in module.__all__
-} | {"Snapshots": Snapshots, "annealed": annealed, "scale": scale}
+} | {"Snapshots": Snapshots, "annealed": annealed, "scale": scale, "scheduled": scheduled}
 # What a text raises that is not dynhp's own, or too deeply nested for Python to parse.
 _NOT_REBUILT = (
     DynhpError,

@@ -15,6 +15,7 @@ from dynhp import recommended, spent
 from dynhp.errors import Hint, SettingsError
 from dynhp.loops import Loop
 from dynhp.planning import RateFinder, rate_search
+from dynhp.tails import wsd
 from dynhp_torch import adapt, recommended_lr, schedule_scale, wsd_schedule
 from tests.support.messages import raises, warns
 
@@ -107,6 +108,32 @@ def test_the_rate_of_a_schedule(kind: str, start: float) -> None:
     assert 0.09 < chosen < 0.35
     assert schedule.last_epoch == STEPS  # the tries left no trace in it
     assert rates[-1][1] == pytest.approx(0.0, abs=1e-3 * start)
+
+
+@pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
+def test_the_schedule_of_the_preset_is_that_of_a_scheduler() -> None:
+    task = Regression()
+    optimizer = torch.optim.SGD(task.model.parameters(), lr=0.001)
+    loop, ours = trained(task, optimizer, policy=recommended_lr(schedule="wsd"))
+    other = Regression()
+    optimizer = torch.optim.SGD(other.model.parameters(), lr=0.001)
+    _, theirs = trained(other, optimizer, wsd_schedule(optimizer, STEPS))
+    height = loop.adapter.current["lr"]
+    assert [rate for tail, rate in ours if not tail] == [
+        height * wsd((step + 0.5) / STEPS) for step in range(STEPS)
+    ]
+    assert torch.allclose(task.model.weight, other.model.weight, rtol=1e-4)
+    assert len(ours) == len(theirs)
+
+
+@pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
+def test_a_scheduler_of_the_state_is_kept_and_the_schedule_of_the_preset_left_out() -> None:
+    task = Regression()
+    optimizer = torch.optim.SGD(task.model.parameters(), lr=0.001)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=STEPS)
+    loop, _ = trained(task, optimizer, schedule, policy=recommended_lr(schedule="wsd"))
+    assert loop.adapter.policy.course is None
+    assert rate_search(loop).rate > 0.09
 
 
 @pytest.mark.filterwarnings("ignore:lr. .*drives the learning rate")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -47,6 +47,8 @@ class ScheduleScale:
 
     def __repr__(self) -> str:
         return f"ScheduleScale({self.key!r}, {self._factor!r})"
+
+    driven_by: ClassVar[str] = "the schedule that it scales"
 
     @property
     def kind(self) -> str:

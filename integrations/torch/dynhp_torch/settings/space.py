@@ -35,8 +35,9 @@ class ScheduledRate:
 
     kind: ClassVar[str] = "learning_rate"
 
-    def __init__(self, scale: ScheduleScale, base: float) -> None:
+    def __init__(self, scale: ScheduleScale, base: float, driven_by: str = "a scheduler") -> None:
         self.optimizer = scale.optimizer
+        self.driven_by = driven_by
         self.scale = scale
         self._base = base
         self._value: Any = base * cast("float", scale.get())  # where an earlier run has left it
@@ -164,7 +165,7 @@ def setting_binding(optimizer: Optimizer, name: str, state: Any) -> Binding:
         "the rate from optimizer.param_groups to log it sees the schedule without it",
         about=object(),  # each run is another schedule: say it for each
     )
-    return ScheduledRate(schedule_scale(optimizer), base)
+    return ScheduledRate(schedule_scale(optimizer), base, type(scheduler).__name__)
 
 
 def show_true_rates(bind: Mapping[str, Binding] | None, state: Any) -> None:

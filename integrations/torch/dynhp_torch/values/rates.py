@@ -11,12 +11,17 @@ from torch.optim.lr_scheduler import LambdaLR
 from dynhp import Policy, recommended
 from dynhp.errors import SettingsError, advise, shown
 from dynhp.tails import wsd
+from dynhp.tails.schedules import Shape
 
 __all__ = ["recommended_lr", "wsd_schedule"]
 
 
 def recommended_lr(
-    *, default: float | None = None, epochs: int | None = None, loss: str = "train_loss"
+    *,
+    default: float | None = None,
+    epochs: int | None = None,
+    loss: str = "train_loss",
+    schedule: Shape | None = None,
 ) -> Policy:
     """Search for the rate of the one optimiser before the run: ``recommended("lr")`` of dynhp.
 
@@ -24,11 +29,14 @@ def recommended_lr(
         default: where to start; the optimiser's own rate where it is left out.
         epochs: the planned epochs (or steps); those of the loop where it is left out.
         loss: the training loss that the loop reports.
+        schedule: "wsd", "cosine" or "linear", if no scheduler of the state drives the rate.
 
     >>> recommended_lr(default=0.1).space
     Space(lr=Around(0.1))
     """
-    return recommended("learning_rate", epochs=epochs, default=default, name="lr", loss=loss)
+    return recommended(
+        "learning_rate", epochs=epochs, default=default, name="lr", loss=loss, schedule=schedule
+    )
 
 
 def wsd_schedule(
