@@ -1,32 +1,38 @@
-"""Averaged weights: an exponential mean over the last steps, to judge tries by."""
+"""Averaged weights: a mean over the last steps, to judge tries by, or to deliver as the model."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn, update_bn
 
-from dynhp.errors import SettingsError, shown
+from dynhp.errors import SettingsError, advise, shown
 from dynhp_torch.parts.shards import is_fully_sharded
 
 __all__ = ["AveragedWeights"]
 
 
 class AveragedWeights:
-    """An exponential average of a model's weights and buffers over about ``horizon`` steps.
+    """An average of a model's weights and buffers over the last steps, or a last share of all.
 
     Call ``update()`` after each step of the optimiser and list this object in the state. Buffers
     of whole numbers (counters, masks) are copied, not averaged.
 
+    With ``horizon`` it is to judge tries by. With ``share`` it can take the place of a schedule: at
+    a constant rate the average over the last tenth of the run so far is about as good as weights
+    whose rate has come down to zero, at any time, so the length of the run need not be known.
+
     Args:
         model: the module whose weights are averaged.
         horizon: over how many of the last steps, about; the steps of an epoch are a good number.
+        share: in its place, over which last share of all steps so far, such as 0.1.
 
     >>> model = nn.Linear(1, 1, bias=False)
     >>> average = AveragedWeights(model, horizon=2)
@@ -36,18 +42,19 @@ class AveragedWeights:
     {'ema_weight': 0.75}
     >>> model.weight.item()
     1.0
+    >>> last_half = AveragedWeights(model, share=0.5)
+    >>> for weight in (0.0, 1.0, 1.0, 2.0):
+    ...     _ = nn.init.constant_(model.weight, weight); last_half.update()
+    >>> last_half.deliver(); model.weight.item()
+    1.5
     """
 
-    def __init__(self, model: nn.Module, *, horizon: float) -> None:
+    def __init__(
+        self, model: nn.Module, *, horizon: float | None = None, share: float | None = None
+    ) -> None:
         if not isinstance(model, nn.Module):
             raise SettingsError(f"AveragedWeights needs a module of torch, got {shown(model)}")
-        if isinstance(horizon, bool) or not (
-            isinstance(horizon, int | float) and 1 <= horizon < math.inf
-        ):
-            raise SettingsError(
-                f"AveragedWeights: horizon must be a number of steps, 1 or more, got "
-                f"{shown(horizon)}"
-            )
+        blend = _blend(horizon, share)
         if is_fully_sharded(model):
             raise SettingsError(
                 "AveragedWeights needs a copy of the model, which fully_shard does not allow; "
@@ -55,28 +62,73 @@ class AveragedWeights:
             )
         self.model = model
         self.average: Any = AveragedModel(
-            model, multi_avg_fn=_ema(1 - 1 / horizon), use_buffers=True
+            model, multi_avg_fn=_floats_alone(blend), use_buffers=True
         )
+        self._delivers = share is not None
 
     def update(self) -> None:
         """Take the model's weights into the average; the first ones are the average."""
         self.average.update_parameters(self.model)
 
     @contextmanager
-    def swapped(self) -> Iterator[nn.Module]:
-        """The model with averaged weights; on the way out it has its own again, untouched."""
+    def swapped(self, *, batches: Iterable[Any] | None = None) -> Iterator[nn.Module]:
+        """The model with averaged weights; on the way out it has its own again, untouched.
+
+        With ``batches`` of inputs, BatchNorm's statistics are measured again on them, since those
+        of the averaged weights are not the average of those from before. They must not be drawn
+        with a generator that training draws from: a list of a few batches serves.
+        """
         self._swap()
         try:
-            yield self.model
+            if batches is None:
+                self._hint_at_statistics()
+                yield self.model
+            else:
+                before = [buffer.clone() for buffer in self.model.buffers()]
+                try:
+                    _measure_statistics(self.model, batches)
+                    yield self.model
+                finally:
+                    for buffer, own in zip(self.model.buffers(), before, strict=True):
+                        buffer.data.copy_(own)
         finally:
             self._swap()
 
     def evaluate(
-        self, measure: Callable[[], Mapping[str, float]], prefix: str = "ema_"
+        self,
+        measure: Callable[[], Mapping[str, float]],
+        prefix: str = "ema_",
+        *,
+        batches: Iterable[Any] | None = None,
     ) -> dict[str, float]:
-        """What ``measure()`` gives with averaged weights, each name with a prefix."""
-        with self.swapped():
+        """What ``measure()`` gives with averaged weights, each name with a prefix.
+
+        ``batches`` of inputs are for BatchNorm, as in ``swapped``.
+        """
+        with self.swapped(batches=batches):
             return {f"{prefix}{name}": value for name, value in measure().items()}
+
+    def deliver(self, *, batches: Iterable[Any] | None = None) -> None:
+        """Give the model the averaged weights for good, after the run.
+
+        ``batches`` of inputs are for BatchNorm, as in ``swapped``.
+        """
+        with torch.no_grad():
+            pairs = zip(_tensors(self.model), _tensors(self.average.module), strict=True)
+            for own, mean in pairs:
+                own.copy_(mean)
+        if batches is None:
+            self._hint_at_statistics()
+        else:
+            _measure_statistics(self.model, batches)
+
+    def _hint_at_statistics(self) -> None:
+        if self._delivers and any(map(_has_statistics, self.model.modules())):
+            advise(
+                f"AveragedWeights: {type(self.model).__name__} has BatchNorm, whose statistics are "
+                "not those of the averaged weights; give batches=[...], a few batches of inputs, "
+                "and they are measured again"
+            )
 
     def _swap(self) -> None:
         # Only the memory is exchanged: every tensor stays the object that others refer to.
@@ -89,8 +141,58 @@ def _tensors(module: nn.Module) -> Iterator[Tensor]:
     return chain(module.parameters(), module.buffers())
 
 
-def _ema(decay: float) -> Callable[..., None]:
-    blend = get_ema_multi_avg_fn(decay)  # type: ignore[no-untyped-call]
+def _has_statistics(module: nn.Module) -> bool:
+    return isinstance(module, _BatchNorm) and module.track_running_stats
+
+
+def _measure_statistics(model: nn.Module, batches: Iterable[Any]) -> None:
+    """Measure BatchNorm's statistics, and leave nothing else behind: no mode, no random numbers."""
+    modes = [(module, module.training) for module in model.modules()]
+    try:
+        with torch.random.fork_rng():
+            update_bn(batches, model)
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
+def _blend(horizon: object, share: object) -> Callable[..., None]:
+    """How the newest weights are taken into the average."""
+    if (horizon is None) == (share is None):
+        raise SettingsError(
+            "AveragedWeights: give horizon=, a number of steps, or share=, a share of all steps so "
+            f"far, got horizon={shown(horizon)} and share={shown(share)}"
+        )
+    if share is None:
+        if isinstance(horizon, bool) or not (
+            isinstance(horizon, int | float) and 1 <= horizon < math.inf
+        ):
+            raise SettingsError(
+                f"AveragedWeights: horizon must be a number of steps, 1 or more, got "
+                f"{shown(horizon)}"
+            )
+        ema: Callable[..., None] = get_ema_multi_avg_fn(1 - 1 / horizon)  # type: ignore[no-untyped-call]
+        return ema
+    if isinstance(share, bool) or not (isinstance(share, int | float) and 0 < share <= 1):
+        raise SettingsError(
+            f"AveragedWeights: share must be above 0 and at most 1, got {shown(share)}; 0.1 is the "
+            "last tenth of the run so far"
+        )
+    return _last_share(share)
+
+
+def _last_share(share: float) -> Callable[..., None]:
+    def update(averaged: list[Tensor], current: list[Tensor], number: Tensor) -> None:
+        # ``number`` is that of the weights taken in before, and these are the next.
+        weight = min(1.0, 1 / (share * (int(number) + 1)))
+        for mean, own in zip(averaged, current, strict=True):
+            mean.lerp_(own, weight)
+
+    return update
+
+
+def _floats_alone(blend: Callable[..., None]) -> Callable[..., None]:
+    """Average numbers with a fraction, and copy whole numbers."""
 
     def update(averaged: list[Tensor], current: list[Tensor], number: Tensor) -> None:
         if averaged[0].is_floating_point() or averaged[0].is_complex():

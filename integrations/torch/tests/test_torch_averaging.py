@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import math
+import warnings
 from typing import Any
 
 import pytest
@@ -54,6 +57,158 @@ def test_an_evaluation_that_raises_leaves_no_trace() -> None:
 def test_a_bad_horizon(horizon: Any) -> None:
     with raises(SettingsError):
         AveragedWeights(nn.Linear(1, 1), horizon=horizon)
+
+
+@pytest.mark.parametrize("share", [0, -0.1, 1.1, float("nan"), "0.1", True])
+def test_a_bad_share(share: Any) -> None:
+    with raises(SettingsError):
+        AveragedWeights(nn.Linear(1, 1), share=share)
+
+
+@pytest.mark.parametrize("given", [{}, {"horizon": 3, "share": 0.1}])
+def test_one_length_is_needed(given: Any) -> None:
+    with raises(SettingsError):
+        AveragedWeights(nn.Linear(1, 1), **given)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
+def test_a_share_is_a_window_that_grows_with_the_run(share: float) -> None:
+    model: Any = WithCounter()
+    average = AveragedWeights(model, share=share)
+    wanted = math.nan
+    for number in range(1, 40):
+        nn.init.constant_(model.weight, float(number) ** 2)
+        model.index.fill_(number)
+        average.update()
+        weight = min(1.0, 1 / (share * number))
+        wanted = number**2 if weight == 1 else wanted + weight * (number**2 - wanted)
+    average.deliver()
+    assert model.weight.item() == pytest.approx(wanted)
+    assert model.index.item() == 39
+
+
+def with_batch_norm() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.Dropout(0.2), nn.Linear(16, 1))
+
+
+def test_statistics_are_those_of_the_averaged_weights_and_leave_no_trace() -> None:
+    model = with_batch_norm()
+    frozen = model[1]  # type: ignore[index]
+    average = AveragedWeights(model, share=0.5)
+    batches = list(torch.randn(6, 32, 8))
+    for batch in batches:
+        model(batch)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(0.1)
+        average.update()
+    frozen.eval()
+    before = copy.deepcopy((model.state_dict(), average.average.state_dict()))
+    drawn = torch.get_rng_state()
+
+    def statistics() -> dict[str, float]:
+        return {"mean": frozen.running_mean.sum().item()}
+
+    as_averaged = average.evaluate(statistics)
+    measured = average.evaluate(statistics, batches=batches)
+    assert measured != as_averaged
+    with average.swapped():
+        wanted = torch.stack([model[0](batch).mean(dim=0) for batch in batches])  # type: ignore[index]
+    assert measured["ema_mean"] == pytest.approx(wanted.mean(dim=0).sum().item(), rel=1e-5)
+    after = (model.state_dict(), average.average.state_dict())
+    for old, new in zip(before, after, strict=True):
+        assert all(torch.equal(old[name], new[name]) for name in old)
+    assert torch.equal(torch.get_rng_state(), drawn)
+    assert (model.training, frozen.training) == (True, False)
+    average.deliver(batches=batches)
+    assert statistics() == {"mean": measured["ema_mean"]}
+    assert torch.equal(model[0].weight, average.average.module[0].weight)  # type: ignore[index]
+
+
+@pytest.mark.parametrize(("given", "hints"), [({"share": 0.1}, 1), ({"horizon": 4}, 0)])
+def test_statistics_that_are_not_measured_again_get_a_hint(given: Any, hints: int) -> None:
+    for end in ("evaluate", "deliver"):
+        average = AveragedWeights(type("Named", (nn.BatchNorm1d,), {})(3), **given)
+        average.update()
+        arguments: Any = [dict] if end == "evaluate" else []
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            getattr(average, end)(*arguments)
+        assert len(caught) == (hints if end == "evaluate" else 0)  # once in a process
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_it_is_exact_under_tries_and_after_a_resume(dry_run: bool) -> None:
+    inputs = torch.randn(96, 8, generator=torch.Generator().manual_seed(3))
+    target = inputs.sin().sum(dim=1, keepdim=True)
+    batches = list(inputs.split(32))
+
+    class Task:
+        def __init__(self) -> None:
+            self.model = with_batch_norm()
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.05)
+            self.average = AveragedWeights(self.model, share=0.2)
+
+        def epoch(self) -> dict[str, float]:
+            for rows in torch.randperm(96).split(32):
+                self.optimizer.zero_grad()
+                loss: Any = mse_loss(self.model(inputs[rows]), target[rows])
+                loss.backward()
+                self.optimizer.step()
+                self.average.update()
+            return self.average.evaluate(self.loss, "averaged_", batches=batches)
+
+        def loss(self) -> dict[str, float]:
+            self.model.eval()
+            with torch.no_grad():
+                loss = mse_loss(self.model(inputs), target).item()
+            self.model.train()
+            return {"loss": loss}
+
+        def loop(self) -> Any:
+            return adapt(
+                6, state=[self.model, self.optimizer, self.average], lr=[0.02, 0.05, 0.1],
+                minimize="averaged_loss", adapt_every=3, try_for=1, dry_run=dry_run,
+            )  # fmt: skip
+
+        def end(self) -> list[torch.Tensor]:
+            self.average.deliver(batches=batches)
+            return list(self.model.state_dict().values())
+
+    def equal(a: list[torch.Tensor], b: list[torch.Tensor]) -> bool:
+        return all(torch.equal(x, y) for x, y in zip(a, b, strict=True))
+
+    whole = Task()
+    for epoch in whole.loop():
+        epoch.report(whole.epoch())
+    wanted = whole.end()
+    if dry_run:
+        plain = Task()
+        for _ in range(6):
+            plain.epoch()
+        assert equal(plain.end(), wanted)
+    first = Task()
+    saved: Any = None
+    loop = first.loop()
+    for epoch in loop:
+        epoch.report(first.epoch())
+        if epoch.main and epoch == 4:
+            parts = (first.model, first.optimizer, first.average.average)
+            states = copy.deepcopy([part.state_dict() for part in parts])
+            saved = (loop.state_dict(), states, torch.get_rng_state())
+            break
+    second = Task()
+    again = second.loop()
+    again.load_state_dict(saved[0])
+    for part, state in zip(
+        (second.model, second.optimizer, second.average.average), saved[1], strict=True
+    ):
+        part.load_state_dict(state)
+    torch.set_rng_state(saved[2])
+    for epoch in again:
+        epoch.report(second.epoch())
+    assert equal(second.end(), wanted)
 
 
 def test_a_model_is_needed() -> None:
