@@ -103,7 +103,7 @@ def lightgbm_trainer(
 def _not_undoable(raw: Sequence[Any], drawn: Sequence[str]) -> str | None:
     """Why rounds cannot be undone exactly, None where they can."""
     if drawn:
-        return f"{', '.join(drawn)}: LightGBM draws from generators that nobody can set back"
+        return f"{', '.join(drawn)}: LightGBM draws from generators that cannot be set back"
     if not all(hasattr(each, "shape") for each in raw):
         return (
             "valid_sets: the data themselves are needed to undo rounds, and LightGBM has let go of "

@@ -25,7 +25,7 @@ from dynhp_sklearn.refusals import require_adaptable, require_incremental
 __all__ = ["LOSSES", "Examples", "EstimatorTrainer", "seeded", "trainer_from_estimator"]
 
 LOSSES = ("train_loss", "val_loss")
-"""Metrics that are measured where somebody reads them: minus the score, so lower is better."""
+"""Metrics that are measured only if they are read: minus the score, so lower is better."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
