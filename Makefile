@@ -31,7 +31,7 @@ TWO_WORKERS := -n 2 --max-worker-restart 0
 BENCH_RAY = $(BIN)/python -m pip install --quiet --constraint constraints.txt ray && \
 	$(BIN)/python benchmarks/bench_executors_ray.py
 ARENA = $(ONE_THREAD) $(BIN)/python -m benchmarks.arena $(if $(DYNHP_DATA),--data $(DYNHP_DATA))
-# The optimisers and the population training that others have written: nobody needs them for the tests.
+# The optimisers and the population training that others have written: the tests do not need them.
 ARENA_READY := $(VENV)/.ready-arena
 # The paper's reproduction has igraph's communities, and writes its report with jinja2.
 PAPER = $(BIN)/python -m benchmarks.paper $(if $(PART),--part $(PART)) $(if $(PROTOCOL),--protocol $(PROTOCOL))

@@ -16,7 +16,7 @@ import tests.support.examples  # noqa: F401  (for the tests of the integrations,
 
 pytest_plugins = ["tests.support.ids", "tests.support.messages", "tests.support.processor_time"]
 
-# Tests tell nobody that they run: MLflow would when it is imported, W&B where it has an error.
+# Tests report nothing to others: MLflow would when it is imported, W&B when it has an error.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
 

@@ -38,8 +38,8 @@ class Integration:
         frameworks: the packages whose objects it knows, by the names under which they are imported.
         for_users: modules of the package whose objects are the user's all the same, because they
             are made to be part of a training loop, such as ``"averaging"``.
-        loop_owners: packages that run the user's loop, or whose decorators are around it. Whoever
-            called them is the user.
+        loop_owners: packages that run the user's loop, or whose decorators are around it. The code
+            that called them is the user's.
         own_adapt: why the plain ``adapt`` refuses objects of the frameworks and what to use, as the
             end of a sentence that begins with "state: " and the name of the object's class.
         better_than_a_copy: the end of the same sentence, for objects that the plain ``adapt`` takes
@@ -48,6 +48,9 @@ class Integration:
             exception if they are no such file.
         hold_generators: remembers the framework's global random generators, and returns a function
             that puts them back.
+        kind_of: gives what kind of hyperparameter an attribute is, such as "learning_rate" or
+            "shrinkage", from an object of the frameworks and the name of the attribute; None if
+            nothing is known beyond the name. ``dynhp.attribute`` asks it.
 
     >>> Integration(package="dynhp_acme", frameworks=("acme",), loop_owners=("acme",)).package
     'dynhp_acme'
@@ -61,6 +64,7 @@ class Integration:
     better_than_a_copy: str | None = None
     unpack: Callable[[bytes], Any] | None = None
     hold_generators: Callable[[], Callable[[], None]] | None = None
+    kind_of: Callable[[object, str], str | None] | None = None
 
 
 _registered: dict[str, Integration] = {}  # by package

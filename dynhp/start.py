@@ -76,11 +76,14 @@ def starting_point(
     return joined, joined.candidate(values)
 
 
+_RATES = ("learning_rate", "shrinkage")
+
+
 def _require_rates(space: Space, kinds: Mapping[str, str]) -> None:
     """Refuse learning rates that are below zero or no numbers, and say what zero means."""
     for name, axis in space.items():
-        bound = name in kinds and canonical_name(kinds[name]) == "learning_rate"
-        if not bound and canonical_name(name) != "learning_rate" and name != "eta":
+        bound = name in kinds and canonical_name(kinds[name]) in _RATES
+        if not bound and canonical_name(name) != "learning_rate":
             continue
         words = [value for value in axis.grid() if not is_number(value)]
         if words and bound:

@@ -17,6 +17,7 @@ from dynhp.records import Candidate, Round, Try
 from dynhp.records.noise import paired_noise
 from dynhp.selection import Selection, Stage, by_score, reason
 from tests.support.kinds import SELECTIONS
+from tests.support.messages import raises
 
 
 def at(value: Any) -> Candidate:
@@ -150,17 +151,10 @@ def test_racing_can_wait_for_some_epochs_before_it_halves() -> None:
     assert Racing(every=4).stages(5, 5) == (Stage(4, 3), Stage(1, 1))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"keep": 1}, "Racing: keep must lie between 0 and 1, got 1"),
-        ({"every": 0}, "Racing: every must be a whole number above 0, got 0"),
-    ],
-)
-def test_a_race_that_cannot_be_is_refused(arguments: Any, message: str) -> None:
-    with pytest.raises(SettingsError) as caught:
+@pytest.mark.parametrize("arguments", [{"keep": 1}, {"every": 0}])
+def test_a_race_that_cannot_be_is_refused(arguments: Any) -> None:
+    with raises(SettingsError):
         Racing(**arguments)
-    assert str(caught.value) == message
 
 
 @given(st.floats(0.01, 0.99), st.integers(1, 60), st.integers(1, 12))

@@ -236,7 +236,7 @@ def test_the_smallest_value_is_an_edge_too() -> None:
         adapter.run(6)
 
 
-@pytest.mark.parametrize("name", ["lr", "learning_rate", "LR", "eta"])
+@pytest.mark.parametrize("name", ["lr", "learning_rate", "LR"])
 def test_a_learning_rate_is_above_zero(name: str) -> None:
     with raises(SettingsError):
         adapter_of(0.1, [-0.1, 0.1, 0.2], name)
@@ -281,10 +281,15 @@ def test_words_are_no_numbers() -> None:
     Space({"x": ["nan", "mean"], "y": ["1", "auto"], "z": Categorical("1", "2")})
 
 
-def test_a_value_bound_to_a_learning_rate_is_a_number_whatever_its_name() -> None:
+@pytest.mark.parametrize("kind", ["learning_rate", "shrinkage"])
+def test_a_value_bound_to_a_learning_rate_is_a_number_above_zero_whatever_its_name(
+    kind: str,
+) -> None:
     class Bound(NoisyQuadratic):
-        kinds: ClassVar = {"speed": "learning_rate"}
+        kinds: ClassVar = {"speed": kind}
 
     settings: Any = {"adapt_every": 2, "try_for": 1}
     with raises(SettingsError):
         DynamicGridAdapter(Bound(), {"speed": [0.1, "high"]}, minimize="loss", **settings)
+    with raises(SettingsError):
+        DynamicGridAdapter(Bound(), {"speed": [0.1, -0.1]}, minimize="loss", **settings)

@@ -1,4 +1,4 @@
-"""Many independent runs on all cores, each saved as it ends; imports report and below."""
+"""Many independent runs on all cores, each saved as it ends."""
 
 from dynhp.campaign.request import product
 from dynhp.campaign.runner import campaign_so_far, run_campaign

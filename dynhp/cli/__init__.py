@@ -1,1 +1,1 @@
-"""The command ``dynhp``, one file for each sub-command; imports all other folders."""
+"""The command ``dynhp``, one file for each sub-command."""

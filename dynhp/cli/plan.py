@@ -26,9 +26,9 @@ def register(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "plan",
         help="show what a run will cost",
-        description="Show what runs with so many epochs and candidates cost, as plan(...) counts "
-        "it; with --overhead, which adapt_every and try_for fit a budget by the rule of "
-        "docs/how-long.md.",
+        description="Show what a run of that many epochs costs with that many candidates, as "
+        "plan(...) counts it; with --overhead, which adapt_every and try_for fit a budget by the "
+        "rule of docs/how-long.md.",
     )
     parser.add_argument("--epochs", type=int, required=True, help="of the main line")
     parser.add_argument("--candidates", type=int, required=True, help="tried in each round")

@@ -1,4 +1,4 @@
-"""Criteria: what a try is worth, given its metrics per epoch; imports records and errors."""
+"""Criteria: what a try is worth, given its metrics per epoch."""
 
 from dynhp.criteria.combined import phased, smoothed
 from dynhp.criteria.contract import Criterion

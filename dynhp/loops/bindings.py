@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from dynhp._checks import require_instance, require_mapping
 from dynhp.errors import SettingsError, ValueNotInForce, nearest, shown
+from dynhp.frameworks import integrations_of
 from dynhp.read_back import check_value
 from dynhp.records import Candidate, Value
 
@@ -103,10 +104,6 @@ def require_bindings(bind: Any, space: Collection[str] | None = None) -> dict[st
     return dict(bind)
 
 
-_BOOSTERS = ("boost", "gbm")  # one of these is in the name of each library that boosts
-_RATES = ("eta0", "learning_rate_init")  # what some estimators call theirs
-
-
 @dataclass(frozen=True, slots=True)
 class Attribute:
     """An attribute somewhere below an object; its path is followed again each time."""
@@ -123,14 +120,15 @@ class Attribute:
 
     @property
     def kind(self) -> str:
-        """What kind of hyperparameter it is: mostly what the attribute is called."""
+        """What kind of hyperparameter it is: what an integration says, else its name."""
         owner, name = self._owner()
-        library, _, _ = type(owner).__module__.partition(".")
+        known = [each.kind_of for each in integrations_of(type(owner)) if each.kind_of is not None]
+        for kind_of in known:
+            if (kind := kind_of(owner, name)) is not None:
+                return kind
         if name == "p" and "dropout" in type(owner).__name__.lower():
             return "dropout"
-        if "Boosting" in type(owner).__name__ or any(each in library for each in _BOOSTERS):
-            return "shrinkage" if name in ("eta", "learning_rate") else name
-        return "learning_rate" if name in _RATES else name
+        return name
 
     def set(self, value: Value) -> None:
         """Set the attribute, or the item of a list or a mapping."""

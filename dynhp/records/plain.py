@@ -65,7 +65,7 @@ def _to_plain(record: Round | Try) -> dict[str, Any]:
 
 
 def _from_plain(kind: type[Record], plain: Mapping[str, Any]) -> Record:
-    # Files of earlier versions lack some fields; those have a default.
+    # Some fields are written only if they hold something; those have a default.
     values = {
         field.name: plain[field.name]
         for field in fields(kind)
@@ -97,7 +97,7 @@ def _number_to_plain(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-# Fields that files of earlier versions do not have: written only if they hold something.
+# Written only if they hold something.
 _LATER = (
     "checked",
     "reported",

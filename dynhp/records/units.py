@@ -8,7 +8,7 @@ from typing import Literal, Protocol, TypeAlias
 __all__ = ["EPOCHS", "HasUnit", "Unit", "one_of", "read_unit", "unit_of"]
 
 Unit: TypeAlias = Literal["epochs", "steps"]
-"""What the passes of a run are called, "epochs" or "steps": whoever shows a run says that word."""
+"""What the passes of a run are called wherever a run is shown: "epochs" or "steps"."""
 EPOCHS: Unit = "epochs"
 
 

@@ -1,1 +1,1 @@
-"""A run's proof of its own promise: states compared, repeats, what is in reach; imports trainer."""
+"""A run's proof of its own promise: states compared, and what training code can reach."""

@@ -1,4 +1,4 @@
-"""Spaces: where values lie, and which are next to each other; imports records and errors."""
+"""Spaces: where values lie, and which are next to each other."""
 
 from dynhp.spaces.around import Around
 from dynhp.spaces.axis import Axis

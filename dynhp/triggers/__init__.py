@@ -1,4 +1,4 @@
-"""Triggers: when a round is due, seen from the main line so far; imports criteria and below."""
+"""Triggers: when a round is due, seen from the main line so far."""
 
 from dynhp.triggers.clock import At, Every
 from dynhp.triggers.combined import any_of

@@ -1,4 +1,4 @@
-"""Wrappers of trainers: the best state, an unadapted line, a way back; imports loops and below."""
+"""Wrappers of trainers: the best state, an unadapted line, a way back."""
 
 from dynhp.wrappers.adapted import adapt_trainer
 from dynhp.wrappers.keep_best import KeepBest

@@ -125,11 +125,8 @@ def test_step_without_a_plan_goes_on_for_ever() -> None:
 def test_step_keeps_to_the_planned_epochs() -> None:
     adapter = diary_adapter(Diary({0: 1}), epochs=6)
     assert [adapter.step().epochs, adapter.step().epochs] == [4, 2]
-    with pytest.raises(SettingsError) as caught:
+    with raises(SettingsError):
         adapter.step()
-    assert str(caught.value) == (
-        "the main line has its 6 planned epochs; call run(n) with a larger n"
-    )
     adapter.run(7)
     assert adapter.epoch == 7
 

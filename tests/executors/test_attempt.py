@@ -158,13 +158,8 @@ def test_values_that_are_in_force(wanted: Any, in_force: Any) -> None:
     ],
 )
 def test_values_that_are_not_in_force(wanted: Any, in_force: Any) -> None:
-    with pytest.raises(ValueNotInForce) as caught:
+    with raises(ValueNotInForce):
         check_value("x", wanted, in_force, "after lunch")
-    assert str(caught.value) == (
-        f"x should be {wanted!r} but is {in_force!r} after lunch; something overwrote it (a "
-        "scheduler, a restore, a cached copy of the optimiser's groups) or the setter has no "
-        "effect. Remove the scheduler, adapt a scale on top of it, or fix the setter"
-    )
 
 
 class ReadBack(Toy):

@@ -49,9 +49,8 @@ def serving(factory: bytes) -> Iterator[Any]:
         yield near
     finally:
         near.close()
-        thread.join(60)
+        thread.join()
         far.close()
-        assert not thread.is_alive()
 
 
 def test_a_worker_trains_and_hands_out_its_state() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from dynhp import attribute
 from dynhp.errors import SettingsError, ValueNotInForce
+from dynhp.frameworks import Integration
 from dynhp.loops import Binding, bindings
 from dynhp.records import Candidate, Value
 from dynhp.testing.toys.quadratic import NoisyQuadratic
@@ -123,18 +125,19 @@ class AlphaDropout:
 
 
 class Trees:
-    __module__ = "acmeboost.models"
+    __module__ = "acme_trees.core"
     learning_rate = 0.3
     max_depth = 6
+    p = 0.5
 
 
-class GradientBoostingClassifier:
+class TreesDropout(Trees):
+    __module__ = "my_models"
+
+
+class Plainly:
     learning_rate = 0.1
-
-
-class SGDClassifier:
-    eta0 = 0.1
-    alpha = 1e-4
+    eta = 0.1
     dropout = 0.1
 
 
@@ -142,17 +145,37 @@ class SGDClassifier:
     ("owner", "path", "kind"),
     [
         (AlphaDropout(), "p", "dropout"),
-        (SGDClassifier(), "dropout", "dropout"),
-        (SGDClassifier(), "eta0", "learning_rate"),
-        (SGDClassifier(), "alpha", "alpha"),
-        (Trees(), "learning_rate", "shrinkage"),
-        (Trees(), "max_depth", "max_depth"),
-        (GradientBoostingClassifier(), "learning_rate", "shrinkage"),
+        (Plainly(), "dropout", "dropout"),
+        (Plainly(), "learning_rate", "learning_rate"),
+        (Plainly(), "eta", "eta"),
+        (Trees(), "learning_rate", "learning_rate"),
         ({"lr": 0.1}, "lr", "lr"),
     ],
 )
 def test_what_an_attribute_is(owner: Any, path: str, kind: str) -> None:
     assert bindings.kinds_of({"x": attribute(owner, path), "y": Plain()}) == {"x": kind}
+
+
+@pytest.mark.parametrize(
+    ("owner", "path", "kind"),
+    [
+        (Trees(), "learning_rate", "shrinkage"),
+        (Trees(), "max_depth", "max_depth"),
+        (TreesDropout(), "learning_rate", "shrinkage"),
+        (TreesDropout(), "p", "dropout"),
+        (Plainly(), "learning_rate", "learning_rate"),
+    ],
+)
+def test_integrations_say_what_attributes_of_their_frameworks_are(
+    registry: Callable[[Integration], None], owner: Any, path: str, kind: str
+) -> None:
+    def kind_of(trees: object, name: str) -> str | None:
+        assert isinstance(trees, Trees)
+        return {"learning_rate": "shrinkage"}.get(name)
+
+    registry(Integration(package="dynhp_others", frameworks=("acme_trees",)))
+    registry(Integration(package="dynhp_acme", frameworks=("acme_trees",), kind_of=kind_of))
+    assert bindings.kinds_of({"x": attribute(owner, path)}) == {"x": kind}
 
 
 class Plain:

@@ -105,6 +105,8 @@ def test_what_it_registers_is_what_it_declares(name: str) -> None:
         if value.partition(":")[0].partition(".")[0] == f"dynhp_{name}"
     }
     assert set(integration.frameworks) == declared
+    if integration.kind_of is not None:  # asked also if its package was never imported
+        assert points[name] == f"dynhp_{name}.integration:INTEGRATION"
 
 
 @pytest.mark.parametrize("name", INTEGRATIONS)

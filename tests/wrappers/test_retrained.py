@@ -18,7 +18,7 @@ SPACE = {"lr": [0.1, 0.5, 0.9]}
 
 
 class Hidden:
-    """A walk with a generator that nobody can read or set."""
+    """A walk with a generator that can neither be read nor set."""
 
     seed: int | None = 3
 

@@ -157,7 +157,7 @@ class _Writer:
     def _count(self, live: Any, length: int, place: str) -> Any:
         while len(live) > length:
             live.pop()
-        live.extend([math.nan] * (length - len(live)))  # in a new process: nobody knows them
+        live.extend([math.nan] * (length - len(live)))  # in a new process they are not known
         return live
 
     def _list(self, live: Any, items: list[Any], place: str) -> Any:

@@ -63,7 +63,7 @@ def is_deleted(leaf: object) -> bool:
 
 
 def copied_leaf(leaf: Any, *, donated: bool) -> Any:
-    """A copy where somebody may write into the leaf: JAX only into what it is given to keep.
+    """A copy if the leaf may be written into: JAX writes only into what is donated to it.
 
     >>> array = jnp.ones(2)
     >>> copied_leaf(array, donated=False) is array, copied_leaf(array, donated=True) is array

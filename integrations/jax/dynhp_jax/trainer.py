@@ -44,7 +44,7 @@ class PytreeTrainer:
         self._parts = Parts((carry.part(), *others))
         self._generators = Parts([part for part in others if part.reseed is not None])
         self.kinds = bindings.kinds_of(bind)
-        if not carry.raw_keys():  # else nobody knows which numbers are to be seeded
+        if not carry.raw_keys():  # else it is not known which numbers to seed
             self.reseed = self._parts.reseed
 
     @property
@@ -61,7 +61,7 @@ class PytreeTrainer:
         self._parts.set_state(state)
 
     def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
-        """Train so many epochs with these values."""
+        """Train ``k`` epochs with these values."""
         candidate = Candidate(hyperparameters)
         for name in candidate:
             if name not in self._known:

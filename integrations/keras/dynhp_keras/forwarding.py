@@ -27,7 +27,7 @@ class Forwarding(keras.callbacks.Callback):  # type: ignore[misc]
             self._scheduled.put_back()
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """A batch begins; whoever is told sees the rate that it is trained with."""
+        """A batch begins; callbacks that are told see the rate that it is trained with."""
         if self._scheduled is not None:
             self._scheduled.before_batch(batch)
         self._say("on_train_batch_begin", batch, logs)

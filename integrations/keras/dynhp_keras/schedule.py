@@ -24,9 +24,9 @@ class FitSchedule:
     """Multiplies the rate that is in force while the batches of an epoch are trained.
 
     Between epochs the optimiser has the rate itself, the height of the schedule. So snapshots,
-    files and the read-back of dynhp know nothing of it, and whoever else changes the rate is found
-    out: what was put in here is taken out only where it is still there. In the tail of a try, which
-    is a schedule of its own, it does nothing.
+    files and the read-back of dynhp know nothing of it, and a change of the rate by other code is
+    noticed: what was put in here is taken out only if it is still there. In the tail of a try,
+    which is a schedule of its own, it does nothing.
 
     >>> import keras
     >>> model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
@@ -53,7 +53,7 @@ class FitSchedule:
         self._epoch: Epoch | None = None  # the one under way, where its batches are scheduled
         self._height: Any = None  # the rate without the schedule, while the schedule is in it
         self._factor: float | None = None
-        self._put: Any = None  # what the optimiser has, unless somebody else changed it
+        self._put: Any = None  # what the optimiser has, unless other code changed it
 
     def begin(self, epoch: Epoch) -> None:
         """An epoch begins."""
@@ -71,7 +71,7 @@ class FitSchedule:
         if self._height is None:
             self._height = self._rate.get()
         elif self._rate.get() != self._put:
-            return  # somebody else set it: the read-back at the end of the epoch shall see that
+            return  # other code set it: the read-back at the end of the epoch shall see that
         self._rate.set(self._height * factor)
         self._factor, self._put = factor, self._rate.get()
 
@@ -83,7 +83,7 @@ class FitSchedule:
 
     def progress(self, epoch: int, batch: int) -> float:
         """How far the training is in the middle of this batch, or of its epoch."""
-        within = 0.5  # nobody knows how many batches there are
+        within = 0.5  # the number of batches is not known
         if self._batches is not None:
             end = min(batch + self._at_once, self._batches)
             within = min(1.0, (batch + end) / 2 / self._batches)

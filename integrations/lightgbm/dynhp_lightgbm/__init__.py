@@ -7,10 +7,11 @@ try:
 except ModuleNotFoundError as missing:
     raise ImportError("dynhp_lightgbm needs LightGBM: pip install 'dynhp[lightgbm]'") from missing
 
-from dynhp.frameworks import Integration, register_integration
+from dynhp.frameworks import register_integration
+from dynhp_lightgbm.integration import INTEGRATION
 from dynhp_lightgbm.train import adapted_train
 from dynhp_lightgbm.trainer import lightgbm_trainer
 
 __all__ = ["adapted_train", "lightgbm_trainer"]
 
-register_integration(Integration(package=__name__, frameworks=("lightgbm",)))
+register_integration(INTEGRATION)

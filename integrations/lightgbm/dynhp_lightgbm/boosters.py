@@ -69,7 +69,7 @@ class HeldOut:
         self._before: Any = data.get_init_score()
 
     def scores(self, booster: lgb.Booster, rounds: int) -> Any:
-        """The sum of the first so many rounds of trees, in the order in which they were added."""
+        """The sum of the trees of the first ``rounds``, in the order in which they were added."""
         if self._before is None and rounds:  # in one call, which adds them in the same order
             return booster.predict(self._raw, raw_score=True, num_iteration=rounds)
         shape = (self._copy.num_data(), booster.num_model_per_iteration())

@@ -12,6 +12,7 @@ from dynhp.errors import SettingsError, advise, shown
 from dynhp.spaces import SpaceLike
 from dynhp.wrappers import Retrained
 from dynhp_lightgbm.boosters import BoosterModel, HeldOut, LightGBMTask, UndoableModel
+from dynhp_lightgbm.integration import SHRINKAGES
 from dynhp_lightgbm.parameters import drawing, in_force, require_adaptable, require_params
 
 __all__ = ["LightGBMTrainer", "lightgbm_trainer"]
@@ -30,7 +31,7 @@ class LightGBMTrainer(Retrained):
 
     def __init__(self, task: LightGBMTask, make: Callable[[], BoosterModel]) -> None:
         super().__init__(make)
-        self.kinds = {name: "shrinkage" for name in task.names if name == "learning_rate"}
+        self.kinds = {name: "shrinkage" for name in task.names if name in SHRINKAGES}
 
     @property
     def booster(self) -> lgb.Booster:
@@ -102,7 +103,7 @@ def lightgbm_trainer(
 def _not_undoable(raw: Sequence[Any], drawn: Sequence[str]) -> str | None:
     """Why rounds cannot be undone exactly, None where they can."""
     if drawn:
-        return f"{', '.join(drawn)}: LightGBM draws from generators that nobody can set back"
+        return f"{', '.join(drawn)}: LightGBM draws from generators that cannot be set back"
     if not all(hasattr(each, "shape") for each in raw):
         return (
             "valid_sets: the data themselves are needed to undo rounds, and LightGBM has let go of "

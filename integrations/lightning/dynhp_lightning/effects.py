@@ -90,7 +90,7 @@ class HeldBack:
 
     def _hold_logger(self, logger: Any, effects: Effects) -> None:
         kind = type(logger)
-        # Its class, not the object, is replaced: whoever holds the logger sees the same one.
+        # Its class, not the object, is replaced: all that hold the logger see the same one.
         logger.__class__ = type(kind.__name__, (kind,), {"__getattribute__": _asks(effects)})
         self._undo.append(lambda: object.__setattr__(logger, "__class__", kind))
 

@@ -30,7 +30,7 @@ class Collected(logging.Handler):
 def quiet_optuna(who: str) -> Iterator[None]:
     """Optuna's log is not shown in here; its warnings become hints of ``who`` afterwards.
 
-    That a part of Optuna is experimental is no news to somebody who has chosen it by its name.
+    That a part of Optuna is experimental is no news to a user who has chosen it by its name.
 
     >>> import optuna
     >>> with quiet_optuna("example"):

@@ -12,11 +12,11 @@ __all__ = ["ranks_of", "ranks_of_tries"]
 
 
 def ranks_of(round_: Round) -> list[float | None]:
-    """For each try of a round, the share of the others that it beat; None where nobody knows.
+    """For each try of a round, the share of the others that it beat; None where that is not known.
 
     From 0 for the worst to 1 for the best; equals share their places, and what failed comes last.
     Tries of a race are compared after equally many epochs. Where only one try can be compared,
-    it has beaten nobody and is not known.
+    it has beaten no other, and its share is not known.
 
     >>> from dynhp import complete_search, lowest
     >>> from dynhp.testing import Quadratic

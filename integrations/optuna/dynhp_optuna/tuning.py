@@ -82,8 +82,8 @@ def tune(
     """Choose settings of adaptation (its lengths, criterion, proposer) by a study of Optuna.
 
     A trial that raises has failed: it is recorded, and the others go on. With a storage and a name
-    the same call goes on with a study until it has so many trials; each trial's sampler has a seed
-    of its own, so a study that was stopped between two trials ends as one that was not.
+    the same call goes on with a study until it has that many ``trials``; each has a sampler with a
+    seed of its own, so a study that was stopped between two trials ends as one that was not.
 
     Args:
         make_adapter: makes the adapter of a trial, of values by ``trial.suggest_int(...)``.

@@ -46,7 +46,7 @@ def _here() -> str:
 
 
 def say_who_gets_in() -> None:
-    """Say that Ray listens on all addresses, aloud where it was told to ask nobody for a token."""
+    """Say that Ray listens on all addresses: as a warning if it was told to ask for no token."""
     logging.getLogger("dynhp").info(
         "Ray listens on all addresses of this machine, and asks for the token in ~/.ray/auth_token"
     )

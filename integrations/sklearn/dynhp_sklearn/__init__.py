@@ -7,10 +7,11 @@ try:
 except ModuleNotFoundError as missing:
     raise ImportError("dynhp_sklearn needs scikit-learn: pip install 'dynhp[sklearn]'") from missing
 
-from dynhp.frameworks import Integration, register_integration
+from dynhp.frameworks import register_integration
 from dynhp_sklearn.estimators import AdaptiveClassifier, AdaptiveRegressor
+from dynhp_sklearn.integration import INTEGRATION
 from dynhp_sklearn.trainer import trainer_from_estimator
 
 __all__ = ["AdaptiveClassifier", "AdaptiveRegressor", "trainer_from_estimator"]
 
-register_integration(Integration(package=__name__, frameworks=("sklearn",)))
+register_integration(INTEGRATION)

@@ -19,14 +19,13 @@ from dynhp.loops.parts import copy_back, copy_out
 from dynhp.records import Metrics, Value
 from dynhp.spaces import SpaceLike
 from dynhp.trainer import State
+from dynhp_sklearn.integration import RATES
 from dynhp_sklearn.refusals import require_adaptable, require_incremental
 
 __all__ = ["LOSSES", "Examples", "EstimatorTrainer", "seeded", "trainer_from_estimator"]
 
 LOSSES = ("train_loss", "val_loss")
-"""Metrics that are measured where somebody reads them: minus the score, so lower is better."""
-
-_KINDS = {"eta0": "learning_rate", "learning_rate_init": "learning_rate"}
+"""Metrics that are measured only if they are read: minus the score, so lower is better."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,7 +73,7 @@ class EstimatorTrainer:
         losses: Collection[str] = (),
     ) -> None:
         self.estimator = estimator
-        self.kinds = {name: _KINDS[name] for name in names if name in _KINDS}
+        self.kinds = {name: "learning_rate" for name in names if name in RATES}
         self._train, self._validation = train, validation
         self._names, self._scorer, self._losses = names, scorer, _require_losses(losses)
         self._classes, self._batch_size = classes, batch_size

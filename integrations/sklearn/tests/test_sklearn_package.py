@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingClassifier
+from sklearn.linear_model import SGDRegressor
+from sklearn.neural_network import MLPRegressor
+
 import dynhp_sklearn
+from dynhp import attribute
 from tests.support.packages import check_examples, check_says_what_to_install, frameworks_of
 
 
@@ -17,3 +25,18 @@ def test_no_other_framework_is_imported() -> None:
 
 def test_every_public_name_has_an_example() -> None:
     check_examples(dynhp_sklearn)
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "kind"),
+    [
+        (SGDRegressor(), "eta0", "learning_rate"),
+        (SGDRegressor(), "alpha", "alpha"),
+        (MLPRegressor(), "learning_rate_init", "learning_rate"),
+        (GradientBoostingRegressor(), "learning_rate", "shrinkage"),
+        (HistGradientBoostingClassifier(), "learning_rate", "shrinkage"),
+        (GradientBoostingRegressor(), "alpha", "alpha"),
+    ],
+)
+def test_what_an_attribute_of_a_model_is(model: Any, name: str, kind: str) -> None:
+    assert attribute(model, name).kind == kind  # type: ignore[attr-defined]

@@ -44,7 +44,7 @@ class _Tiny(nn.Module):
 
 @contextlib.contextmanager
 def _own_numbers() -> Iterator[None]:
-    """A Trainer seeds the global generators when it is made; nobody asked it to."""
+    """Put back the global generators, which a Trainer seeds unasked when it is made."""
     generators = Parts((*global_generators(), *torch_generators()))
     before = generators.get_state()
     try:

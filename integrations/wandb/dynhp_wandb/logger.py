@@ -20,7 +20,7 @@ NUMBER = "dynhp/row"
 STEPS = {"main": "dynhp/epoch", "tries": "dynhp/try_epoch"}
 SERIES = {"main": ("main", "schedule", "cost"), "tries": ("tries", "values", "try")}
 TAIL = 128 << 10
-"""So many bytes of the last rows are saved with a checkpoint: a killed process may lose as many."""
+"""How many bytes of the last rows a checkpoint has: a killed process may lose that many."""
 
 
 class WandB:

@@ -12,6 +12,7 @@ import xgboost as xgb
 from dynhp.errors import SettingsError, nearest, shown
 from dynhp.records import Metrics, Value
 from dynhp.wrappers import Retrained
+from dynhp_xgboost.integration import SHRINKAGES
 from dynhp_xgboost.parameters import in_force
 
 __all__ = ["BoostingTask", "DrawingBooster", "Evals", "GrownBooster", "LoadedBooster"]
@@ -19,8 +20,6 @@ __all__ += ["RetrainedBooster"]
 
 Evals: TypeAlias = Sequence[tuple[xgb.DMatrix, str]]
 """Validation data and their names, as for ``xgboost.train``."""
-
-_SHRINKAGES = ("eta", "learning_rate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +42,7 @@ class BoostingTask:
     @property
     def kinds(self) -> dict[str, str]:
         """What kinds of hyperparameters these are."""
-        return {name: "shrinkage" for name in self.names if name in _SHRINKAGES}
+        return {name: "shrinkage" for name in self.names if name in SHRINKAGES}
 
 
 class GrownBooster:

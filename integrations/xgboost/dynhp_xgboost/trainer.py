@@ -49,7 +49,7 @@ def xgboost_trainer(
     """A trainer for ``DynamicGridAdapter`` whose epoch is a round; ``.booster`` is the booster.
 
     Where the parameters draw random numbers (rows, columns, dropped trees), XGBoost keeps a
-    generator that nobody can read or set. Then the way back to a state is trained again from the
+    generator that cannot be read or set. Then the way back to a state is trained again from the
     first round, which is exact and slow. With ``seed_per_iteration=True`` in ``params`` each round
     draws by its number instead, from a booster that is loaded anew: fast, with other draws than
     those of ``xgboost.train``.
@@ -88,7 +88,7 @@ def xgboost_trainer(
     if known.get("seed_per_iteration"):
         return DrawingBooster(task)
     advise(
-        f"{', '.join(drawn)}: XGBoost draws from a generator that nobody can set back, so every "
+        f"{', '.join(drawn)}: XGBoost draws from a generator that cannot be set back, so every "
         "way back to a round is trained again from the first one. That is exact, and costs about "
         "candidates × rounds² / (2 × adapt_every) rounds; with seed_per_iteration=True in params "
         "it costs nothing (the draws are then others than those of xgboost.train)"

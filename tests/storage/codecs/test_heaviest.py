@@ -17,7 +17,7 @@ from dynhp import DynamicGridAdapter, errors, frameworks, lowest
 from dynhp.errors import CodecError, Hint
 from dynhp.frameworks import Integration
 from dynhp.storage.checkpoint import run_with_checkpoints
-from dynhp.storage.codecs import decode, encode, encoder, register_codec, state_file
+from dynhp.storage.codecs import decode, decoder, encode, encoder, register_codec, state_file
 from dynhp.storage.codecs import registry as codec_registry
 from dynhp.storage.codecs.encoder import Encoder
 from dynhp.storage.codecs.state_file import heaviest
@@ -127,15 +127,16 @@ def test_what_an_integration_stores_says_what_to_import(
 
 
 def test_a_file_with_things_of_a_framework_says_what_to_import(
-    registry: Callable[[Integration], None],
+    registry: Callable[[Integration], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kind = type("Tensor", (), {})
     register_codec(kind, name="acme.tensor", to_plain=lambda tensor: 1, from_plain=str)
     stored = encode({"weights": kind()})
     del codec_registry.BY_NAME["acme.tensor"], codec_registry.BY_TYPE[kind]
-    # Not with the whole texts, which list what the packages imported so far have registered.
-    with pytest.raises(CodecError, match=r"a 'acme\.tensor', which is not registered"):
+    # Only this type is known: else the texts would list those of all packages imported so far.
+    monkeypatch.setattr(decoder, "BY_NAME", {"acme.table": None})
+    with raises(CodecError):
         decode(stored)
     registry(Integration(package="dynhp_acme", frameworks=("acme",)))
-    with pytest.raises(CodecError, match="Import dynhp_acme, or call register_codec"):
+    with raises(CodecError):
         decode(stored)

@@ -20,7 +20,7 @@ class RateSchedule:
     """The learning rate by epoch: constant, or half a cosine from the first value to 0.
 
     As with ``torch.optim.lr_scheduler.CosineAnnealingLR`` it rises again after ``epochs``. With
-    ``restarts`` it is the first value again after every so many epochs, and falls from there by
+    ``restarts`` it is the first value again after each ``restarts`` epochs, and falls from there by
     the factors of the cosine, as it does where an optimiser is put back but its rate is not.
 
     >>> schedule = RateSchedule(name="cosine", learning_rate=0.1, epochs=500)

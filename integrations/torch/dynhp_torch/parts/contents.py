@@ -59,7 +59,7 @@ class Notes:
     written into through both, it would end with the content of the one that came last.
 
     Args:
-        covered: objects that somebody else takes care of; only which ones they are is noted.
+        covered: objects that are taken care of elsewhere; only which ones they are is noted.
 
     >>> best, last = torch.tensor(0.5), torch.tensor(0.6)
     >>> notes = Notes(); noted = [notes.of(best), notes.of(last)]

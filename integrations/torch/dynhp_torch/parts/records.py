@@ -48,7 +48,7 @@ def is_record(value: Any, known: dict[int, bool] | None = None) -> bool:
 
     Args:
         value: the object.
-        known: by ``id``, what is known of objects already. Ones that somebody else takes care of
+        known: by ``id``, what is known of objects already. Objects that are taken care of elsewhere
             stand in it as True. What this call learns is added, so that many objects that hold
             each other are looked at once.
 

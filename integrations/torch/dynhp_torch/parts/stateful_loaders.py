@@ -109,7 +109,7 @@ def _require_middle(loader: Any) -> None:
 
 
 class _Holder:
-    """Stands for a loader whose iterator nobody else holds."""
+    """Stands for a loader whose iterator is held by nothing else."""
 
     def __init__(self) -> None:
         self._iterator = _Holder.__new__(_Holder)

@@ -15,7 +15,7 @@ __all__ = ["show_scale", "true_rates"]
 
 @contextmanager
 def true_rates(optimizers: Iterable[Optimizer]) -> Iterator[None]:
-    """Let whoever reads the groups see the rates that steps are made with; they must not write.
+    """Let code that reads the groups see the rates that steps are made with; it must not write.
 
     >>> import torch
     >>> from dynhp_torch import schedule_scale

@@ -68,7 +68,7 @@ class ScheduleScale:
     def set_in_tail(self, value: Value) -> None:
         """Scale the height of each group's schedule, whatever it says now."""
         self.set(value)
-        self._in_tail = self.key == "lr"  # nobody knows how high other schedules are
+        self._in_tail = self.key == "lr"  # how high other schedules are is not known
 
     def basis(self, place: int, value: Any) -> Any:
         """What is scaled in a group that has this value: the value, or in a tail the height."""

@@ -161,8 +161,8 @@ def setting_binding(optimizer: Optimizer, name: str, state: Any) -> Binding:
     advise(
         f"lr: {type(scheduler).__name__} drives the learning rate, so values are tried as factors "
         f"on its whole schedule; a value is its {word} rate, and {base!r} leaves it as it is. "
-        "The factor is in force during optimizer.step(), and in scheduler.get_last_lr(): who reads "
-        "the rate from optimizer.param_groups to log it sees the schedule without it",
+        "The factor is in force during optimizer.step(), and in scheduler.get_last_lr(); "
+        "optimizer.param_groups, read at other times, has the schedule without it",
         about=object(),  # each run is another schedule: say it for each
     )
     return ScheduledRate(schedule_scale(optimizer), base, type(scheduler).__name__)
