@@ -1,4 +1,4 @@
-"""Adaptation in a loop of your own: epochs, parts of a state, values; imports adapter and below."""
+"""Adaptation in a loop of your own: epochs, parts of a state, values."""
 
 from dynhp.loops.adapt import adapt
 from dynhp.loops.bindings import Binding, attribute

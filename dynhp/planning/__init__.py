@@ -1,4 +1,4 @@
-"""Before and after a run: cost, schedule, presets, baselines; imports adapter and below."""
+"""Before and after a run: cost, schedule, presets, baselines."""
 
 from dynhp.planning.baselines import complete_search, fixed, random_search
 from dynhp.planning.budget import Cost, Plan, plan, plan_for, spent

@@ -1,4 +1,4 @@
-"""Proposers: which candidates a round tries, seen from records only; imports spaces and below."""
+"""Proposers: which candidates a round tries, seen from records only."""
 
 from dynhp.proposers.climb import Climb
 from dynhp.proposers.contract import Known, Proposer, Waves

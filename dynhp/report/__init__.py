@@ -1,4 +1,4 @@
-"""Reports: a run as text, as a page, and its progress; imports storage and below."""
+"""Reports: a run as text, as a page, and its progress."""
 
 from dynhp.report.live import LiveDisplay
 from dynhp.report.luck import luck_of

@@ -205,7 +205,7 @@ class ScalarLog:
         }
 
     def rewind(self, position: Any) -> None:
-        """Count on from a position; whoever owns the output cuts it back."""
+        """Count on from a position; the owner of the output cuts it back."""
         match position:
             case {"totals": [int(rounds), int(tried), int(spent)], "waiting": list(waiting)}:
                 self._totals = Totals(rounds=rounds, tried=tried, spent=spent)

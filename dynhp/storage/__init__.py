@@ -1,4 +1,4 @@
-"""Runs on disk: checkpoints, journals, files; imports loops, wrappers and below."""
+"""Runs on disk: checkpoints, journals, files."""
 
 from dynhp.storage.checkpoint import checkpoints, resume, run_with_checkpoints
 from dynhp.storage.journal import Journal, history_from_journal

@@ -1,4 +1,4 @@
-"""The laws of trainers and executors, and toys to test with; imports loops and below."""
+"""The laws of trainers and executors, and toys to test with."""
 
 from dynhp.selfcheck.difference import difference
 from dynhp.testing.laws import LAWS, check_trainer, trainer_checks

@@ -1,4 +1,4 @@
-"""What the pool of workers needs of a backend such as processes or Ray: a ``Transport``.
+"""What the pool needs of a backend, which starts workers and carries messages: a ``Transport``.
 
 The pool (``dynhp.executors.pool.workers.WorkerPool``) decides everything: which worker gets which
 job, how far it runs ahead, what is repeated, what takes too long. A *transport* only starts workers

@@ -134,7 +134,7 @@ class _SealedFile:
         return length
 
     def flush(self) -> None:
-        """Nothing to do: the file belongs to whoever opened it."""
+        """Nothing to do: what opened the file closes it."""
 
     def seal(self) -> str:
         """Write the digest in place of the last bytes."""
