@@ -13,6 +13,7 @@
     │   └── MetricError                 a metric is missing or is not a number
     ├── AllTriesFailed (RuntimeError)   no candidate of a round could be trained
     ├── RescuesSpent (RuntimeError)     the main line broke once more than it may be rescued
+    ├── TimeIsUp (RuntimeError)         a run ended between two rounds, as its time limit says
     ├── UnknownName (KeyError, AttributeError)  there is no value or attribute of that name
     ├── LoopError (RuntimeError)        the loop around ``adapt`` did something it must not
     ├── CodecError (TypeError)          a state holds something that cannot be stored
@@ -31,7 +32,7 @@ from types import FrameType
 __all__ = ["AllTriesFailed", "CheckpointError", "CodecError", "ContractError", "DamagedFile"]
 __all__ += ["DynhpError", "LawBroken", "LeaveItAlone", "LoopError", "MetricError", "SettingsError"]
 __all__ += ["NotRepeatable", "ValueNotInForce", "Hint", "ValueNotUsed", "advise", "nearest"]
-__all__ += ["RescuesSpent", "StateLost", "UnknownName", "shown", "warn_caller"]
+__all__ += ["RescuesSpent", "StateLost", "TimeIsUp", "UnknownName", "shown", "warn_caller"]
 
 
 class DynhpError(Exception):
@@ -84,6 +85,10 @@ class AllTriesFailed(DynhpError, RuntimeError):
 
 class RescuesSpent(DynhpError, RuntimeError):
     """The main line broke, and it was rescued as often as it may be; its state is healthy."""
+
+
+class TimeIsUp(DynhpError, RuntimeError):
+    """The time limit of a run was over before its next round; all rounds before it stay."""
 
 
 class UnknownName(DynhpError, KeyError, AttributeError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Callable
 
@@ -16,6 +17,12 @@ from tests.support.messages import pytest_runtest_setup  # noqa: F401
 
 # A distribution of its own, whose tests run where it is installed: see tests/cli.
 collect_ignore = ["fixtures/third_party_plugin"]
+
+
+@pytest.fixture
+def _fast_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not wait for the disk."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture

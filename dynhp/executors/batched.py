@@ -110,6 +110,7 @@ def _outcome(trainer: Any, job: Job, series: Any, state: State) -> Outcome:
     if outcome.error is None:
         return replace(outcome, in_place=False)
     # It was trained on after it had failed; its state must be that at its failure all the same.
+    again = replace(job, beat=None)  # its epochs were told
     return replace(
-        outcome, in_place=False, keep=lambda: attempt(trainer, job, at=UNKNOWN_STATE).keep()
+        outcome, in_place=False, keep=lambda: attempt(trainer, again, at=UNKNOWN_STATE).keep()
     )

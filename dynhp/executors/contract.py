@@ -105,7 +105,9 @@ class Executor(Protocol):
         ``trainer`` is the main line's own and may be used; ``at`` is the state it is in. If an
         outcome says ``in_place``, the trainer is in its end state until the next is asked for.
         With trainers of your own, say ``in_place=False``, copy what ``keep`` will hand out before
-        that trainer takes another job, and let ``beat`` of a job be called on this thread only.
+        that trainer takes another job, and let ``beat`` of a job be called on this thread only:
+        once after each epoch of the job, in order, or not at all if the epochs are elsewhere.
+        If the iterator is closed early, as when a round is undone, nothing of its jobs goes on.
         """
         ...
 

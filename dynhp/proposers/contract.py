@@ -14,7 +14,14 @@ from dynhp.spaces import Axis, Space
 class Known(NamedTuple):
     """All that a proposer may look at: never a state, never the trainer.
 
-    ``tries`` are the tries of this round so far: none when its first wave is asked for.
+    Attributes:
+        space: the hyperparameters and their values.
+        current: the values in force.
+        history: the rounds so far that had tries, and no others. Look at a few of them, the newest
+            say: it may be long, and ``OneAxis`` makes each of them anew for whoever looks. What
+            won a round is ``round_.winner.candidate``; with ``then=`` the main line may have gone
+            on with other values, ``round_.candidate``, which no try had.
+        tries: the tries of this round so far: none when its first wave is asked for.
 
     >>> from dynhp import Neighbors
     >>> known = Known(space=Space({"lr": [1, 2, 4]}), current=Candidate({"lr": 2}))

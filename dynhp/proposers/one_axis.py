@@ -103,7 +103,9 @@ class Narrowed(Sequence[Round]):
 
     def _narrow(self, round_: Round) -> Round:
         tries = tuple(narrow_try(try_, self._name) for try_ in round_.tries)
-        return replace(round_, previous=only(round_.previous, self._name), tries=tries)
+        corrected = None if round_.corrected is None else only(round_.corrected, self._name)
+        previous = only(round_.previous, self._name)
+        return replace(round_, previous=previous, tries=tries, corrected=corrected)
 
 
 def wave_by_wave(

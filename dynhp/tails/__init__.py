@@ -1,4 +1,4 @@
-"""Tails: what a try runs before it is judged, what its value becomes, how values go along a run."""
+"""Tails: what a try runs before it is judged, what its value becomes, how values go in a run."""
 
 from dynhp.tails.annealing import annealed
 from dynhp.tails.corrections import scale

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,3 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "notes"
     monkeypatch.setenv("CAMPAIGN_NOTES", str(path))
     return path
-
-
-@pytest.fixture
-def _fast_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not wait for the disk."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)

@@ -45,7 +45,7 @@ class Threads:
     def _carry_out(self, job: Job) -> Outcome:
         trainer = self._free.get()
         try:
-            outcome = attempt(trainer, job)
+            outcome = attempt(trainer, replace(job, beat=None))  # not from this thread
             states = outcome.keep()  # before the next job begins on this trainer
         finally:
             self._free.put(trainer)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -131,6 +134,73 @@ class Crashes(SerialWithMistake):
         return attempt(trainer, job)
 
 
+class BeatsTwice(SerialWithMistake):
+    def attempted(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
+        def beat(epochs: int, metrics: Any) -> None:
+            job.beat and job.beat(epochs, metrics)
+            job.beat and job.beat(epochs, metrics)
+
+        return attempt(trainer, replace(job, beat=beat))
+
+
+class BeatsNever(SerialWithMistake):
+    def attempted(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
+        return attempt(trainer, replace(job, beat=None))
+
+
+class BeatsElsewhere(SerialWithMistake):
+    def attempted(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
+        def beat(*told: Any) -> None:
+            if job.beat is not None:
+                thread = threading.Thread(target=job.beat, args=told)
+                thread.start()
+                thread.join()
+
+        return attempt(trainer, replace(job, beat=beat))
+
+
+class BeatsLate(SerialWithMistake):
+    """Trains the same epochs again if a state is asked for."""
+
+    def attempted(self, trainer: Any, job: Any, place: int, number: int) -> Outcome:
+        again = partial(attempt, trainer, job)
+        return replace(again(), in_place=False, keep=lambda: again().keep())
+
+
+class GoesOn(SerialWithMistake):
+    """What a run has left when it is closed comes first in the next."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[Any] = deque()
+
+    def run(self, trainer: Any, jobs: Any, *, at: Any) -> Iterator[Outcome]:
+        self.waiting += jobs
+        try:
+            while self.waiting:
+                yield attempt(trainer, self.waiting.popleft())
+        except Exception:
+            self.waiting.clear()
+            raise
+
+
+class TrainsOn(SerialWithMistake):
+    """Carries out in the next run what was left, and keeps it to itself."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[Any] = deque()
+
+    def run(self, trainer: Any, jobs: Any, *, at: Any) -> Iterator[Outcome]:
+        while self.waiting:
+            attempt(*self.waiting.popleft())
+        self.waiting += [(trainer, job) for job in jobs]
+        try:
+            while self.waiting:
+                yield attempt(*self.waiting.popleft())
+        except Exception:
+            self.waiting.clear()
+            raise
+
+
 class AnyOrder(SerialWithMistake):
     """Hands out the last first, and each state as it was then."""
 
@@ -142,6 +212,38 @@ class AnyOrder(SerialWithMistake):
 
 def attempt_there(trainer: Any, job: Any) -> Outcome:
     return replace(attempt(trainer, job), in_place=False)
+
+
+class GoesOnThere(AnyOrder):
+    """What is left when a run of any order is closed comes first in the next."""
+
+    def __init__(self) -> None:
+        self.left: list[Outcome] = []
+
+    def run(self, trainer: Any, jobs: Any, *, at: Any) -> Iterator[Outcome]:
+        yield from self.left
+        yield from super().run(trainer, jobs, at=at)
+
+    def as_completed(self, jobs: Any) -> Iterator[tuple[int, Outcome]]:
+        outcomes = super().as_completed(jobs)
+        try:
+            yield from outcomes
+        except GeneratorExit:
+            self.left = [attempt_there(Chameleon(), jobs[0])]
+            raise
+
+
+class Listed(SerialWithMistake):
+    """All at once, on a trainer of its own: what it hands out has nothing to close."""
+
+    def run(self, trainer: Any, jobs: Any, *, at: Any) -> Iterator[Outcome]:
+        mine = Chameleon()
+        done = []
+        for job in jobs:
+            outcome = attempt(mine, job)
+            states = outcome.keep()
+            done.append(replace(outcome, in_place=False, keep=lambda states=states: states))
+        return iter(done)
 
 
 class CountsByItself(AnyOrder):
@@ -188,6 +290,13 @@ class SwallowsThere(AnyOrder):
         Swallows,
         SaysInPlace,
         Crashes,
+        BeatsTwice,
+        BeatsNever,
+        BeatsElsewhere,
+        BeatsLate,
+        GoesOn,
+        TrainsOn,
+        GoesOnThere,
     ],
 )
 def test_a_mistake_is_caught_and_named(executor: Any) -> None:
@@ -195,7 +304,7 @@ def test_a_mistake_is_caught_and_named(executor: Any) -> None:
         check_executor(lambda make: executor())
 
 
-@pytest.mark.parametrize("sound", [SerialWithMistake, AnyOrder])
+@pytest.mark.parametrize("sound", [SerialWithMistake, AnyOrder, Listed])
 def test_the_base_of_the_mistakes_makes_none(sound: Any) -> None:
     assert check_executor(lambda make: sound()).broken == ()
 

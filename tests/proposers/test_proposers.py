@@ -31,11 +31,12 @@ from dynhp.errors import AllTriesFailed, SettingsError
 from dynhp.proposers import Known, Ladder, Proposer, Waves
 from dynhp.proposers.grid import Drawn
 from dynhp.proposers.one_axis import wave_by_wave
-from dynhp.records import Candidate, Try
+from dynhp.records import Candidate, Round, Try
 from dynhp.selection import Selection
 from dynhp.spaces import Around
-from dynhp.testing import Quadratic
-from tests.support.kinds import PROPOSER_ROWS, PROPOSERS, row_of
+from dynhp.tails import scale
+from dynhp.testing import NoisyQuadratic, Quadratic
+from tests.support.kinds import PROPOSER_ROWS, PROPOSERS, ProposerRow
 from tests.support.messages import raises
 from tests.support.spaces import (
     candidate_of,
@@ -48,12 +49,15 @@ from tests.support.spaces import (
 )
 
 seeds = st.integers(0, 2**32)
+# Each has its own examples, however many rows there are.
+each_row = pytest.mark.parametrize(
+    "row", PROPOSER_ROWS, ids=lambda row: type(row.examples[0]).__name__
+)
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> tuple[Proposer, Space, Candidate, int]:
-    """A proposer, a space that suits it, a value to start from and a seed for the luck."""
-    row = draw(st.sampled_from(PROPOSER_ROWS))
+def problems(draw: st.DrawFn, row: ProposerRow) -> tuple[Proposer, Space, Candidate, int]:
+    """A proposer of this row, a space that suits it, a start value and a seed for the luck."""
     proposer: Any = draw(row.any_of_kind)
     space = draw(spaces(row.suits, largest=row.most_axes))
     if draw(st.booleans()):
@@ -70,9 +74,14 @@ def rounds_of(problem: tuple[Proposer, Space, Candidate, int], rounds: int = 6) 
     )
 
 
-@given(problems())
-def test_proposals_lie_in_the_space_keep_their_types_and_never_repeat(problem: Any) -> None:
-    proposer, space, start, _ = problem
+@each_row
+@settings(max_examples=15)
+@given(st.data())
+def test_proposals_lie_in_the_space_keep_their_types_and_never_repeat(
+    row: ProposerRow, data: st.DataObject
+) -> None:
+    problem = data.draw(problems(row))
+    _, space, start, _ = problem
     for each_round in rounds_of(problem):
         proposed = [candidate for wave in each_round.waves for candidate in wave]
         assert proposed[0] == each_round.known.current
@@ -85,12 +94,15 @@ def test_proposals_lie_in_the_space_keep_their_types_and_never_repeat(problem: A
                     assert any(candidate[name] is value for value in axis.grid())
                 else:
                     assert type(candidate[name]) is type(start[name])
-        if not row_of(proposer).repeats:
+        if not row.repeats:
             assert len(set(proposed)) == len(proposed)
 
 
-@given(problems())
-def test_the_waves_foretold_are_the_waves_that_come(problem: Any) -> None:
+@each_row
+@settings(max_examples=15)
+@given(st.data())
+def test_the_waves_foretold_are_the_waves_that_come(row: ProposerRow, data: st.DataObject) -> None:
+    problem = data.draw(problems(row))
     proposer, space, start, _ = problem
     least, most = proposer.waves(space, start)
     for each_round in rounds_of(problem):
@@ -119,10 +131,13 @@ def cost(sizes: tuple[int, ...], selection: Selection, epochs: int) -> int:
 selections: st.SearchStrategy[Any] = st.just(Best()) | st.builds(Racing, st.floats(0.01, 0.99))
 
 
-@given(problems(), selections, st.integers(1, 6))
+@each_row
+@settings(max_examples=15)
+@given(st.data(), selections, st.integers(1, 6))
 def test_the_cost_of_the_waves_foretold_bounds_the_cost(
-    problem: Any, selection: Selection, epochs: int
+    row: ProposerRow, data: st.DataObject, selection: Selection, epochs: int
 ) -> None:
+    problem = data.draw(problems(row))
     proposer, space, start, _ = problem
     waves = proposer.waves(space, start)
     for each_round in rounds_of(problem, rounds=4):
@@ -136,9 +151,11 @@ def test_a_larger_wave_never_costs_less(selection: Any, tries: int, epochs: int)
     assert cost((tries,), selection, epochs) <= cost((tries + 1,), selection, epochs)
 
 
-@settings(max_examples=25)
-@given(problems())
-def test_the_same_past_gives_the_same_proposals(problem: Any) -> None:
+@each_row
+@settings(max_examples=10)
+@given(st.data())
+def test_the_same_past_gives_the_same_proposals(row: ProposerRow, data: st.DataObject) -> None:
+    problem = data.draw(problems(row))
     proposer = problem[0]
     for each_round in rounds_of(problem):
         for tries in ((), each_round.round.tries[:3], each_round.round.tries):
@@ -156,10 +173,11 @@ def test_the_same_past_gives_the_same_proposals(problem: Any) -> None:
             assert list(map(kinds, wave)) == list(map(kinds, again))
 
 
-@settings(max_examples=25)
-@given(problems())
-def test_a_proposer_changes_nothing_that_it_is_shown(problem: Any) -> None:
-    proposer, space, start, seed = problem
+@each_row
+@settings(max_examples=10)
+@given(st.data())
+def test_a_proposer_changes_nothing_that_it_is_shown(row: ProposerRow, data: st.DataObject) -> None:
+    proposer, space, start, seed = data.draw(problems(row))
     known = Known(space=space, current=start)
     before = pickle.dumps((dict(start), [repr(axis) for axis in space.values()]))
     assert proposer.propose(known, np.random.default_rng(seed))
@@ -249,6 +267,27 @@ def test_one_axis_takes_turns_and_shows_each_axis_its_own_past() -> None:
             assert [list(try_.candidate) for try_ in round_.tries] == [[name]] * len(round_.tries)
             assert round_.tries[0].score is rounds[round_.index].round.tries[0].score
     assert OneAxis(Spy()).waves(space, start) == Waves((2,), (3,))
+
+
+def test_one_axis_shows_of_corrected_values_only_its_own() -> None:
+    seen: list[Round] = []
+
+    class Spy(FullGrid):
+        def propose(self, known: Known, rng: np.random.Generator) -> list[Candidate]:
+            seen.extend(known.history)
+            return super().propose(known, rng)
+
+    DynamicGridAdapter(
+        NoisyQuadratic(), {"lr": Around(0.1, 2), "momentum": [0.0, 0.5]}, minimize="loss",
+        adapt_every=2, try_for=1, check="off", proposer=OneAxis(Spy()), then=scale(0.5, "lr"),
+    ).run(8)  # fmt: skip
+    of_lr, others = ([r for r in seen if name in r.previous] for name in ("lr", "momentum"))
+    assert of_lr
+    assert all(r.corrected == Candidate({"lr": r.candidate["lr"]}) for r in of_lr)
+    assert all(r.corrected != r.winner.candidate for r in of_lr)
+    assert others
+    assert all(r.corrected == r.winner.candidate == r.candidate for r in others)
+    assert all(r.changed == (r.winner.candidate != r.previous) for r in others)
 
 
 def test_with_racing_one_more_wave_can_cost_more_than_a_larger_one() -> None:

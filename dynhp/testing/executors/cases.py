@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from dynhp.best import BestRule
 from dynhp.criteria import highest, lowest
 from dynhp.executors.contract import Job
 from dynhp.proposers import FullGrid, Interpolation, Neighbors, Placebo
-from dynhp.records import Candidate
+from dynhp.records import Candidate, Metrics
 from dynhp.selection import BestByMargin, Racing
 from dynhp.spaces import Space
 from dynhp.tails import annealed
@@ -35,6 +36,28 @@ TOYS: Final[Mapping[str, Make]] = {
 _HIGHEST_LOSS: Final = BestRule(criterion=highest("loss"))
 
 
+Beat: TypeAlias = tuple[int, Metrics | None, bool]
+"""The epochs of a job so far, the metrics of the last, whether this came on the thread of a run."""
+
+
+class Beats:
+    """Notes the beats of a job, made on the thread that begins the run.
+
+    In another process it becomes None, as what displays give to jobs.
+    """
+
+    def __init__(self) -> None:
+        self.heard: list[Beat] = []
+        self._thread = threading.get_ident()
+
+    def __call__(self, epochs: int, metrics: Metrics | None) -> None:
+        """Note one beat."""
+        self.heard.append((epochs, metrics, threading.get_ident() == self._thread))
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriesCase:
     """Tries that are carried out at once, from one origin or each from another."""
@@ -50,8 +73,9 @@ class TriesCase:
     keeps: bool = True  # the state before the tail may be asked for
     compared: bool = False  # the state after the tail may be asked for too
     inside: bool = False  # the best state inside of a try is wanted, and any loss is good
+    closed: bool = False  # a run of these tries is closed after its first outcome, too
 
-    def jobs(self, trainer: Trainer) -> list[Job]:
+    def jobs(self, trainer: Trainer, beats: Sequence[Beats]) -> list[Job]:
         """The jobs; the first origin is the state that the trainer is in afterwards."""
         origins = list(self._origins(trainer))
         return [
@@ -66,6 +90,7 @@ class TriesCase:
                 compared=self.compared,
                 inner_rule=_HIGHEST_LOSS if self.inside else None,
                 start=7,
+                beat=beats[place],
             )
             for place, candidate in enumerate(self.candidates)
         ]
@@ -107,7 +132,7 @@ def toy_tries_cases() -> Iterator[TriesCase]:
     noisy = functools.partial(TriesCase, make=_toy("noisy"), candidates=rates)
     yield noisy(name="seeds", seeds=True)
     yield noisy(name="one try", candidates=rates[:1])
-    yield noisy(name="from origins of their own", origins=3)
+    yield noisy(name="from origins of their own", origins=3, closed=True)
     yield noisy(name="no such metric", watch=("loss", "missing"))
     yield noisy(name="tails", tail=True)
     yield noisy(name="tails that are compared", tail=True, compared=True)
@@ -144,7 +169,7 @@ def tries_cases(make: Make, space: Space) -> Iterator[TriesCase]:
     candidates = tuple(space.grid())[:5]
     tries = functools.partial(TriesCase, make=make, candidates=candidates, epochs=2)
     yield tries(name="tries")
-    yield tries(name="from origins of their own", origins=min(2, len(candidates)))
+    yield tries(name="from origins of their own", origins=min(2, len(candidates)), closed=True)
 
 
 def run_cases(make: Make, space: Space) -> Iterator[RunCase]:

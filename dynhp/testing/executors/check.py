@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -36,6 +36,9 @@ MakeExecutor: TypeAlias = Callable[[Make], Executor]
 _RunJobs: TypeAlias = Callable[[Trainer, Sequence[Job]], Iterable[tuple[int, Outcome]]]
 """Has jobs carried out: gives the place of each and its outcome."""
 
+_Begin: TypeAlias = Callable[[Trainer, Sequence[Job]], Iterator[Any]]
+"""Begins a run of jobs: gives what it hands out."""
+
 _CAUSE = {
     "order": "outcomes are yielded as they are done, not in the order of the jobs",
     "places": "as_completed leaves a job out, or gives an outcome the place of another",
@@ -46,12 +49,16 @@ _CAUSE = {
     "origin": "a try writes into the state it starts from",
     "raised": "an exception that ends the run is swallowed, or another is raised",
     "in place": "in_place is claimed though the main line's trainer is elsewhere",
+    "beats": "beat of a job is not called once after each epoch, in order, on the thread of run()",
+    "closed": "what a run had begun goes on after that run was closed, or in the next one",
     "run": "a state or an outcome reaches the adapter changed",
 }
 _WAY_OUT = {
     "state": "copy the state where the try ran, before that trainer takes another job",
     "live": "hand out a copy, taken before that trainer takes another job",
     "in place": "claim in_place only for tries on the trainer that run() was given",
+    "beats": "call it there, or give the job to whatever trains elsewhere with beat=None",
+    "closed": "end it in a finally around the yield, or in close() of the iterator",
 }
 _AS_SERIAL = "do what dynhp/executors/serial.py does; it is short, and is the specification"
 _ALL, _NONE, _EVERY_OTHER = range(0, 99), range(0), range(1, 99, 2)
@@ -62,8 +69,9 @@ def check_executor(
 ) -> LawReport:
     """Demand that an executor gives what ``Serial`` gives, bit for bit; else raise ``LawBroken``.
 
-    If the executor has ``as_completed``, that is examined too; if it has ``close``, it is closed
-    in the end.
+    That includes the beats of jobs, if it lets any be called, and what is left of a run that was
+    closed early: nothing. If the executor has ``as_completed``, that is examined too; if it has
+    ``close``, it is closed in the end.
 
     Args:
         make_executor: makes the executor; it is given the factory of the trainers that workers
@@ -122,7 +130,9 @@ def _check_tries(case: cases.TriesCase, executor: Executor) -> None:
         for wanted, outcome in zip(expected, seen, strict=True):
             _compare(wanted, outcome, "order" if _swapped(expected, outcome) else "tries")
         if end is not None:
-            break  # it ends there whatever is kept, and workers need not be started again for that
+            return  # it ends there whatever is kept, and workers need not be started again for that
+    if case.closed:
+        _check_closed(case, executor, lambda trainer, jobs: _begun(executor, trainer, jobs))
 
 
 def _check_any_order(case: cases.TriesCase, executor: CompletesAnyOrder) -> None:
@@ -139,20 +149,62 @@ def _check_any_order(case: cases.TriesCase, executor: CompletesAnyOrder) -> None
         for outcome in seen:
             cause = "places" if _swapped(expected, outcome) else "tries"
             _compare(expected[outcome.place], outcome, cause)
+        if case.closed:
+            _check_closed(case, executor, lambda trainer, jobs: executor.as_completed(jobs))
+
+
+@generators_put_back()
+def _check_closed(case: cases.TriesCase, executor: Any, begin: _Begin) -> None:
+    """Close a run after its first outcome: it goes on nowhere, and the next run has none of it."""
+    trainer = case.make()
+    beats = _beats(case)
+    outcomes = begin(trainer, case.jobs(trainer, beats))
+    next(outcomes)
+    end = getattr(outcomes, "close", None)
+    if end is not None:
+        end()
+    heard = [list(each.heard) for each in beats]
+    state = copy_of(trainer.get_state())
+    seen, raised = _observe(case, _in_turn(executor), _ALL)
+    expected, wanted = _observe(case, _in_turn(Serial()), _ALL)
+    _demand("closed", wanted, raised, "exception of the next run")
+    _demand("closed", _answers(expected), _answers(seen), "outcomes of the next run")
+    _demand("closed", heard, [each.heard for each in beats], "beats since it was closed")
+    _demand("closed", state, trainer.get_state(), "the trainer since it was closed")
+
+
+def _begun(executor: Executor, trainer: Trainer, jobs: Sequence[Job]) -> Iterator[Outcome]:
+    """The run that an adapter begins."""
+    return executor.run(trainer, jobs, at=jobs[0].origin)
 
 
 def _in_turn(executor: Executor) -> _RunJobs:
     """As an adapter does it."""
-    return lambda trainer, jobs: enumerate(executor.run(trainer, jobs, at=jobs[0].origin))
+    return lambda trainer, jobs: enumerate(_begun(executor, trainer, jobs))
+
+
+def _beats(case: cases.TriesCase) -> list[cases.Beats]:
+    return [cases.Beats() for _ in case.candidates]
 
 
 @dataclass(frozen=True, slots=True)
 class _SeenOutcome:
-    """What was seen of one outcome; ``states`` is empty if the state was not asked for."""
+    """What was seen of one outcome; ``states`` is empty if the state was not asked for.
+
+    ``beats`` is what had been told of its epochs by then: nothing, if they were elsewhere.
+    """
 
     place: int
     record: tuple[tuple[Metrics, ...], int, str | None]  # series, epochs, error
     states: tuple[State, ...]
+    beats: tuple[cases.Beat, ...]
+    in_the_end: list[cases.Beat]  # the beats of the same job when all is over
+    in_place: bool
+
+
+def _answers(seen: Sequence[_SeenOutcome]) -> list[Any]:
+    """What must be the same wherever the tries are carried out."""
+    return [(each.record, each.states) for each in seen]
 
 
 @generators_put_back()  # so that the next one starts from the same numbers
@@ -161,7 +213,8 @@ def _observe(
 ) -> tuple[list[_SeenOutcome], str | None]:
     """Carry out the tries and keep some states: the outcomes, and the exception that ended it."""
     trainer = case.make()
-    jobs = case.jobs(trainer)
+    beats = _beats(case)
+    jobs = case.jobs(trainer, beats)
     origins = [copy_of(job.origin) for job in jobs]
     seen: list[_SeenOutcome] = []
     kept: list[tuple[State, State]] = []
@@ -177,7 +230,9 @@ def _observe(
             copies = tuple(map(copy_of, states))
             kept += zip(states, copies, strict=True)
             record = (outcome.series, outcome.epochs, outcome.error)
-            seen.append(_SeenOutcome(place, record, copies))
+            heard = beats[place].heard if place in range(len(beats)) else []  # one too many
+            told = tuple(heard)
+            seen.append(_SeenOutcome(place, record, copies, told, heard, outcome.in_place))
     except LawBroken:
         raise
     except Exception as error:
@@ -199,6 +254,10 @@ def _compare(expected: _SeenOutcome, outcome: _SeenOutcome, cause: str) -> None:
     name = f"outcome {expected.place}"
     _demand(cause, expected.record, outcome.record, f"{name}: (series, epochs, error)")
     _demand("state", expected.states, outcome.states, f"{name}: keep()")
+    if outcome.beats or outcome.in_place:
+        what = f"{name}: beats (epochs, metrics, on the thread of run())"
+        _demand("beats", expected.beats, outcome.beats, what)
+    _demand("beats", list(outcome.beats), outcome.in_the_end, f"{name}: beats, after it was there")
 
 
 @generators_put_back()
