@@ -46,9 +46,11 @@ class Counter:
     """A number to count with: ``steps += 1`` changes this object, which ``state=`` can list.
 
     In expressions it is the number it holds. To take that number, write ``last = int(steps)``, and
-    to set it, ``steps.value = 0``. ``last = steps`` only gives one counter a second name, which is
-    an error where it is surely a mistake, and otherwise gets a hint. A function that is given a
-    counter changes this very counter by ``+=``.
+    to set it, ``steps.value = 0``. ``last = steps`` only gives one counter a second name. A counter
+    that meets itself in an expression or a comparison is an error, and so is one that is found in
+    the place of a number. Other second names get a hint if the names around the loop lead to them
+    in two steps, or if an epoch has made them. A function that is given a counter changes this very
+    counter by ``+=``.
 
     >>> from dynhp import adapt, lowest
     >>> from dynhp.testing import Quadratic
@@ -62,7 +64,7 @@ class Counter:
     (Counter(4), 1, '004')
     """
 
-    __slots__ = ("__weakref__", "_changed_by", "_value")
+    __slots__ = ("__weakref__", "_changed_by", "_hints", "_value")
     __hash__ = None  # type: ignore[assignment]  # it changes
 
     def __init__(self, value: float = 0) -> None:
@@ -70,6 +72,7 @@ class Counter:
         # The code that changed it in place last, by the number of references that there were then:
         # a second name is one more, so names are looked at only when one of the two is new.
         self._changed_by: dict[int, CodeType] = {}
+        self._hints = object()  # each loop gives its own
 
     def __reduce__(self) -> tuple[type[Counter], tuple[float]]:
         return Counter, (self._value,)
@@ -130,7 +133,7 @@ class Counter:
         return round(self._value, digits)
 
     def __eq__(self, other: object) -> bool:
-        return bool(self._value == _number(other))
+        return bool(self._value == self._another(other))
 
     def __lt__(self, other: Any) -> bool:
         return bool(self._value < self._another(other))
@@ -158,12 +161,25 @@ def hint_at_second_name(counter: Counter, frame: FrameType) -> None:
         if thing is counter and is_users_name(name)
     ]
     if len(names) > 1:
-        hint_at(names[-1], names[0])
+        hint_at(counter, names[-1], names[0])
 
 
-def hint_at(name: str, other: str) -> None:
-    """Say that two names lead to one counter."""
-    advise(
-        f"{name} and {other} are one Counter, as after `{name} = {other}`, so what changes one "
-        f"changes the other; to take the number alone write {name} = int({other})"
+def hint_at(counter: Counter, name: str, other: str, *, function: str = "") -> None:
+    """Say that two names lead to one counter; the first may belong to a function."""
+    place = f"{name} in {function}" if function else name
+    hint(
+        counter,
+        f"{place} and {other} are one Counter, as after `{name} = {other}`, so what changes one "
+        f"changes the other; to take the number alone write {name} = int({other})",
     )
+
+
+def hint(counter: Counter, text: str) -> None:
+    """Give a hint at a counter, once in each loop that it is in."""
+    advise(text, about=(counter._hints, text))
+
+
+def hint_anew(counter: Counter) -> None:
+    """A loop begins: what an earlier one was told counts no more."""
+    counter._changed_by = {}
+    counter._hints = object()

@@ -22,6 +22,8 @@ IN_PLACE = [
     *(operator.imod, operator.ipow),
 ]
 
+COMPARISONS = [operator.lt, operator.le, operator.eq, operator.ne, operator.ge, operator.gt]
+
 
 @pytest.mark.parametrize("operation", OPERATORS)
 def test_in_expressions_it_is_its_number(operation: Any) -> None:
@@ -88,12 +90,20 @@ def test_its_number_is_set_from_a_number_or_from_another_counter() -> None:
     assert type(last.value) is int
 
 
-@pytest.mark.parametrize("operation", [*OPERATORS, *IN_PLACE, operator.lt, operator.ge])
+@pytest.mark.parametrize("operation", [*OPERATORS, *IN_PLACE, *COMPARISONS])
 def test_one_counter_on_both_sides_is_refused(operation: Any) -> None:
     steps = Counter(3)
     with raises(LoopError):
         operation(steps, steps)
-    assert steps == steps  # as for any other object
+    assert steps.value == 3
+
+
+def test_where_python_asks_first_whether_it_is_the_same_object_it_may_be() -> None:
+    steps = Counter(3)
+    assert steps in [steps]
+    assert [steps].index(steps) == 0
+    assert ([steps], {"steps": steps}) == ([steps], {"steps": steps})
+    assert sum([steps, steps]) == 6
 
 
 @pytest.mark.parametrize("value", ["3", None, True])

@@ -35,6 +35,9 @@ def run(loop, model, a, b, c, box, table, marks):
     def mark():
         nonlocal d
         d = a
+    def held(number=0):
+        return number
+{before}
     for epoch in loop:
         rate = epoch["pace"]
         model.train(rate, 1)
@@ -131,6 +134,7 @@ def of_two(form: str) -> Statements:
     return TWO.map(lambda order: form.format(x=order[0], y=order[1]))
 
 
+READ = "model.train(rate, {x} >= box.last + table['last'] + marks[0] + d + held() + {n})"
 SOUND = [
     texts("{x} += {n}", x=COUNTERS, n=NUMBERS),
     texts("{x} -= {n}", x=COUNTERS, n=NUMBERS),
@@ -163,7 +167,18 @@ DOUBTFUL = [
     texts("model.train(rate, {x} > ({place} or 0) + {n})", x=COUNTERS, place=PLACES, n=NUMBERS),
     texts("model.train(rate, marks[-1][1] + {n})", n=NUMBERS),
     texts("model.train(rate, marks[-1]() + {n})", n=NUMBERS),
+    texts("model.train(rate, {x} == {place})", x=COUNTERS, place=PLACES),
+    texts(READ, x=COUNTERS, n=NUMBERS),
 ]
+# Where a counter got to before the loop; with ints it is a number of its own there.
+BEFORE = st.sampled_from(
+    [
+        *("box.last = {x}", "table['last'] = {x}", "marks[0] = {x}", "d = {x}"),
+        "held = lambda number={x}: number",
+        "held = (lambda last: lambda: last)({x})",
+        "import functools; held = functools.partial(lambda number: number, {x})",
+    ]
+)
 WHEN = st.sampled_from(["True", "epoch % 3 == 1", "epoch > 4", "a > 3", "b - c >= 2"])
 
 
@@ -172,14 +187,23 @@ def programs(statements: list[Statements]) -> Statements:
     return lines.map(program)
 
 
-def program(lines: list[tuple[str, str]]) -> str:
+@st.composite
+def programs_with_two_names(draw: st.DrawFn) -> str:
+    """Programs that are sound, but for a second place that a counter has before the loop."""
+    x = draw(COUNTERS)
+    lines = draw(st.lists(st.tuples(WHEN, st.one_of(SOUND)), max_size=3))
+    lines += [("True", f"{x} += 1"), ("True", READ.format(x=x, n=draw(NUMBERS)))]
+    return program(lines, draw(BEFORE).format(x=x))
+
+
+def program(lines: list[tuple[str, str]], before: str = "") -> str:
     """Statements in the body of a loop; one whose place has nothing to read yet does nothing."""
     absent = "(NameError, AttributeError, TypeError)"
     body = "".join(
         f"        if {when}:\n            try: {statement}\n            except {absent}: pass\n"
         for when, statement in lines
     )
-    return PROGRAM.format(body=body)
+    return PROGRAM.format(body=body, before=f"    {before}")
 
 
 @given(text=programs(SOUND))
@@ -189,7 +213,7 @@ def test_a_sound_program_ends_as_with_ints_and_is_told_nothing(text: str) -> Non
     assert result == plain(text, loop)
 
 
-@given(text=programs([*SOUND, *DOUBTFUL]))
+@given(text=programs([*SOUND, *DOUBTFUL]) | programs_with_two_names())
 def test_no_program_ends_otherwise_than_with_ints_without_a_word(text: str) -> None:
     told, result, loop = flagged(text)
     if not told:
