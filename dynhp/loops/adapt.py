@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dynhp._checks import require_count
 from dynhp.adapter import Callback, DynamicGridAdapter
-from dynhp.best import BestKeeper, BestRule, best_criterion
 from dynhp.criteria import Criterion
 from dynhp.errors import SettingsError, advise, shown
 from dynhp.loops import bindings
 from dynhp.loops.bindings import Binding
 from dynhp.loops.everything import named_state
-from dynhp.loops.loop import Loop, the_body_trains
 from dynhp.loops.parts import (
     CopyOf,
     GeneratorsBefore,
@@ -23,15 +21,18 @@ from dynhp.loops.parts import (
     part_of,
     parts_of,
 )
-from dynhp.middleware.display import Display, chosen_display
 from dynhp.policy import Policy, PolicyFields, named_fields, policy_from
 from dynhp.selfcheck.reach import in_reach, loop_names
 from dynhp.selfcheck.things import kind_of, read_state
-from dynhp.selfcheck.watch import Watch
 from dynhp.spaces import SpaceLike
 
 if TYPE_CHECKING:
     from typing import Unpack
+
+    from dynhp.best import BestKeeper
+    from dynhp.loops.loop import Loop
+    from dynhp.middleware.display import Display
+    from dynhp.selfcheck.watch import Watch
 
 
 @named_fields(PolicyFields)
@@ -86,6 +87,11 @@ def adapt(
     >>> [round_.candidate["lr"] for round_ in loop.history]
     [1.0, 1.0, 1.0, 1.0]
     """
+    # Here, because a loop loads the engine: importing is quick.
+    from dynhp.best import BestKeeper, BestRule, best_criterion
+    from dynhp.loops.loop import Loop
+    from dynhp.middleware.display import chosen_display
+
     if (epochs is None) == (steps is None):
         raise SettingsError(
             "give the length of the run once, as adapt(40, ...) in epochs or as "
@@ -166,6 +172,8 @@ class _LoopTrainer:
         self._said: set[Any] = set()  # a hint comes once in a run, whatever its numbers are then
 
     def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+        from dynhp.loops.loop import the_body_trains
+
         the_body_trains()
 
     def metrics(self) -> dict[str, float]:
@@ -175,6 +183,8 @@ class _LoopTrainer:
         return bindings.read(self._bound)
 
     def watch(self, tolerance: float) -> Watch:
+        from dynhp.selfcheck.watch import Watch
+
         return Watch(
             lambda: in_reach(loop_names()),
             self._things,
