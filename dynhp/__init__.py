@@ -6,16 +6,18 @@ trainer is sound. Contracts, records and errors are imported from their modules:
 ``dynhp.records``, ``dynhp.proposers`` and so on.
 """
 
-import importlib
-import logging
 import typing
+
+from dynhp import _lazy
 
 if typing.TYPE_CHECKING:
     from dynhp.adapter import DynamicGridAdapter
     from dynhp.criteria import highest, lowest, phased, smallest_gap, smoothed
     from dynhp.errors import DynhpError
     from dynhp.executors import Batched, Processes, Serial
-    from dynhp.loops import Counter, adapt, attribute, everything
+    from dynhp.loops import Counter, attribute
+    from dynhp.loops.adapt import adapt
+    from dynhp.loops.everything import everything
     from dynhp.planning import (
         complete_search,
         find_rate,
@@ -39,40 +41,34 @@ if typing.TYPE_CHECKING:
     from dynhp.trainer import Trainer, trainer_from
     from dynhp.wrappers import KeepBest, Shadow
 else:
-    # Where each name comes from when it is first asked for: programs use few of them.
-    _NAMES = {
-        "adapter": "DynamicGridAdapter",
-        "criteria": "highest lowest phased smallest_gap smoothed",
-        "errors": "DynhpError",
-        "executors": "Batched Processes Serial",
-        "loops": "Counter adapt attribute everything",
-        "planning": "complete_search find_rate fixed paper plan plan_for plateau random_search "
-        "recommended replay rescue schedule_of spent",
-        "policy": "Policy",
-        "proposers": "FullGrid Interpolation Neighbors OneAxis Placebo",
-        "records": "History",
-        "selection": "Best BestByMargin Racing",
-        "spaces": "Categorical Float Int Ordered Space",
-        "trainer": "Trainer trainer_from",
-        "wrappers": "KeepBest Shadow",
-    }
-    _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
-    # Modules that can be used after ``import dynhp`` alone.
-    _MODULES = {*_NAMES, "advice", "drivers", "engine", "middleware", "selfcheck", "snapshots"}
-    _MODULES |= {"tails", "triggers"}
-
-    def __getattr__(name: str) -> typing.Any:
-        if name in _MODULES:
-            return importlib.import_module(f"dynhp.{name}")
-        if name not in _HOMES:
-            raise AttributeError(f"module 'dynhp' has no attribute {name!r}")
-        thing = getattr(importlib.import_module(f"dynhp.{_HOMES[name]}"), name)
-        globals()[name] = thing
-        return thing
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *_MODULES, *_HOMES})
-
+    __getattr__, __dir__ = _lazy.lazily(
+        __name__,
+        {
+            "adapter": "DynamicGridAdapter",
+            "criteria": "highest lowest phased smallest_gap smoothed",
+            "errors": "DynhpError",
+            "executors": "Batched Processes Serial",
+            "loops": "Counter adapt attribute everything",
+            "planning": "complete_search find_rate fixed paper plan plan_for plateau random_search "
+            "recommended replay rescue schedule_of spent",
+            "policy": "Policy",
+            "proposers": "FullGrid Interpolation Neighbors OneAxis Placebo",
+            "records": "History",
+            "selection": "Best BestByMargin Racing",
+            "spaces": "Categorical Float Int Ordered Space",
+            "trainer": "Trainer trainer_from",
+            "wrappers": "KeepBest Shadow",
+            # These can be used after ``import dynhp`` alone, too.
+            "advice": "",
+            "drivers": "",
+            "engine": "",
+            "middleware": "",
+            "selfcheck": "",
+            "snapshots": "",
+            "tails": "",
+            "triggers": "",
+        },
+    )
 
 __version__ = "0.1.0"
 
@@ -133,6 +129,3 @@ __all__ = [
     # the base of all errors
     "DynhpError",
 ]
-
-# Nothing is printed unless the program asks for it.
-logging.getLogger("dynhp").addHandler(logging.NullHandler())

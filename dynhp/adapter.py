@@ -7,6 +7,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+# What only a run needs is loaded by the first run, because importing should be quick: packages load
+# a module when one of its names is first asked for, and the functions below import the rest.
+from dynhp import drivers, engine, executors
 from dynhp._checks import (
     require_count,
     require_functions,
@@ -15,23 +18,14 @@ from dynhp._checks import (
     takes,
 )
 from dynhp.advice import give_hints
-from dynhp.drivers import Driver, StateTable, TrainerDriver
-from dynhp.engine import Commands, Conditions, Memory, first_memory, one_round
-from dynhp.engine.commands import Middleware
-from dynhp.engine.line import is_over
-from dynhp.engine.memory import RunGenerator
-from dynhp.engine.round import check_is_due
+from dynhp.engine.memory import Memory, RunGenerator, first_memory
 from dynhp.errors import SettingsError, shown
-from dynhp.executors import Executor, Serial
-from dynhp.middleware.display import Display, RunBegins, ShownRun, chosen_display
-from dynhp.middleware.looking import told
 from dynhp.policy import Policy, PolicyFields, named_fields, policy_from
 from dynhp.proposers import FullGrid
 from dynhp.proposers.contract import searched_text
 from dynhp.read_back import same_value
 from dynhp.records import Candidate, History, Round
 from dynhp.records.events import Callback
-from dynhp.saved import memory_of, parse_state, policy_text, state_of
 from dynhp.spaces import SpaceLike
 from dynhp.start import hint_at_edges, policy_for, require_sendable, require_total, require_waves
 from dynhp.trainer import ReadsBack, Reseeds, Trainer, trained_unit
@@ -39,6 +33,9 @@ from dynhp.turns import OneAtATime, Turn
 
 if TYPE_CHECKING:
     from typing import Unpack
+
+    from dynhp.engine.commands import Commands, Middleware
+    from dynhp.middleware.display import Display, RunBegins
 
 __all__ = ["Callback", "DynamicGridAdapter"]
 
@@ -74,7 +71,7 @@ class DynamicGridAdapter:
         space: SpaceLike | None = None,
         *,
         policy: Policy | None = None,
-        executor: Executor | None = None,
+        executor: executors.Executor | None = None,
         epochs: int | None = None,
         callbacks: Callback | Sequence[Callback] = (),
         middleware: Sequence[Middleware] = (),
@@ -85,8 +82,8 @@ class DynamicGridAdapter:
         require_trainer(trainer)
         _require_middleware(middleware)
         policy = policy_from(policy, {"space": space, **fields}, caller="DynamicGridAdapter")
-        executor = Serial() if executor is None else executor
-        require_instance("executor", executor, Executor, "an Executor such as Serial()")
+        executor = executors.Serial() if executor is None else executor
+        require_instance("executor", executor, executors.Executor, "an Executor such as Serial()")
         require_sendable(policy, executor)
         self.trainer = trainer
         self.policy = policy_for(policy, trainer)
@@ -98,9 +95,9 @@ class DynamicGridAdapter:
         self._unit = trained_unit(trainer)
         require_waves(self.policy, start, planned=self.epochs, unit=self._unit)
         self.memory: Memory = first_memory(start, seed=self.policy.seed)
-        self.table = StateTable(trainer, self.policy.snapshots.store())
+        self.table = drivers.StateTable(trainer, self.policy.snapshots.store())
         self.executor = executor
-        self.driver: Driver = TrainerDriver(trainer, self.table, executor)
+        self.driver: drivers.Driver = drivers.TrainerDriver(trainer, self.table, executor)
         self.hints = give_hints(
             self.policy.space, policy.criterion, trainer, tail=policy.tail is not None
         )
@@ -134,12 +131,12 @@ class DynamicGridAdapter:
     @property
     def is_over(self) -> bool:
         """Whether the main line has all its planned epochs, and no rescue is due at its end."""
-        return self.epochs is not None and is_over(self.policy, self.memory, self.epochs)
+        return self.epochs is not None and engine.is_over(self.policy, self.memory, self.epochs)
 
     @property
     def check_is_due(self) -> bool:
         """Whether the next round with tries carries out one of them twice more, to compare."""
-        return check_is_due(self.policy, self.memory)
+        return engine.check_is_due(self.policy, self.memory)
 
     def run(self, epochs: int, *, progress: bool | Display = False) -> History:
         """Train until the main line has that many epochs; ``progress`` shows how far it is."""
@@ -149,6 +146,8 @@ class DynamicGridAdapter:
 
     def rounds(self, epochs: int, *, progress: bool | Display = False) -> Iterator[Round]:
         """Like ``run``, a round at a time; a round without tries is one too."""
+        from dynhp.middleware.display import chosen_display
+
         total = require_total(epochs, self.epoch)
         return self._rounds_until(total, chosen_display(progress))
 
@@ -169,10 +168,14 @@ class DynamicGridAdapter:
 
     def state_dict(self, *, since: int = 0) -> dict[str, Any]:
         """All that decides the adapter's own future, with the rounds from ``since`` on."""
+        from dynhp.saved import state_of
+
         return state_of(self.policy, self.memory, self.epochs, self.table, since=since)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state_dict`` gave; the trainer's state must be set back likewise."""
+        from dynhp.saved import memory_of, parse_state
+
         saved = parse_state(self.policy, state, compare_start=self.start_is_given(state))
         held = [each.adopted(self.table) for each in saved.held]
         self.table.end_round({each.ref for each in held})
@@ -191,11 +194,13 @@ class DynamicGridAdapter:
 
     def commands(self, left_open: Round | None = None) -> Commands:
         """The next round for a driver, through all middleware, or one that was left open."""
+        from dynhp.saved import policy_text
+
         self.described = self.described or policy_text(self.policy)
-        conditions = Conditions(
+        conditions = engine.Conditions(
             self.epochs, self._unit, self._can_reseed, self._rng, self.described
         )
-        commands = one_round(self.policy, self.memory, conditions, left_open=left_open)
+        commands = engine.one_round(self.policy, self.memory, conditions, left_open=left_open)
         for each in self.middleware:
             commands = each(commands, self.memory)
         return commands
@@ -228,6 +233,8 @@ class DynamicGridAdapter:
         if display is None:
             yield
             return
+        from dynhp.middleware.display import ShownRun
+
         run = ShownRun(display, self._begins)
         with self.through(run):
             try:
@@ -239,6 +246,8 @@ class DynamicGridAdapter:
                 run.close(None)
 
     def _begins(self) -> RunBegins:
+        from dynhp.middleware.display import RunBegins
+
         return RunBegins(
             policy=self.policy,
             history=self.history,
@@ -249,7 +258,11 @@ class DynamicGridAdapter:
         )
 
     def _told(self, commands: Commands, memory: Memory) -> Commands:
-        return told(self.callbacks)(commands, memory) if self.callbacks else commands
+        if not self.callbacks:
+            return commands
+        from dynhp.middleware.looking import told
+
+        return told(self.callbacks)(commands, memory)
 
     def start_is_given(self, state: Any) -> bool:
         """Whether the start of this adapter is a setting, and not what the trainer said.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Mapping, Sequence
 
 from dynhp.criteria import Criterion
-from dynhp.criteria.combined import rewards_not_learning
 from dynhp.criteria.contract import metrics_of
 from dynhp.criteria.metric import direction_of
 from dynhp.errors import advise
@@ -110,6 +108,8 @@ def hints_for(
     >>> hints_for(["batch_size"], highest("val_auc"))
     ()
     """
+    from dynhp.criteria.combined import rewards_not_learning  # not needed before a run
+
     known = _names_meant(names, kinds)
     read = metrics_of(criterion)
     # A callable that does not say what it reads may well read averaged weights.
@@ -151,8 +151,10 @@ def give_hints(
     names: Collection[str], criterion: Criterion, trainer: object, *, tail: bool
 ) -> tuple[str, ...]:
     """The hints of ``hints_for``, given too: as warnings, once per process, and to the log."""
+    from dynhp._log import logger  # logging takes long to import
+
     hints = hints_for(names, criterion, getattr(trainer, "kinds", None), tail=tail)
     for hint in hints:
-        logging.getLogger("dynhp").info(hint)
+        logger.info(hint)
         advise(hint)
     return hints

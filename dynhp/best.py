@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dynhp.criteria import Criterion
-from dynhp.criteria.combined import changes_with_progress
 from dynhp.criteria.contract import score
 from dynhp.criteria.metric import chosen_criterion
 from dynhp.errors import SettingsError
@@ -116,6 +115,8 @@ def best_criterion(keep_best: bool | Criterion | None, criterion: Criterion) -> 
     """The criterion that the argument ``keep_best`` asks for, None if nothing is to be kept."""
     if keep_best is False or keep_best is None:
         return None
+    from dynhp.criteria.combined import changes_with_progress  # few runs keep it
+
     if keep_best is True and changes_with_progress(criterion):
         raise SettingsError(
             f"keep_best=True compares all epochs by one criterion, but {criterion!r} changes "

@@ -19,7 +19,6 @@ from dynhp._checks import (
     require_word,
 )
 from dynhp.criteria import Criterion
-from dynhp.criteria.combined import changes_with_progress
 from dynhp.criteria.contract import metrics_of, require_criterion
 from dynhp.criteria.metric import chosen_criterion, direction_of
 from dynhp.errors import SettingsError, nearest, shown
@@ -37,9 +36,8 @@ from dynhp.tails.contract import (
     require_try_for,
     tail_length,
 )
-from dynhp.triggers import Every, Trigger, any_of
+from dynhp.triggers import Every, Trigger
 from dynhp.triggers.contract import looks_at, require_trigger
-from dynhp.triggers.spike import NotFinite
 
 __all__ = ["Policy", "PolicyFields", "named_fields", "policy_from"]
 
@@ -402,6 +400,8 @@ def _require_way_back(policy: Policy) -> None:
             f"start_from={policy.start_from!r} can go back again and again; say how often with "
             "max_rounds=10 (0 leaves rescues alone)"
         )
+    from dynhp.criteria.combined import changes_with_progress  # few runs go back
+
     if policy.start_from == "best" and changes_with_progress(policy.criterion):
         raise SettingsError(
             "start_from='best' compares all epochs by one rule, but "
@@ -436,6 +436,9 @@ def _require_randomness_of(proposer: Proposer, randomness: str | None) -> None:
 def _with_alarm(when: Trigger, criterion: Criterion, max_rescues: int) -> Trigger:
     if not max_rescues:
         return when
+    from dynhp.triggers import any_of  # few runs rescue
+    from dynhp.triggers.spike import NotFinite
+
     names = (*metrics_of(criterion), *looks_at(when))
     return any_of(when, NotFinite(tuple(dict.fromkeys(names))))
 

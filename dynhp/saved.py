@@ -6,12 +6,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dynhp._checks import is_whole, require_count
-from dynhp.drivers.states import StateTable
 from dynhp.engine.memory import Held, Memory
 from dynhp.errors import SettingsError, shown
 from dynhp.policy import Policy
@@ -20,6 +19,9 @@ from dynhp.records.plain import history_from_plain, history_to_plain
 from dynhp.spaces import Space
 from dynhp.texts import same_settings
 from dynhp.trainer import State
+
+if TYPE_CHECKING:
+    from dynhp.drivers import StateTable
 
 __all__ = ["SavedState", "held_states", "memory_of", "parse_state", "policy_text", "state_of"]
 

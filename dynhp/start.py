@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from dynhp._checks import is_number, require_count
 from dynhp.advice import canonical_name
 from dynhp.criteria.contract import metrics_of
 from dynhp.errors import ContractError, MetricError, SettingsError, advise, nearest, shown
-from dynhp.executors.contract import Executor, SendsJobs
 from dynhp.policy import Policy, require_tolerance
 from dynhp.read_back import read_metrics, same_value
 from dynhp.records import Candidate, Round, Value
@@ -20,6 +20,9 @@ from dynhp.spaces import Space
 from dynhp.tails.contract import require_correction, require_course, require_tail
 from dynhp.trainer import ReadsBack, Reseeds, Trainer
 from dynhp.triggers.contract import looks_at
+
+if TYPE_CHECKING:
+    from dynhp.executors import Executor
 
 __all__ = ["hint_at_edges", "policy_for", "require_sendable", "require_total", "require_waves"]
 
@@ -147,6 +150,8 @@ def require_waves(policy: Policy, start: Candidate, *, planned: int | None, unit
 
 def require_sendable(policy: Policy, executor: Executor) -> None:
     """Refuse a criterion that cannot be sent to workers, if they judge the epochs of a try."""
+    from dynhp.executors.contract import SendsJobs  # loads the engine
+
     inside = policy.start_from == "best" and policy.try_for != 1 and not policy.restarts
     if inside and isinstance(executor, SendsJobs):
         executor.require_sendable(

@@ -88,7 +88,7 @@ def defining_module(name: str, thing: Any, module: str) -> Any:
     if is_definition(thing):
         return importlib.import_module(thing.__module__)
     package = importlib.import_module(module)
-    for node in ast.parse(inspect.getsource(package)).body:
+    for node in ast.walk(ast.parse(inspect.getsource(package))):
         if isinstance(node, ast.ImportFrom) and name in [alias.name for alias in node.names]:
             return defining_module(name, thing, str(node.module))
     return package

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 
+from dynhp._log import logger
 from dynhp.drivers.driver import Driver
 from dynhp.drivers.states import StateTable
 from dynhp.engine.commands import Announce, Attempt, Commands, Job, Restore, Train, Trained, Tried
@@ -81,7 +81,7 @@ class TrainerDriver(Driver):
         except Exception as failure:
             if not command.may_be_rescued or isinstance(failure, DynhpError):
                 raise
-            logging.getLogger("dynhp").info("the main line failed", exc_info=failure)
+            logger.info("the main line failed", exc_info=failure)
             return Trained(epochs=0, failure=error_text(failure))
         if command.beat is not None:
             command.beat(command.epochs, metrics)

@@ -1,23 +1,24 @@
 """Executors: what carries out the tries of a round."""
 
-import importlib
-import typing
+from typing import TYPE_CHECKING
 
-from dynhp.executors.batched import Batched
-from dynhp.executors.contract import Executor, Job, Outcome
-from dynhp.executors.serial import Serial
+from dynhp._lazy import lazily
 
-if typing.TYPE_CHECKING:
+if TYPE_CHECKING:
+    from dynhp.executors.batched import Batched
+    from dynhp.executors.contract import Executor, Job, Outcome
     from dynhp.executors.pool.processes import Processes
+    from dynhp.executors.serial import Serial
 else:
-
-    def __getattr__(name: str) -> typing.Any:  # most runs have no workers
-        if name == "pool":
-            return importlib.import_module("dynhp.executors.pool")
-        if name != "Processes":
-            raise AttributeError(f"module 'dynhp.executors' has no attribute {name!r}")
-        globals()[name] = importlib.import_module("dynhp.executors.pool.processes").Processes
-        return globals()[name]
-
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "batched": "Batched",
+            "contract": "Executor Job Outcome",
+            "pool": "",
+            "pool.processes": "Processes",
+            "serial": "Serial",
+        },
+    )
 
 __all__ = ["Batched", "Executor", "Job", "Outcome", "Processes", "Serial"]

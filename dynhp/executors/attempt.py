@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Protocol
 
+from dynhp._log import logger
 from dynhp.best import BestEpoch, BestKeeper
 from dynhp.errors import ContractError, DynhpError, SettingsError, StateLost, shown
 from dynhp.executors.contract import UNKNOWN_STATE, Job, Outcome, TryStates
@@ -152,9 +152,7 @@ class TryLog:
     def _fail(self, failure: Exception) -> None:
         self._error = error_text(failure)
         # The record keeps a line; the logger shows where it came from.
-        logging.getLogger("dynhp").info(
-            "a try of %r failed", dict(self._job.candidate), exc_info=failure
-        )
+        logger.info("a try of %r failed", dict(self._job.candidate), exc_info=failure)
 
     def outcome(self) -> Outcome:
         """What came of the job."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dynhp._log import logger
 from dynhp.errors import ContractError, SettingsError, advise
 from dynhp.executors.attempt import TryLog, attempt
 from dynhp.executors.contract import UNKNOWN_STATE, Job, Outcome
@@ -86,7 +86,7 @@ def _in_one_pass(trainer: TriesBatches, jobs: Sequence[Job]) -> Sequence[Any] | 
     try:
         results = trainer.try_batch(jobs[0].origin, candidates, jobs[0].epochs)
     except Exception as error:
-        logging.getLogger("dynhp").info(
+        logger.info(
             "tries in one pass raised %s: %s; one by one instead", type(error).__name__, error
         )
         return None

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dynhp._checks import require_count
 from dynhp.adapter import Callback, DynamicGridAdapter
-from dynhp.best import BestKeeper, BestRule, best_criterion
 from dynhp.criteria import Criterion
 from dynhp.errors import SettingsError, advise, shown
 from dynhp.loops import bindings
 from dynhp.loops.bindings import Binding
 from dynhp.loops.everything import named_state
-from dynhp.loops.loop import Loop, the_body_trains
 from dynhp.loops.parts import (
     CopyOf,
     GeneratorsBefore,
@@ -24,16 +22,18 @@ from dynhp.loops.parts import (
     part_of,
     parts_of,
 )
-from dynhp.middleware.display import Display, chosen_display
 from dynhp.policy import Policy, PolicyFields, named_fields, policy_from
 from dynhp.selfcheck.reach import in_reach, loop_names
 from dynhp.selfcheck.things import kind_of, read_state
-from dynhp.selfcheck.watch import Watch
 from dynhp.spaces import SpaceLike
-from dynhp.tails.annealing import Annealed
 
 if TYPE_CHECKING:
     from typing import Unpack
+
+    from dynhp.best import BestKeeper
+    from dynhp.loops.loop import Loop
+    from dynhp.middleware.display import Display
+    from dynhp.selfcheck.watch import Watch
 
 
 @named_fields(PolicyFields)
@@ -88,6 +88,11 @@ def adapt(
     >>> [round_.candidate["lr"] for round_ in loop.history]
     [1.0, 1.0, 1.0, 1.0]
     """
+    # Here, because a loop loads the engine: importing is quick.
+    from dynhp.best import BestKeeper, BestRule, best_criterion
+    from dynhp.loops.loop import Loop
+    from dynhp.middleware.display import chosen_display
+
     if (epochs is None) == (steps is None):
         raise SettingsError(
             "give the length of the run once, as adapt(40, ...) in epochs or as "
@@ -155,6 +160,10 @@ def _driven_once(policy: Policy, bound: Mapping[str, Binding]) -> Policy:
             about=object(),  # each run is another schedule: say it for each
         )
         return replace(policy, course=None)
+    if policy.tail is None:
+        return policy
+    from dynhp.tails.annealing import Annealed  # few runs have tails
+
     searched = policy.tail.name if isinstance(policy.tail, Annealed) else ""
     constant = policy.course is None and searched in bound
     if constant and policy.then is not None and getattr(bound[searched], "driven_by", None) is None:
@@ -192,6 +201,8 @@ class _LoopTrainer:
         self._said: set[Any] = set()  # a hint comes once in a run, whatever its numbers are then
 
     def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
+        from dynhp.loops.loop import the_body_trains
+
         the_body_trains()
 
     def metrics(self) -> dict[str, float]:
@@ -201,6 +212,8 @@ class _LoopTrainer:
         return bindings.read(self._bound)
 
     def watch(self, tolerance: float) -> Watch:
+        from dynhp.selfcheck.watch import Watch
+
         return Watch(
             lambda: in_reach(loop_names()),
             self._things,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections import deque
@@ -65,6 +64,8 @@ class Fingerprint:
 
     def to_plain(self) -> dict[str, Any]:
         """The record as plain data, to be stored: one text in bytes, and what is no JSON."""
+        import json  # few runs are saved within a self-check
+
         others: list[Any] = []
         places = [[place, *_tagged(noted, others)] for place, noted in self.places.items()]
         text = json.dumps(places, separators=(",", ":")).encode("ascii")
@@ -77,6 +78,8 @@ class Fingerprint:
         >>> before = fingerprint({"weights": np.zeros(99), "epoch": 1})
         >>> Fingerprint.from_plain(before.to_plain()).difference(before)
         """
+        import json
+
         others = plain["others"]
         places = {
             str(place): others[noted] if tag == "other" else _READ[tag](noted)

@@ -1,7 +1,21 @@
 """Tails: what a try runs before it is judged, what its value becomes, how values go in a run."""
 
-from dynhp.tails.annealing import annealed
-from dynhp.tails.corrections import scale
-from dynhp.tails.schedules import scheduled, wsd
+from typing import TYPE_CHECKING
+
+from dynhp._lazy import lazily
+
+if TYPE_CHECKING:
+    from dynhp.tails.annealing import annealed
+    from dynhp.tails.corrections import scale
+    from dynhp.tails.schedules import scheduled, wsd
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "annealing": "annealed",
+            "corrections": "scale",
+            "schedules": "scheduled wsd",
+        },
+    )
 
 __all__ = ["annealed", "scale", "scheduled", "wsd"]

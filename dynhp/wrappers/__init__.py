@@ -1,8 +1,23 @@
 """Wrappers of trainers: the best state, an unadapted line, a way back."""
 
-from dynhp.wrappers.adapted import adapt_trainer
-from dynhp.wrappers.keep_best import KeepBest
-from dynhp.wrappers.retrained import Retrained
-from dynhp.wrappers.shadow import Shadow
+from typing import TYPE_CHECKING
+
+from dynhp._lazy import lazily
+
+if TYPE_CHECKING:
+    from dynhp.wrappers.adapted import adapt_trainer
+    from dynhp.wrappers.keep_best import KeepBest
+    from dynhp.wrappers.retrained import Retrained
+    from dynhp.wrappers.shadow import Shadow
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "adapted": "adapt_trainer",
+            "keep_best": "KeepBest",
+            "retrained": "Retrained",
+            "shadow": "Shadow",
+        },
+    )
 
 __all__ = ["KeepBest", "Retrained", "Shadow", "adapt_trainer"]

@@ -144,7 +144,15 @@ def loaded_by(code: str) -> set[str]:
 
 
 def test_importing_imports_nothing_more_of_dynhp() -> None:
-    assert loaded_by("import dynhp") == {"dynhp"}
+    assert loaded_by("import dynhp") == {"dynhp", "dynhp._lazy"}
+
+
+@pytest.mark.parametrize("name", ["DynamicGridAdapter", "adapt"])
+def test_importing_a_way_in_leaves_to_the_first_run_what_only_a_run_needs(name: str) -> None:
+    loaded = loaded_by(f"from dynhp import {name}")
+    late = {"_log", "criteria.combined", "drivers.states", "engine.commands", "executors.contract"}
+    late |= {"loops.loop", "middleware.display", "saved", "triggers.spike"}
+    assert not {f"dynhp.{module}" for module in late} & loaded
 
 
 def test_a_run_imports_no_more_of_dynhp_than_the_core() -> None:
@@ -177,6 +185,22 @@ assert late == set(dynhp.__all__) <= set(dir(dynhp)), late
 assert dynhp.adapt is dynhp.loops.adapt is vars(dynhp)["adapt"]
 """
     run(code)
+
+
+@pytest.mark.parametrize("folder", ["drivers", "engine"])
+def test_all_names_of_a_folder_that_is_not_on_the_page_of_the_api_are_there(folder: str) -> None:
+    package = importlib.import_module(f"dynhp.{folder}")
+    assert set(package.__all__) <= set(dir(package))
+    assert all(hasattr(package, name) for name in package.__all__)
+
+
+@pytest.mark.parametrize("folder", ["loops", "middleware"])
+def test_a_function_with_the_name_of_its_module_is_found_in_its_place(
+    folder: str,
+) -> None:
+    package = importlib.import_module(f"dynhp.{folder}")
+    modules = [name for name in package.__all__ if inspect.ismodule(getattr(package, name))]
+    assert not modules
 
 
 @pytest.mark.parametrize("module", ["dynhp", "dynhp.executors"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import multiprocessing
 import os
 import signal
@@ -15,6 +14,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
 from dynhp._checks import require_time_limit, require_whole
+from dynhp._log import logger
 from dynhp.executors.contract import Job, Outcome
 from dynhp.executors.factory import pickled, pickled_factory
 from dynhp.executors.pool import shared_memory
@@ -221,7 +221,7 @@ class ProcessTransport:
 
     def report_slow_start(self, seconds: float) -> None:
         """Warn through the logger."""
-        logging.getLogger("dynhp").warning(
+        logger.warning(
             "Processes: make_trainer has been building a trainer in a worker for %g s, and may "
             "take for ever; with time_limit= that would be an error",
             seconds,

@@ -9,7 +9,6 @@ maker. Process ids would not do, because they are used again and differ between 
 from __future__ import annotations
 
 import itertools
-import logging
 import os
 import pickle
 import secrets
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
+from dynhp._log import logger
 from dynhp.executors.pool.packing import SMALL, pieces_of
 from dynhp.trainer import State
 
@@ -183,9 +183,7 @@ def remove_leftovers() -> None:
     """Remove the segments of this user whose makers are dead."""
     removed = sum(map(_remove_if_left, FOLDER.glob(f"{PREFIX}*{SUFFIX}")))
     if removed:
-        logging.getLogger("dynhp").info(
-            "removed %d segments of shared memory that killed programs have left", removed
-        )
+        logger.info("removed %d segments of shared memory that killed programs have left", removed)
 
 
 def _remove_if_left(path: Path) -> bool:
