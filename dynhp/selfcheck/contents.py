@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Iterator
 from itertools import islice
 from types import FunctionType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,38 +18,6 @@ from dynhp.frameworks import loaded_integrations
 
 UNKNOWN: Final = object()
 """Stands for contents that cannot be read."""
-
-
-class Opened(NamedTuple):
-    """A value opened by one step: an array or the value itself, and what is at places inside."""
-
-    itself: Any
-    inside: list[tuple[str, Any]]
-
-
-def opened(value: Any, place: str) -> Opened:
-    """Open what is no container: one step of every walk through a state.
-
-    What has a numpy form is an array. Generators hold what they draw from, other objects what
-    pickle would store; what cannot be pickled holds nothing.
-
-    >>> from types import SimpleNamespace
-    >>> opened(SimpleNamespace(epoch=2), "state").inside[-1]
-    ('state.epoch', 2)
-    """
-    if (array := numbers(value)) is not None:
-        objects = [(place, array.reshape(-1).tolist())] if array.dtype.hasobject else []
-        return Opened(array, objects)
-    if (read := generator_reader(value)) is not None:
-        return Opened(value, [(f"{place}.state", read())])
-    parts = pickled_parts(value)
-    inside: list[tuple[str, Any]] = []
-    for number, part in enumerate(parts[1:] if isinstance(parts, tuple) else (), start=1):
-        if number == 2 and isinstance(part, dict):
-            inside += [(f"{place}.{name}", item) for name, item in part.items()]
-        elif part is not None:
-            inside.append((f"{place}.reduced[{number}]", part))
-    return Opened(value, inside)
 
 
 def numbers(value: Any) -> np.ndarray[Any, Any] | None:
@@ -172,6 +140,13 @@ def file_contents(
     except (OSError, ValueError):  # too long for a name, not readable
         pass
     return UNKNOWN
+
+
+def digest(raw: Any) -> bytes:
+    """What stands for these bytes in a record."""
+    import hashlib  # not needed before the first round
+
+    return hashlib.blake2b(raw, digest_size=16).digest()
 
 
 def closure_variables(function: FunctionType) -> dict[str, Any]:

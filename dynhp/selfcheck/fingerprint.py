@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import math
-import os
-from collections import deque
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
 from enum import Enum
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dynhp.records import Candidate
 from dynhp.records.metrics import FixedMetrics
-from dynhp.selfcheck.contents import UNKNOWN, file_contents, opened, unpacked
+from dynhp.selfcheck.contents import digest
+from dynhp.selfcheck.step import LONG, READ, UNPACKED, Kind, step
 
 __all__ = ["Fingerprint", "fingerprint"]
 
-_LONG = 64  # characters or bytes, of which only a digest is kept, or floats in one list
-_MOST_FILES = 1000  # a folder with more files is compared by its name
-_MOST_BYTES = 2**28
-_PLAIN = (type(None), bool, int, float, str, bytes, bytearray, Enum)
-_PLAIN_KEY = (str, int, float, bytes, type(None), Enum)
+_AS_THEY_ARE = {type(None), bool, int}  # the most frequent ones
 _NAMED = (type, FunctionType, BuiltinFunctionType, ModuleType)
-_NO_NOTE: Final = object()
-
-
-class Kind(str):
-    """What a place is if its contents have places of their own; never a user's text."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
+# What is not said to be there again, because Python or a user may share it or not.
+_SINGLE = (type(None), int, float, str, bytes, bytearray, Enum, range, *_NAMED)
 
 
 class Bits(NamedTuple):
@@ -141,103 +128,72 @@ def fingerprint(state: Any, *, name: str = "state", tolerance: float = 0.0) -> F
     """
     places: dict[str, Any] = {}
     met: dict[int, tuple[int, Any]] = {}  # by id; holding a thing keeps its id from being reused
-    ahead = [(name, state)]  # not by recursion: a state may be nested deeper than Python's stack
+    ahead = [(name, state, 0)]  # not by recursion: a state may be nested deeper than Python's stack
     while ahead:
-        place, value = ahead.pop()
-        inside: list[tuple[str, Any]] = []
-        if isinstance(value, os.PathLike):
-            value = os.fspath(value)
-        if isinstance(value, _PLAIN):
-            note, inside = _note_plain(value, place, exact=not tolerance)
-        elif isinstance(value, _NAMED):
-            note = Kind(getattr(value, "__qualname__", value.__name__))
-        elif id(value) in met:  # so cycles end
-            note = Kind(f"thing {met[id(value)][0]} again")
-        else:
+        place, value, depth = ahead.pop()
+        if type(value) in _AS_THEY_ARE:
+            places[place] = value
+            continue
+        if not isinstance(value, _SINGLE) and not hasattr(type(value), "__fspath__"):
+            if id(value) in met:  # so cycles end
+                places[place] = Kind(f"thing {met[id(value)][0]} again")
+                continue
             met[id(value)] = (len(met), value)
-            note, inside = _note_thing(value, place, exact=not tolerance)
-        if note is not _NO_NOTE:
-            places[place] = note
-        ahead += reversed(inside)
+            if isinstance(value, FixedMetrics):  # compared by their names: some may be seconds
+                continue
+            long = type(value) in (list, tuple) and len(value) > LONG
+            if long and set(map(type, value)) == {float}:
+                value = np.asarray(value)  # a place for each of its floats would take too long
+        leaf, inside = step(value, place, depth)
+        if isinstance(leaf, Kind):
+            places[place] = leaf
+        elif isinstance(leaf, np.ndarray):
+            if not leaf.dtype.hasobject:
+                places[place] = _note_array(leaf, exact=not tolerance)
+        elif leaf is UNPACKED:
+            depth += 1
+        elif leaf is not READ:
+            places[place] = _note(leaf, exact=not tolerance)
+        if inside:
+            ahead += [(at, item, depth) for at, item in reversed(inside)]
     return Fingerprint(places, tolerance)
 
 
-_Noted = tuple[Any, list[tuple[str, Any]]]  # a note, and what is at places inside
-
-
-def _note_plain(value: Any, place: str, *, exact: bool) -> _Noted:
-    """Note a plain value as one of Python's own types, which can be stored and read back."""
-    if isinstance(value, Enum):
-        return Kind(f"{type(value).__qualname__}.{value.name}"), []
-    if isinstance(value, float):
-        number = float(value)
+def _note(leaf: Any, *, exact: bool) -> Any:
+    """Note a leaf as a value of Python's own types, which can be stored and read back."""
+    if isinstance(leaf, Enum):
+        return Kind(f"{type(leaf).__qualname__}.{leaf.name}")
+    if isinstance(leaf, int):  # of a kind of its own
+        return int(leaf)
+    if isinstance(leaf, float):
+        number = float(leaf)
         if exact and (number != number or number == 0):
-            return Kind(number), []  # nan equals nan, and 0.0 is not -0.0
-        return number, []
-    if isinstance(value, str):
-        if os.sep in value:
-            files = file_contents(value, most_files=_MOST_FILES, most_bytes=_MOST_BYTES)
-            if files is not UNKNOWN:  # a file may have another name each time
-                if isinstance(files, bytes):
-                    files = {os.path.splitext(value)[1]: files}
-                digests = {name: _digest(content).hex() for name, content in files.items()}
-                return _NO_NOTE, [(f"file({place})", digests)]
-        if len(value) > _LONG:
-            digest = _digest(value.encode("utf-8", "surrogatepass"))
-            return Bits(f"str[{len(value)}]", digest), []
-        return str(value), []
-    if isinstance(value, bytes | bytearray):
-        kind = bytes if isinstance(value, bytes) else bytearray
-        if len(value) > _LONG:
-            packed = unpacked(bytes(value))
-            if packed is not UNKNOWN:  # equal states may be packed into different bytes
-                return _NO_NOTE, [(f"unpacked({place})", packed)]
-            return Bits(f"{kind.__name__}[{len(value)}]", _digest(value)), []
-        return kind(value), []
-    if isinstance(value, int):
-        return value if type(value) is bool else int(value), []
-    return None, []
+            return Kind(number)  # nan equals nan, and 0.0 is not -0.0
+        return number
+    if isinstance(leaf, str):
+        if len(leaf) > LONG:
+            return Bits(f"str[{len(leaf)}]", digest(leaf.encode("utf-8", "surrogatepass")))
+        return str(leaf)
+    if isinstance(leaf, (bytes, bytearray)):
+        kind = bytes if isinstance(leaf, bytes) else bytearray
+        if len(leaf) > LONG:
+            return Bits(f"{kind.__name__}[{len(leaf)}]", digest(leaf))
+        return kind(leaf)
+    if isinstance(leaf, range):
+        return Kind(leaf)
+    if isinstance(leaf, _NAMED):
+        return Kind(getattr(leaf, "__qualname__", leaf.__name__))
+    return Kind(type(leaf).__qualname__)
 
 
-def _note_thing(value: Any, place: str, *, exact: bool) -> _Noted:
-    kind = type(value).__qualname__
-    if isinstance(value, FixedMetrics):  # compared by their names, since some may be seconds
-        return _NO_NOTE, []
-    if isinstance(value, Mapping):
-        items = [
-            # Keys that are no plain values may be hashed by identity.
-            (f"{place}[{key!r}]" if isinstance(key, _PLAIN_KEY) else f"{place}.values()[{n}]", item)
-            for n, (key, item) in enumerate(value.items())
-        ]
-        return Kind(f"{kind}[{len(value)}]"), items
-    if isinstance(value, Set):
-        plain = all(isinstance(item, _PLAIN_KEY) for item in value)
-        texts = sorted(map(repr, value)) if plain else []
-        return Kind(f"{kind}[{len(value)}]"), [(f"{place}[{text}]", text) for text in texts]
-    if isinstance(value, list | tuple | deque):
-        long = type(value) in (list, tuple) and len(value) > _LONG
-        if not long or set(map(type, value)) != {float}:
-            numbered = [(f"{place}[{number}]", item) for number, item in enumerate(value)]
-            return Kind(f"{kind}[{len(value)}]"), numbered
-        value = np.asarray(value)  # a place for each of its floats would take too long
-    itself, inside = opened(value, place)
-    if not isinstance(itself, np.ndarray):
-        return Kind(kind), inside
-    if itself.dtype.hasobject:
-        return _NO_NOTE, inside
-    if not exact and itself.dtype.kind in "fc":
-        return itself, []
-    number = itself.item() if itself.size == 1 and itself.dtype.kind in "iuf" else None
+def _note_array(array: np.ndarray[Any, Any], *, exact: bool) -> Any:
+    if not exact and array.dtype.kind in "fc":
+        return array
+    number = array.item() if array.size == 1 and array.dtype.kind in "iuf" else None
     if number != number:  # two of these are never equal, their bits are
         number = None
-    digest = _digest(np.ascontiguousarray(itself))
-    return Bits(f"{itself.dtype}{list(itself.shape)}", digest, number), []
-
-
-def _digest(raw: Any) -> bytes:
-    import hashlib  # not needed before the first round
-
-    return hashlib.blake2b(raw, digest_size=16).digest()
+    bits = digest(np.ascontiguousarray(array))
+    return Bits(f"{array.dtype}{list(array.shape)}", bits, number)
 
 
 def _tagged(noted: Any, others: list[Any]) -> tuple[str, Any]:

@@ -9,6 +9,7 @@ import pickle
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynhp.records import Candidate
+from dynhp.records.metrics import FixedMetrics
 from dynhp.selfcheck.fingerprint import fingerprint
 from dynhp.storage.codecs import decode, encode
 from dynhp.storage.jobs import FinishedTry  # noqa: F401 - which registers fingerprints
@@ -28,6 +30,10 @@ NAN = float("nan")
 class Paint(enum.Enum):
     RED = 1
     BLUE = 2
+
+
+class Epoch(int):
+    pass
 
 
 class WithSlot:
@@ -49,8 +55,11 @@ class NeverPickled:
 
 
 class KnownByName:
+    def __init__(self, name: str = "NAMED") -> None:
+        self.name = name
+
     def __reduce__(self) -> str:
-        return "NAMED"
+        return self.name
 
 
 class ForeignTensor:
@@ -141,6 +150,7 @@ def test_what_is_made_the_same_way_is_the_same(make: Any, tolerance: float) -> N
     [
         (1, 1.0, "state (1 and 1.0)"),
         (1, True, "state (1 and True)"),
+        (Epoch(1), Epoch(2), "state (1 and 2)"),
         (0.0, -0.0, "state (0.0 and -0.0)"),
         (NAN, 1.0, "state (nan and 1.0)"),
         ("a", "b", "state ('a' and 'b')"),
@@ -161,6 +171,10 @@ def test_what_is_made_the_same_way_is_the_same(make: Any, tolerance: float) -> N
         (len, max, "state (len and max)"),
         (ForeignTensor([1.0]), ForeignTensor([2.0]), "state (float64[1])"),
         ({object(): 1}, {object(): 2}, "state.values()[0] (1 and 2)"),
+        ({(1, 2): 0}, {(1, 3): 0}, "state[(1, 2)] (only in one of them) and 1 place more"),
+        (range(3), range(4), "state (range(0, 3) and range(0, 4))"),
+        (memoryview(b"a"), memoryview(b"b"), "state (b'a' and b'b')"),
+        (KnownByName("one"), KnownByName("two"), "state ('one' and 'two')"),
         ([[1], [1]], [[1]] * 2, "state[1] (list[1] and thing 1 again) and 1 place more"),
         (
             pickle.dumps(["a" * 70, 1]),
@@ -171,6 +185,25 @@ def test_what_is_made_the_same_way_is_the_same(make: Any, tolerance: float) -> N
 )
 def test_a_difference_in_words(here: Any, there: Any, words: str) -> None:
     assert fingerprint(here).difference(fingerprint(there)) == words
+
+
+def test_what_is_the_same_in_another_order_or_with_other_keys_of_hooks() -> None:
+    first, second = fingerprint({(1, 2): 3, (4, 5): 6}), fingerprint({(4, 5): 6, (1, 2): 3})
+    assert first.difference(second) is None
+    hooked = [SimpleNamespace(_hooks={key: "f"}) for key in (7, 8)]
+    assert fingerprint(hooked[0]).difference(fingerprint(hooked[1])) is None
+
+
+def test_bytes_within_bytes_are_unpacked_to_a_depth() -> None:
+    packed = pickle.dumps("a" * 99)
+    for _ in range(8):
+        packed = pickle.dumps(packed)
+    places = fingerprint(packed).places
+    assert max(place.count("unpacked(") for place in places) == 5
+
+
+def test_metrics_are_left_out_as_some_may_be_seconds() -> None:
+    assert list(fingerprint([FixedMetrics(seconds=1.0), 2]).places) == ["state", "state[1]"]
 
 
 def test_a_file_is_what_it_holds(tmp_path: Path) -> None:
@@ -191,7 +224,7 @@ def test_a_folder_is_what_its_files_hold(tmp_path: Path, monkeypatch: pytest.Mon
     one, two, three = map(fingerprint, states)
     assert one.difference(two) is None
     assert one.difference(three) is not None
-    monkeypatch.setattr("dynhp.selfcheck.fingerprint._MOST_FILES", 1)
+    monkeypatch.setattr("dynhp.selfcheck.step._MOST_FILES", 1)
     assert fingerprint(states[0]).difference(fingerprint(states[1])) is not None  # by its name
 
 
