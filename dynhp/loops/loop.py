@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import weakref
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any, NoReturn
 
+from dynhp._log import logger
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.best import BestEpoch, BestKeeper
 from dynhp.drivers import Driver, StateTable
@@ -437,7 +437,7 @@ class _Piece:
     def fail(self, failure: Exception) -> None:
         """The pass that was begun last raised."""
         self.failure = error_text(failure)
-        logging.getLogger("dynhp").info("the main line failed", exc_info=failure)
+        logger.info("the main line failed", exc_info=failure)
 
     def hand_over(self) -> None:
         """The engine knows now what was trained, so that only what follows is left to tell."""

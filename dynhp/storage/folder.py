@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dynhp._log import logger
 from dynhp.errors import CheckpointError, DamagedFile
 from dynhp.records import History
 from dynhp.records.plain import history_from_plain, round_to_plain
@@ -135,7 +135,7 @@ class CheckpointFolder:
                 saved = self.read(rounds)
             except DamagedFile as damage:
                 reasons.append(f"{path.name}: {damage}")
-                logging.getLogger("dynhp").warning(
+                logger.warning(
                     f"{path} is damaged ({damage}); it is renamed and the one before it is used"
                 )
                 with suppress(OSError):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
+from dynhp._log import logger
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.engine.commands import Announce, Attempt, Commands, Job, Restore, Train
 from dynhp.engine.memory import Memory
@@ -187,7 +187,7 @@ class RunLog:
                 f"already has that many, got {planned!r}; ask for more, or choose another folder"
             )
         if before is not None and planned < before:
-            logging.getLogger("dynhp").warning(
+            logger.warning(
                 f"the run in {self._where} was planned for {before} epochs; from now on it is for "
                 f"{planned}"
             )

@@ -16,7 +16,7 @@ from dynhp_keras.bindings import GuardedBinding, bound_settings
 from dynhp_keras.fit_call import FirstEpoch, data_parts, fit_call, require_known
 from dynhp_keras.forwarding import Forwarding
 from dynhp_keras.saving import FitFile
-from dynhp_keras.schedule import Schedule, fit_schedule, require_schedule
+from dynhp_keras.schedule import Schedule, fit_schedule, is_rate, require_schedule
 from dynhp_keras.stage import MainLineStage, split_callbacks
 from dynhp_keras.state import callback_part, generator_parts, guarded, model_part, require_built
 
@@ -108,6 +108,12 @@ class Adapt(Forwarding):
         if self._run is not None:
             self._end_run()
 
+    def _guarded(self, binding: Binding) -> GuardedBinding:
+        scheduled = self._scheduled is not None and is_rate(binding, self.model.optimizer)
+        return GuardedBinding(
+            binding, self._may_set, driven_by="schedule= of Adapt" if scheduled else None
+        )
+
     def on_train_begin(self, logs: Any = None) -> None:
         """Take the place of all callbacks, and let fit begin far below zero."""
         self._take_off_schedule()  # where the last fit was interrupted
@@ -123,7 +129,7 @@ class Adapt(Forwarding):
         parts = [guarded(part, self._may_set) for part in (*own, *map(part_of, self._state))]
         bound = bound_settings(self._settings.policy.space, self._bind, self.model)
         self._scheduled = fit_schedule(self._schedule, bound, self.model, call)
-        bind = {name: GuardedBinding(each, self._may_set) for name, each in bound.items()}
+        bind = {name: self._guarded(each) for name, each in bound.items()}
         epochs = call.epochs - call.first
         self.loop = self._settings.loop(dynhp.adapt, epochs, state=parts, bind=bind)
         self._run = LoopDriver(self.loop)

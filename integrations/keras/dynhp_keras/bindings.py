@@ -141,8 +141,11 @@ class GuardedBinding:
     0.1
     """
 
-    def __init__(self, binding: Binding, armed: Callable[[], bool]) -> None:
+    def __init__(
+        self, binding: Binding, armed: Callable[[], bool], *, driven_by: str | None = None
+    ) -> None:
         self._binding, self._armed = binding, armed
+        self.driven_by = driven_by  # the schedule that changes the value during a fit
         self.kind = getattr(binding, "kind", None)
         self.way_out = getattr(binding, "way_out", None)
 

@@ -12,7 +12,7 @@ from dynhp.loops import Binding, Epoch
 from dynhp_keras.bindings import OptimizerSetting
 from dynhp_keras.fit_call import FitCall
 
-__all__ = ["FitSchedule", "Schedule", "fit_schedule", "require_schedule"]
+__all__ = ["FitSchedule", "Schedule", "fit_schedule", "is_rate", "require_schedule"]
 
 Schedule: TypeAlias = Callable[[float], float]
 """A factor of the learning rate, as a function of the progress of a training from 0 to 1."""
@@ -114,7 +114,7 @@ def fit_schedule(
     """The schedule of one fit, None where there is none; refused where no rate is adapted."""
     if schedule is None:
         return None
-    if not any(_is_rate(binding, model.optimizer) for binding in bound.values()):
+    if not any(is_rate(binding, model.optimizer) for binding in bound.values()):
         raise SettingsError(
             "schedule= multiplies the learning rate that Adapt puts in force, but the space has "
             f"{', '.join(bound)}; adapt the learning rate too, or leave schedule= out and give "
@@ -130,7 +130,8 @@ def fit_schedule(
     )
 
 
-def _is_rate(binding: Any, optimizer: Any) -> bool:
+def is_rate(binding: Any, optimizer: Any) -> bool:
+    """Whether this binds the learning rate of the optimiser."""
     known = isinstance(binding, OptimizerSetting) and binding.optimizer is optimizer
     return known and binding.name == "learning_rate"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from dynhp import plan_for, recommended, spent
 from dynhp.errors import ContractError, SettingsError, ValueNotInForce
 from dynhp.planning import rate_search
 from dynhp.records import Candidate
-from dynhp.tails import annealed, wsd
+from dynhp.tails import annealed, scheduled, wsd
 from dynhp.tails.contract import tail_values
 from dynhp.triggers import At
 from dynhp_keras import Adapt
@@ -266,3 +267,33 @@ def test_a_factor_may_be_a_number_of_numpy() -> None:
     fit(model, ours)
     height = ours.history[-1].candidate["learning_rate"]
     assert float(model.optimizer.learning_rate) == pytest.approx(height)
+
+
+@torch_is_enough
+def test_the_preset_may_bring_its_schedule() -> None:
+    def fitted(ours: Adapt) -> tuple[Any, list[str]]:
+        model = linear(0.1)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(INPUTS, TARGETS, batch_size=16, epochs=10, verbose=0, callbacks=[ours])
+        return model, [str(each.message) for each in caught if "schedule" in str(each.message)]
+
+    policy = recommended("learning_rate", loss="loss", schedule="linear")
+    ours = Adapt(policy=policy)
+    model, hints = fitted(ours)
+    assert hints == []
+    height = ours.history[-1].candidate["learning_rate"]
+    assert isinstance(height, float)
+    last = height * scheduled("learning_rate", "linear").factor(0.95)
+    assert float(model.optimizer.learning_rate) == pytest.approx(last)
+    assert ours.history[-1].scheduled["learning_rate"][-1] == pytest.approx(last)
+
+    both = Adapt(policy=policy, schedule=wsd)
+    _, [hint] = fitted(both)
+    assert hint.startswith("learning_rate: schedule= of Adapt drives it")
+    assert both.loop is not None
+    assert both.loop.adapter.policy.course is None
+    _, hints = fitted(search(schedule=wsd))
+    assert hints == []
+    _, [hint] = fitted(search())
+    assert "nothing lowers it" in hint
