@@ -40,6 +40,7 @@ def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
         *((name, _searched(policy, name, adapter.current)) for name in policy.space),
         ("now" if adapter.history else "start", in_force),
         when,
+        *([] if policy.course is None else [("course", str(policy.course)[:200])]),
         ("by", str(policy.criterion)[:200]),
         ("plan", str(plan_for(adapter, planned))),
         ("done", f"{adapter.epoch} of {planned} {unit}"),

@@ -59,10 +59,11 @@ def scalars_of(round_: Round, before: Totals) -> list[Scalar]:
 
     ``main/<metric>`` has every epoch of the main line that was measured, those of the kept try
     included, once. ``schedule/<name>`` is the value in force, at the first and the last epoch of
-    the round; ``cost/spent`` and ``cost/overhead`` count epochs, up to its end. ``tries/<metric>``
-    has every epoch of every try, and at the end of each stand ``values/<name>`` (what it tried),
-    ``try/score``, ``try/round`` and ``try/kept``. A value that is no number is a series of its own
-    for each choice, 1 if it is in force and 0 if it is not.
+    the round, and under a ``course`` at each one that was measured; ``cost/spent`` and
+    ``cost/overhead`` count epochs, up to its end. ``tries/<metric>`` has every epoch of every try,
+    and at the end of each stand ``values/<name>`` (what it tried), ``try/score``, ``try/round`` and
+    ``try/kept``. A value that is no number is a series of its own for each choice, 1 if it is in
+    force and 0 if it is not.
 
     >>> from dynhp import DynamicGridAdapter
     >>> from dynhp.testing import Quadratic
@@ -85,20 +86,34 @@ def _main_line(round_: Round, before: Totals) -> Iterator[Scalar]:
     if last < first:
         return  # a round that was left before its first epoch
     after = before.after(round_)
-    for number, values in _in_force(round_, first, last):
-        for name, value in _numbers(values, round_):
-            yield Scalar("main", f"schedule/{name}", number, value)
-    for number, metrics in round_.measured:
-        for name, value in metrics.items():
-            yield Scalar("main", f"main/{name}", number, float(value))
-    for name, value in _numbers(round_.candidate, round_):
+    changes = [
+        Scalar("main", f"schedule/{name}", number, value)
+        for number, values in _in_force(round_, first, last)
+        for name, value in _numbers(values, round_)
+    ]
+    measured = [
+        Scalar("main", f"main/{name}", number, float(value))
+        for number, metrics in round_.measured
+        for name, value in metrics.items()
+    ]
+    yield from sorted([*changes, *measured], key=lambda each: each.step)
+    for name, value in _numbers(round_.last_values, round_):
         yield Scalar("main", f"schedule/{name}", last, value)
     yield Scalar("main", "cost/spent", last, float(after.spent))
     yield Scalar("main", "cost/overhead", last, float(after.spent - last - 1))
 
 
 def _in_force(round_: Round, first: int, last: int) -> Iterator[tuple[int, Candidate]]:
-    """The values in force before the last epoch of a round, each with its first epoch."""
+    """The values in force before the last epoch of a round, each with its first epoch.
+
+    Under a schedule they change in every epoch: then those of the first epoch, and of all that were
+    measured.
+    """
+    if round_.scheduled:
+        values = round_.values_by_epoch
+        numbers = dict.fromkeys([first, *(number for number, _ in round_.measured)])
+        yield from ((number, values[number - first]) for number in numbers if number < last)
+        return
     kept = first
     if round_.corrected is not None and not round_.restarted:  # the try had its own value
         yield first, round_.winner.candidate

@@ -29,6 +29,7 @@ from dynhp.errors import ContractError, Hint, LoopError, SettingsError, ValueNot
 from dynhp.planning import Schedule
 from dynhp.records import Candidate
 from dynhp.records.plain import round_from_plain, round_to_plain
+from dynhp.report.scalars import Totals, scalars_of
 from dynhp.storage import run_with_checkpoints
 from dynhp.tails import annealed, scale, scheduled, wsd
 from dynhp.tails.contract import course_values
@@ -465,3 +466,21 @@ def test_a_search_made_for_an_ending_says_so_where_there_is_none() -> None:
     assert hints_of(then=None, keep="winner", try_for=1) == []
     [hint] = hints_of()
     assert hint.startswith("lr: its search is made for a rate that ends at zero")
+
+
+# ---- what a reader is shown ---------------------------------------------------------------------
+def test_loggers_get_the_values_that_epochs_were_trained_with() -> None:
+    trainer = Toy(3)
+    round_ = adapter_of(trainer).run(4)[0]
+    scalars = scalars_of(round_, Totals())
+    logged = {each.step: each.value for each in scalars if each.series == "schedule/lr"}
+    values = [values["lr"] for values in round_.values_by_epoch]
+    assert logged == {0: values[0], 1: values[1], 3: values[3]}  # 2 was not measured
+    steps = [each.step for each in scalars if each.axis == "main"]
+    assert steps == sorted(steps)
+
+
+def test_a_loop_says_how_its_values_go() -> None:
+    model = Model(3)
+    assert "course  scheduled('lr', 'wsd')" in str(loop_of(model))
+    assert "course" not in str(loop_of(model, course=None))
