@@ -152,12 +152,13 @@ class SelfCheck:
             advise(f"tries change things outside the state: {_listed(found.hints)}")
 
     def _left_behind(self, found: Reached) -> str:
-        best = found.in_a_loop and "best" in str(found.left_behind).lower()
+        # The usual mistake in a loop: the best epoch so far, noted in tries too.
+        notes_best = found.in_a_loop and any("best" in name.lower() for name in found.left_behind)
         return (
             f"the tries of round {self.round} changed something that training can reach but that "
             f"is not in the state: {_listed(found.left_behind)}. The state was put back, this was "
             "not, so each try began from where the last one had left it. "
-            f"{_OF_THE_MAIN_LINE if best else ''}{_WAYS_OUT}"
+            f"{_OF_THE_MAIN_LINE if notes_best else ''}{_WAYS_OUT}"
         )
 
     def _not_the_same(

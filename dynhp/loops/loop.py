@@ -188,8 +188,8 @@ class Loop:
         self._counters = CounterWatch(
             part.counter for part in self.parts.parts if isinstance(part, CounterPart)
         )
-        bindings.tell(self._bind, "enter")
         try:
+            bindings.tell(self._bind, "enter")
             with self.adapter.showing(self._display):
                 while not self.adapter.is_over:
                     yield from self._round()

@@ -18,7 +18,10 @@ Shape = Literal["wsd", "cosine", "linear"]
 """How a schedule goes after its warm-up: it stays and then falls, or it falls all the way."""
 
 
-def wsd(progress: float, *, warm_up: float = 0.02, decay_from: float = 0.7) -> float:
+_WARM_UP = 0.02
+
+
+def wsd(progress: float, *, warm_up: float = _WARM_UP, decay_from: float = 0.7) -> float:
     """The factor of a rate: it rises in a straight line to 1, stays, and falls to 0.
 
     For the step number i of n, take the progress in its middle, ``(i + 0.5) / n``.
@@ -63,13 +66,14 @@ class Scheduled:
         return candidate.but({self.name: value * self.factor(progress)})  # type: ignore[operator]
 
     def factor(self, progress: float) -> float:
-        """The factor at this point of the run, from 0.0 to 1.0.
+        """The factor at this point of the run; what lies outside of 0 to 1 is the nearer end.
 
         >>> [scheduled("lr", "linear").factor(progress) for progress in (0.01, 0.02, 0.51, 1.0)]
         [0.5, 1.0, 0.5, 0.0]
         """
         if self.shape == "wsd":
             return wsd(progress, warm_up=self.warm_up)
+        progress = min(1.0, max(0.0, progress))
         if progress < self.warm_up:
             return progress / self.warm_up
         left = (1 - progress) / (1 - self.warm_up)
@@ -78,9 +82,6 @@ class Scheduled:
     def require_space(self, space: Space) -> None:
         """Refuse a name that is not there, or that has values other than floats."""
         require_floats(self, self.name, space, purpose="scheduled")
-
-
-_WARM_UP = 0.02
 
 
 def scheduled(name: str, shape: Shape = "wsd", *, warm_up: float = _WARM_UP) -> Scheduled:

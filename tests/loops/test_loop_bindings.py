@@ -127,6 +127,21 @@ class Visited:
         self.notes.append("leave")
 
 
+def test_a_run_that_a_binding_refuses_is_over() -> None:
+    class Refuses(Visited):
+        def enter(self) -> None:
+            raise ZeroDivisionError
+
+    model = Quadratic()
+    loop = adapt(
+        4, state=[model], space={"lr": [0.1, 0.5]}, bind={"lr": Refuses()}, minimize="loss",
+        adapt_every=2, try_for=1, keep_best=True,
+    )  # fmt: skip
+    with pytest.raises(ZeroDivisionError):
+        next(iter(loop))
+    loop.restore_best()  # it does not say that the loop must be left first
+
+
 @pytest.mark.parametrize("end", ["whole", "break", "error"])
 def test_a_binding_is_told_where_a_run_begins_and_where_it_is_over(end: str) -> None:
     model, place = Quadratic(), Visited()

@@ -337,6 +337,41 @@ def test_a_campaign_of_equal_results_draws_no_intervals(monkeypatch: pytest.Monk
     assert "1 of 3 rows are left out" in text
 
 
+def test_a_campaign_has_a_row_for_each_setting_but_seeds() -> None:
+    settings = [
+        {"lr": 0.123451, "seed": 1},
+        {"seed": 2, "lr": 0.123451},
+        {"lr": 0.123452, "seed": 1},  # which reads the same with four digits
+        {"lr": 0.123451, "data_seed": 1, "linseed": 3},
+    ]
+    runs = [Finished(settings=each, result={"auc": 1.0}) for each in settings]
+    text = campaign_section(ReportedCampaign(name="e", runs=runs))
+    assert text.count("<tr><td>") == 3
+    assert "<td>0.1235</td><td></td><td>2</td>" in text
+    assert "<td>0.1235</td><td>3</td><td>1</td>" in text
+    assert "data_seed" not in text
+
+
+def test_what_is_best_is_finite_and_of_the_one_criterion() -> None:
+    class Explodes(Quadratic):
+        def metrics(self) -> Any:
+            return {**super().metrics(), "ratio": math.inf if self.x < 0.2 else 1 / self.x}
+
+    adapter = DynamicGridAdapter(
+        Explodes(), {"lr": [0.5]}, minimize="loss", adapt_every=1, try_for=1, check="off"
+    )
+    adapter.run(8)
+    for criterion, known in {
+        "highest('ratio')": True,
+        "smoothed(highest('ratio'), 0.3)": True,
+        "phased(highest('ratio'), lowest('loss'), at=0.5)": False,
+    }.items():
+        run = ReportedRun(name="", history=adapter.history, settings={"criterion": criterion})
+        best = sections.best_of(run)
+        assert (best is not None) is known
+        assert best is None or math.isfinite(best[1])
+
+
 def test_criterion_by_function_has_no_best() -> None:
     adapter = made(minimize=None, criterion=lowest("loss"))
     assert sections.best_of(ReportedRun(name="", history=adapter.history)) is None

@@ -75,6 +75,7 @@ def heights_of(adapter: DynamicGridAdapter) -> list[float]:
 def test_a_schedule_rises_to_one_and_ends_at_zero(shape: Shape) -> None:
     factor = scheduled("lr", shape, warm_up=0.1).factor
     assert (factor(0.0), factor(0.05), factor(0.1), factor(1.0)) == (0.0, 0.5, 1.0, 0.0)
+    assert (factor(-0.5), factor(1.5)) == (0.0, 0.0)
     falling = [factor(0.1 + 0.9 * step / 50) for step in range(51)]
     assert falling == sorted(falling, reverse=True)
 

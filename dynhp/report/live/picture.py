@@ -168,7 +168,10 @@ class RunPicture:
     def text(self) -> str:
         """How far it is, the values in force, what was measured, the best, and the time."""
         course = self._course
-        parts = [self._done(), *(f"{_short(name)}={label(v)}" for name, v in course.values.items())]
+        parts = [
+            self._done(),
+            *(f"{_short(name)}={_short(label(v))}" for name, v in course.values.items()),
+        ]
         parts += [f"{_short(name)}={label(value)}" for name, value in course.metrics.items()]
         if course.best is not None:
             parts.append(f"best {label(course.best.value)} at {course.best.epoch}")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dynhp.planning.budget import spent
 from dynhp.planning.schedule import schedule_of
@@ -52,14 +52,15 @@ def status_of(run: ReportedRun) -> str:
 
 def best_of(run: ReportedRun) -> tuple[str, float, int] | None:
     """The best measurement of what the run was judged by: the metric, its value, the epoch."""
-    match = re.search(
-        r"\b(lowest|highest)\((?:'([^']*)'|\"([^\"]*)\")", run.settings.get("criterion", "")
+    match = re.fullmatch(
+        r"(?:smoothed\()?(lowest|highest)\((?:'([^']*)'|\"([^\"]*)\")\)(?:, [^()]*\))?",
+        run.settings.get("criterion", ""),
     )
     if match is None:
         return None
     name = match[2] or match[3]
     known = [(m[name], number + 1) for number, m in measured_on(run.history) if name in m]
-    known = [(value, epoch) for value, epoch in known if value == value]
+    known = [(value, epoch) for value, epoch in known if math.isfinite(value)]
     if not known:
         return None
     sign = 1 if match[1] == "highest" else -1
@@ -287,12 +288,11 @@ def campaign_section(campaign: ReportedCampaign) -> str:
     if not campaign.runs:
         return f"{title}<p>No run has ended.</p></section>"
 
-    groups: dict[tuple[tuple[str, str], ...], list[Finished]] = {}
+    groups: dict[str, list[Finished]] = {}
     for run in campaign.runs:
-        named = ((n, label(v)) for n, v in run.settings.items() if not n.endswith("seed"))
-        groups.setdefault(tuple(named), []).append(run)
+        groups.setdefault(repr(sorted(_besides_seeds(run).items())), []).append(run)
 
-    settings = list(dict.fromkeys(name for key in groups for name, _ in key))
+    settings = list(dict.fromkeys(name for run in campaign.runs for name in _besides_seeds(run)))
     results = list(dict.fromkeys(n for runs in groups.values() for r in runs for n in _numbers(r)))
     means = {key: {name: _mean(runs, name) for name in results} for key, runs in groups.items()}
     scales = {}
@@ -304,8 +304,8 @@ def campaign_section(campaign: ReportedCampaign) -> str:
     rows = []
     for key, runs in groups.items():
         failed = sum(run.error is not None for run in runs)
-        known = dict(key)
-        texts = [escape(known.get(name, "")) for name in settings]
+        known = _besides_seeds(runs[0])
+        texts = [escape(label(known[name]) if name in known else "") for name in settings]
         texts.append(f"{len(runs)}" + (f" ({failed} failed)" if failed else ""))
         for name, mean in means[key].items():
             texts.append("" if mean is None else f"{mean}{mean.picture(*scales[name])}")
@@ -323,6 +323,15 @@ def campaign_section(campaign: ReportedCampaign) -> str:
         + (f'<p class="note">What failed:</p><ul class="note">{listed}</ul>' if listed else "")
         + "</section>"
     )
+
+
+def _besides_seeds(run: Finished) -> dict[str, Any]:
+    """The settings of a run, without those that only name its random numbers."""
+    return {
+        name: value
+        for name, value in run.settings.items()
+        if name != "seed" and not name.endswith("_seed")
+    }
 
 
 def _numbers(run: Finished) -> dict[str, float]:
