@@ -27,7 +27,14 @@ from dynhp.read_back import same_value
 from dynhp.records import Candidate, History, Round
 from dynhp.records.events import Callback
 from dynhp.spaces import SpaceLike
-from dynhp.start import hint_at_edges, policy_for, require_sendable, require_total, require_waves
+from dynhp.start import (
+    hint_at_edges,
+    hint_at_length,
+    policy_for,
+    require_sendable,
+    require_total,
+    require_waves,
+)
 from dynhp.trainer import ReadsBack, Reseeds, Trainer, trained_unit
 from dynhp.turns import OneAtATime, Turn
 
@@ -153,6 +160,8 @@ class DynamicGridAdapter:
 
     def _rounds_until(self, epochs: int, display: Display | None) -> Iterator[Round]:
         self._guard.require_free()  # a round under way keeps its plan
+        if self.memory.rounds:
+            hint_at_length(self.policy, self.epochs, epochs)
         self.epochs = epochs
         with self.showing(display):
             while not self.is_over:
@@ -174,9 +183,14 @@ class DynamicGridAdapter:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state_dict`` gave; the trainer's state must be set back likewise."""
+        self.load(state, compare_start=self.start_is_given(state))
+
+    # ---- for drivers, loops and storage ----
+    def load(self, state: Mapping[str, Any], *, compare_start: bool) -> None:
+        """As ``load_state_dict``; whether the value at the start is compared is known already."""
         from dynhp.saved import memory_of, parse_state
 
-        saved = parse_state(self.policy, state, compare_start=self.start_is_given(state))
+        saved = parse_state(self.policy, state, compare_start=compare_start)
         held = [each.adopted(self.table) for each in saved.held]
         self.table.end_round({each.ref for each in held})
         self.table.here = None  # the trainer is set back from outside
@@ -187,7 +201,6 @@ class DynamicGridAdapter:
         self.described = {}
         self._guard.ended = None
 
-    # ---- for drivers, loops and storage ----
     def turn(self) -> Turn:
         """One round at a time, in a ``with`` block: two at once would undo each other's work."""
         return self._guard.enter()
@@ -272,8 +285,10 @@ class DynamicGridAdapter:
         policy, trainer = self.policy, self.trainer
         if policy.space is not policy.space.given:
             return False
-        current = state.get("current") if isinstance(state, Mapping) else None
-        if self.memory.rounds or self.current != current or not isinstance(trainer, ReadsBack):
+        from dynhp.saved import values_left
+
+        restored = self.current in values_left(state)
+        if self.memory.rounds or not restored or not isinstance(trainer, ReadsBack):
             return True
         in_force = trainer.hyperparameters()
         start = self.current
@@ -298,6 +313,7 @@ def _search_text(policy: Policy, current: Candidate) -> str:
     parts = {
         "proposer": None if grid else policy.proposer,
         "tail": policy.tail,
+        "course": policy.course,
         "then": policy.then,
     }
     named = [f"{name}={part!r}" for name, part in parts.items() if part is not None]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dynhp.drivers import StateTable
 
 __all__ = ["SavedState", "held_states", "memory_of", "parse_state", "policy_text", "state_of"]
+__all__ += ["values_left"]
 
 STATE_VERSION = 2
 # Written in any case, in this order.
@@ -126,6 +127,21 @@ class SavedState(NamedTuple):
     def start(self) -> Candidate:
         """The value in force before the first round."""
         return self.history[0].previous if self.history else self.current
+
+
+def values_left(state: Any) -> list[Any]:
+    """The values that may be in force where this state was saved, if it is one.
+
+    Under a course they are those of the last epoch, not the height that the state has.
+    """
+    if not isinstance(state, Mapping) or "current" not in state:
+        return []
+    current = state["current"]
+    try:
+        scheduled = state["history"][-1]["scheduled"]
+        return [current, {**current, **{name: along[-1] for name, along in scheduled.items()}}]
+    except (LookupError, TypeError, AttributeError):
+        return [current]
 
 
 def memory_of(saved: SavedState, held: Sequence[Held] = ()) -> Memory:

@@ -24,7 +24,8 @@ from dynhp.triggers.contract import looks_at
 if TYPE_CHECKING:
     from dynhp.executors import Executor
 
-__all__ = ["hint_at_edges", "policy_for", "require_sendable", "require_total", "require_waves"]
+__all__ = ["hint_at_edges", "hint_at_length", "policy_for", "require_sendable", "require_total"]
+__all__ += ["require_waves"]
 
 MANY_TRIES = 1000
 """More candidates in a round than this are probably a mistake: a hint says what they cost."""
@@ -168,6 +169,17 @@ def require_total(epochs: object, done: int) -> int:
             "already, so nothing is trained; add them, as in run(adapter.epoch + 10)"
         )
     return total
+
+
+def hint_at_length(policy: Policy, before: int | None, now: int | None) -> None:
+    """Give a hint if a run that has a schedule becomes longer or shorter than it was planned."""
+    if policy.course is not None and before is not None and now != before:
+        advise(
+            f"course={shown(policy.course)} was that of a run of {before}, and from now on it is "
+            f"that of a run of {now}: the values jump to where such a run would be. Say the whole "
+            "length from the start",
+            about=object(),  # each run is another
+        )
 
 
 def hint_at_edges(space: Space, rounds: Sequence[Round]) -> None:

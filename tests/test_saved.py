@@ -6,7 +6,6 @@ import copy
 import functools
 import json
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,6 @@ from dynhp import (
     DynamicGridAdapter,
     Float,
     Interpolation,
-    Neighbors,
-    Policy,
     Racing,
     Serial,
     Space,
@@ -30,10 +27,6 @@ from dynhp import (
 from dynhp.drivers import TrainerDriver
 from dynhp.engine.commands import Train, Trained
 from dynhp.errors import SettingsError
-from dynhp.saved import policy_text
-from dynhp.snapshots import Snapshots
-from dynhp.tails import annealed, scale, scheduled
-from dynhp.triggers import Every
 from tests.support.messages import raises
 from tests.support.reference import (
     Diary,
@@ -403,46 +396,3 @@ def test_an_adapter_that_is_put_back_forgets_where_it_was_and_how_it_was_describ
     adapter.load_state_dict(saved)
     assert adapter.table.here is None
     assert adapter.described == {}
-
-
-# Another value of each field: if a field is new, it belongs here too.
-CHANGED: dict[str, Any] = {
-    "space": {"lr": [0.1, 0.3]},
-    "criterion": lowest("other"),
-    "when": Every(8),
-    "try_for": 2,
-    "proposer": Neighbors(),
-    "selection": Racing(),
-    "tail": annealed("lr", epochs=3),
-    "keep": "value",
-    "then": scale(0.5),
-    "course": scheduled("lr"),
-    "start_from": "best",
-    "snapshots": Snapshots(k=5),
-    "max_rounds": 3,
-    "max_rescues": 2,
-    "record_every": 2,
-    "randomness": "independent",
-    "initial": {"lr": 0.5},
-    "seed": 7,
-    "check": "off",
-    "tolerance": 0.1,
-    "dry_run": True,
-}
-
-
-@pytest.mark.parametrize("name", [each.name for each in fields(Policy) if each.init])
-def test_each_field_of_a_policy_is_compared_unless_it_only_proves(name: str) -> None:
-    given: dict[str, Any] = {
-        "space": {"lr": [0.1, 0.5]},
-        "criterion": lowest("loss"),
-        "when": Every(4),
-        "try_for": 1,
-        "initial": {"lr": 0.1},
-    }
-    needed = {"max_rescues": {"start_from": "before", "max_rounds": 3}}
-    needed |= {"start_from": {"max_rounds": 3}, "snapshots": needed["max_rescues"]}
-    given |= needed.get(name, {})
-    before = policy_text(Policy(**given))
-    after = policy_text(Policy(**{**given, name: CHANGED[name]}))
-    assert (before == after) is (name in ("check", "tolerance"))

@@ -195,6 +195,7 @@ class OpenRound:
         chosen = self.chosen
         started = self.started
         last = self.reached - 1
+        corrected = None if chosen is None else chosen.corrected
         return Round(
             index=started.index,
             start=started.start,
@@ -214,11 +215,11 @@ class OpenRound:
             rescue=self.rescue,
             abandoned=started.abandoned,
             failure=self.failure,
-            corrected=None if chosen is None else chosen.corrected,
+            corrected=corrected,
             scheduled={
                 name: tuple([values[name] for values in self.scheduled])
                 for name, height in self.values.items()
-                if any(values[name] != height for values in self.scheduled)
+                if any(corrected is not None or each[name] != height for each in self.scheduled)
             },
             unit=started.unit,
         )

@@ -26,6 +26,7 @@ from dynhp.policy import Policy, PolicyFields, named_fields, policy_from
 from dynhp.selfcheck.reach import in_reach, loop_names
 from dynhp.selfcheck.things import kind_of, read_state
 from dynhp.spaces import SpaceLike
+from dynhp.tails.contract import require_course, values_at
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -150,13 +151,23 @@ def adapt(
 
 
 def _driven_once(policy: Policy, bound: Mapping[str, Binding]) -> Policy:
-    """The policy, without its course if something else drives the value; a hint if nothing does."""
-    scheduled: str = getattr(policy.course, "name", "")
-    driver = getattr(bound.get(scheduled), "driven_by", None)
-    if driver is not None:
+    """The policy, without its course if something else drives the values; hints where needed."""
+    drivers = {
+        name: driver
+        for name in _changed_by(policy)
+        if (driver := getattr(bound.get(name), "driven_by", None)) is not None
+    }
+    if drivers:
+        name, driver = next(iter(drivers.items()))
+        if len(drivers) < len(_changed_by(policy)):
+            raise SettingsError(
+                f"{name}: {driver} drives it, so course={shown(policy.course)} must leave it "
+                "alone: a value can follow one schedule"
+            )
         advise(
-            f"{scheduled}: {driver} drives it, so course={policy.course!r} is left out: the value "
-            f"that is chosen scales the schedule of {driver}. Leave one of the two out",
+            f"{name}: {driver} drives it, so course={shown(policy.course)} is left out: the value "
+            f"that is chosen scales the schedule of {driver}, which should end at zero itself. "
+            "Leave one of the two out",
             about=object(),  # each run is another schedule: say it for each
         )
         return replace(policy, course=None)
@@ -174,6 +185,16 @@ def _driven_once(policy: Policy, bound: Mapping[str, Binding]) -> Policy:
             about=("constant", searched),
         )
     return policy
+
+
+def _changed_by(policy: Policy) -> list[str]:
+    """The names whose values the course of a policy changes."""
+    if policy.course is None:
+        return []
+    require_course(policy.course, policy.space, policy.space.start())
+    start = policy.space.start()
+    points = [values_at(policy.course, start, progress) for progress in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    return [name for name in start if any(values[name] != start[name] for values in points)]
 
 
 class _LoopTrainer:

@@ -16,6 +16,7 @@ from dynhp.read_back import plain_metrics
 from dynhp.records import Round
 from dynhp.records.plain import round_from_plain, round_to_plain
 from dynhp.saved import held_states, parse_state
+from dynhp.start import hint_at_length
 from dynhp.trainer import trained_unit
 
 
@@ -69,7 +70,7 @@ def load_loop(
         raise SettingsError(
             f"not the state of a loop; give what state_dict() of one gave, got {shown(state)}"
         )
-    begun = _parsed_round(adapter, state["adapter"], state["round"])
+    begun, given = _parsed_round(adapter, state["adapter"], state["round"])
     best = None
     if state["best"] is not None:
         if keeper is None:
@@ -78,7 +79,8 @@ def load_loop(
             )
         best = _parsed_best(state["best"])
     planned = adapter.epochs
-    adapter.load_state_dict(state["adapter"])
+    adapter.load(state["adapter"], compare_start=given)
+    hint_at_length(adapter.policy, adapter.epochs, planned)
     adapter.epochs = planned  # of this loop, which may be longer than the one that was saved
     if keeper is not None:
         keeper.best = best
@@ -102,8 +104,11 @@ def _parsed_best(plain: Any) -> BestEpoch:
     return best
 
 
-def _parsed_round(adapter: DynamicGridAdapter, saved: Any, plain: Any) -> Round | None:
-    """The round that was under way; with it, the saved run must fit this adapter."""
+def _parsed_round(adapter: DynamicGridAdapter, saved: Any, plain: Any) -> tuple[Round | None, bool]:
+    """The round that was under way, and whether the start of this adapter is a setting.
+
+    With that round, the saved run must fit this adapter.
+    """
     begun = None
     whole = saved
     if plain is not None:
@@ -126,4 +131,4 @@ def _parsed_round(adapter: DynamicGridAdapter, saved: Any, plain: Any) -> Round 
             f"the saved loop has {done} {trained_unit(adapter.trainer)} already, more than the "
             f"{adapter.epochs} of this one; ask for at least as many"
         )
-    return begun
+    return begun, given

@@ -25,6 +25,7 @@ from dynhp.errors import (
     warn_caller,
 )
 from dynhp.executors.attempt import move_to
+from dynhp.start import hint_at_length
 from dynhp.storage.files import locked
 from dynhp.storage.folder import CheckpointFolder, SavedRun, TryPlace
 from dynhp.storage.jobs import FinishedTry, RecordedJob, ReplayedJob, TryRequest
@@ -191,6 +192,7 @@ class RunLog:
                 f"the run in {self._where} was planned for {before} epochs; from now on it is for "
                 f"{planned}"
             )
+        hint_at_length(adapter.policy, before, planned)
         adapter.epochs = planned
 
     def _newest(self) -> SavedRun | None:

@@ -23,7 +23,7 @@ from dynhp.proposers import Neighbors
 from dynhp.snapshots import Snapshots
 from dynhp.storage import run_with_checkpoints
 from dynhp.storage.codecs import encode
-from dynhp.tails import annealed, scale
+from dynhp.tails import annealed, scale, scheduled
 from dynhp.testing import NoisyQuadratic
 from dynhp.triggers import At, Every, OnPlateau
 from tests.support.killing import Killed, MortalTrainer
@@ -134,6 +134,7 @@ MAY_NOT: dict[str, Any] = {
     "tail": annealed("lr", epochs=1),
     "keep": "value",
     "then": scale(1.0),
+    "course": scheduled("lr"),
     "start_from": "before",
     "snapshots": Snapshots(k=7),
     "record_every": 2,

@@ -30,6 +30,7 @@ from dynhp.planning import Schedule
 from dynhp.records import Candidate
 from dynhp.records.plain import round_from_plain, round_to_plain
 from dynhp.report.scalars import Totals, scalars_of
+from dynhp.saved import values_left
 from dynhp.storage import run_with_checkpoints
 from dynhp.tails import annealed, scale, scheduled, wsd
 from dynhp.tails.contract import course_values
@@ -485,3 +486,114 @@ def test_a_loop_says_how_its_values_go() -> None:
     model = Model(3)
     assert "course  scheduled('lr', 'wsd')" in str(loop_of(model))
     assert "course" not in str(loop_of(model, course=None))
+
+
+# ---- what a review found ------------------------------------------------------------------------
+class Own:
+    """A schedule of one's own: half in the first half of a run."""
+
+    def at(self, candidate: Candidate, progress: float) -> Candidate:
+        rate: Any = candidate["lr"]
+        return candidate.but({"lr": rate * (0.5 if progress < 0.5 else 1.0)})
+
+
+class OfBoth(Own):
+    """One that changes another value, too."""
+
+    def at(self, candidate: Candidate, progress: float) -> Candidate:
+        other: Any = candidate["other"]
+        return super().at(candidate, progress).but({"other": other * progress})
+
+
+def test_a_schedule_of_ones_own_is_left_out_where_a_scheduler_drives_the_value() -> None:
+    given: Any = {
+        "state": [Model(3)], "minimize": "loss", "adapt_every": 4, "try_for": 1,
+        "bind": {"lr": Driven()},
+    }  # fmt: skip
+    with pytest.warns(Hint, match="lr: StepLR drives it"):
+        loop = adapt(EPOCHS, space={"lr": [0.05, 0.2]}, course=Own(), **given)
+    assert loop.adapter.policy.course is None
+    with raises(SettingsError):
+        adapt(EPOCHS, space={"lr": [0.05, 0.2], "other": [1.0, 2.0]}, course=OfBoth(), **given)
+
+
+def test_values_that_happen_to_be_the_corrected_ones_are_recorded() -> None:
+    trainer = Toy(3)
+    adapter = adapter_of(
+        trainer, space={"lr": [0.05, 0.1, 0.2, 0.4]}, course=Own(), then=_half_of_high_ones
+    )
+    adapter.run(4)
+    again = Toy(3)
+    replay(schedule_of(adapter), again)
+    assert bits(again.get_state()) == bits(trainer.get_state())
+
+
+def _half_of_high_ones(candidate: Candidate) -> Candidate:
+    rate: Any = candidate["lr"]
+    return candidate.but({"lr": rate / 2}) if rate > 0.06 else candidate
+
+
+@pytest.mark.parametrize("course", [scheduled("lr"), None])
+def test_a_loop_whose_state_is_put_back_first_takes_its_own_at_every_epoch(course: Any) -> None:
+    """In the order of the docs: first the objects, then ``adapt``, then ``load_state_dict``."""
+    settings: Any = {"course": course, "adapt_every": 4, "space": {"lr": [0.05, 0.2, 0.6]}}
+
+    def goes_on(loop: Any, model: Model) -> Any:
+        for epoch in loop:
+            model.epoch()
+            epoch.report(loss=model.metrics()["loss"])
+        return without_times(loop.history), bits(model.get_state())
+
+    model = Model(3)
+    wanted = goes_on(loop_of(model, **settings), model)
+    for stop in (2, 3, 6, 7, 10, 11):
+        first = Model(3)
+        loop = loop_of(first, **settings)
+        saved: Any = None
+        for epoch in loop:
+            first.epoch()
+            epoch.report(loss=first.metrics()["loss"])
+            if epoch.main and epoch == stop:
+                saved = copy.deepcopy((loop.state_dict(), first.get_state(), first.lr))
+                break
+        second = Model(3)
+        second.set_state(saved[1])
+        second.lr = saved[2]
+        again = loop_of(second, **settings)
+        again.load_state_dict(saved[0])
+        assert goes_on(again, second) == wanted
+
+
+def test_what_is_no_state_has_left_no_values() -> None:
+    assert values_left(None) == values_left({}) == []
+    assert values_left({"current": {"lr": 1}}) == [{"lr": 1}]
+    plain = {"current": {"lr": 1}, "history": [{"scheduled": {"lr": [0.5, 0.25]}}]}
+    assert values_left(plain) == [{"lr": 1}, {"lr": 0.25}]
+
+
+@pytest.mark.parametrize("course", [scheduled("lr"), None])
+@pytest.mark.parametrize("way", ["run", "checkpoints", "loop"])
+def test_a_run_that_becomes_longer_jumps_back_and_says_so(
+    way: str, course: Any, tmp_path: Path
+) -> None:
+    def longer() -> None:
+        if way == "run":
+            adapter = adapter_of(Toy(3), course=course)
+            adapter.run(4)
+            adapter.run(4)  # as long as it was: nothing to say
+            adapter.run(8)
+        elif way == "checkpoints":
+            for epochs in (4, 8):
+                run_with_checkpoints(adapter_of(Toy(3), course=course), epochs, checkpoint=tmp_path)
+        else:
+            model = Model(3)
+            loop = loop_of(model, course=course)
+            loop.adapter.epochs = 8
+            state = loop.state_dict()
+            loop_of(model, course=course).load_state_dict(state)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        longer()
+    hints = [each for each in caught if "the whole length" in str(each.message)]
+    assert len(hints) == (course is not None)

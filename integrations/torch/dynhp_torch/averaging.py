@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn, update_bn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from dynhp.errors import SettingsError, advise, shown
 from dynhp_torch.parts.shards import is_fully_sharded
@@ -25,14 +25,14 @@ class AveragedWeights:
     Call ``update()`` after each step of the optimiser and list this object in the state. Buffers
     of whole numbers (counters, masks) are copied, not averaged.
 
-    With ``horizon`` it is to judge tries by. With ``share`` it can take the place of a schedule: at
-    a constant rate the average over the last tenth of the run so far is about as good as weights
-    whose rate has come down to zero, at any time, so the length of the run need not be known.
+    With ``horizon`` it is to judge tries by. With ``share`` its window grows with the run, so that
+    it can take the place of a schedule that ends at zero, and the length need not be known. Later
+    weights count more: two thirds of the average with ``share=0.1`` are of the last tenth.
 
     Args:
         model: the module whose weights are averaged.
         horizon: over how many of the last steps, about; the steps of an epoch are a good number.
-        share: in its place, over which last share of all steps so far, such as 0.1.
+        share: in its place, over about which last share of all steps so far, such as 0.1.
 
     >>> model = nn.Linear(1, 1, bias=False)
     >>> average = AveragedWeights(model, horizon=2)
@@ -59,6 +59,13 @@ class AveragedWeights:
             raise SettingsError(
                 "AveragedWeights needs a copy of the model, which fully_shard does not allow; "
                 "judge by ordinary weights"
+            )
+        coarse = {str(tensor.dtype) for tensor in model.parameters() if _is_coarse(tensor)}
+        if share is not None and coarse:
+            raise SettingsError(
+                f"AveragedWeights: share= needs weights of 32 bits, got {', '.join(sorted(coarse))}"
+                ": the newest weights count less and less, and soon nothing at that precision. "
+                "Train in float32 with autocast, or give horizon="
             )
         self.model = model
         self.average: Any = AveragedModel(
@@ -111,16 +118,25 @@ class AveragedWeights:
     def deliver(self, *, batches: Iterable[Any] | None = None) -> None:
         """Give the model the averaged weights for good, after the run.
 
-        ``batches`` of inputs are for BatchNorm, as in ``swapped``.
+        ``batches`` of inputs are for BatchNorm, as in ``swapped``. If one of them is refused, the
+        model keeps its own weights.
         """
-        with torch.no_grad():
-            pairs = zip(_tensors(self.model), _tensors(self.average.module), strict=True)
-            for own, mean in pairs:
-                own.copy_(mean)
-        if batches is None:
-            self._hint_at_statistics()
-        else:
-            _measure_statistics(self.model, batches)
+        if not int(self.average.n_averaged):
+            raise SettingsError(
+                "AveragedWeights: there is nothing to deliver, because update() was never called; "
+                "call it after each step of the optimiser"
+            )
+        tensors = list(_tensors(self.model))
+        own = [tensor.detach().clone() for tensor in tensors]
+        try:
+            _write(tensors, _tensors(self.average.module))
+            if batches is None:
+                self._hint_at_statistics()
+            else:
+                _measure_statistics(self.model, batches)
+        except BaseException:
+            _write(tensors, own)
+            raise
 
     def _hint_at_statistics(self) -> None:
         if self._delivers and any(map(_has_statistics, self.model.modules())):
@@ -141,17 +157,60 @@ def _tensors(module: nn.Module) -> Iterator[Tensor]:
     return chain(module.parameters(), module.buffers())
 
 
+def _is_coarse(tensor: Tensor) -> bool:
+    return tensor.is_floating_point() and torch.finfo(tensor.dtype).bits < 32
+
+
+def _write(tensors: Iterable[Tensor], values: Iterable[Tensor]) -> None:
+    with torch.no_grad():
+        for tensor, value in zip(tensors, values, strict=True):
+            tensor.copy_(value)
+
+
 def _has_statistics(module: nn.Module) -> bool:
     return isinstance(module, _BatchNorm) and module.track_running_stats
 
 
 def _measure_statistics(model: nn.Module, batches: Iterable[Any]) -> None:
-    """Measure BatchNorm's statistics, and leave nothing else behind: no mode, no random numbers."""
+    """Measure BatchNorm's statistics anew: wholly, or not at all if a batch is refused.
+
+    Nothing else is left behind: no mode, no random numbers. Layers that are frozen, in a model that
+    is in training mode, keep what they have.
+    """
+    layers = [
+        layer
+        for layer in model.modules()
+        if isinstance(layer, _BatchNorm)
+        and layer.track_running_stats
+        and (layer.training or not model.training)
+    ]
+    momenta = [layer.momentum for layer in layers]
+    before = [[buffer.clone() for buffer in layer.buffers(recurse=False)] for layer in layers]
     modes = [(module, module.training) for module in model.modules()]
+    measured = 0
     try:
-        with torch.random.fork_rng():
-            update_bn(batches, model)
+        for layer in layers:
+            layer.reset_running_stats()
+            layer.momentum = None  # the plain mean over all batches
+        if not model.training:
+            model.train()
+        with torch.random.fork_rng(), torch.no_grad():
+            for batch in batches:
+                model(batch[0] if isinstance(batch, list | tuple) else batch)
+                measured += 1
+        if not measured:
+            raise SettingsError(
+                "AveragedWeights: batches must hold a batch of inputs at least, got none; give a "
+                "list, because an iterator is used up after the first time"
+            )
+    except BaseException:
+        for layer, buffers in zip(layers, before, strict=True):
+            for buffer, own in zip(layer.buffers(recurse=False), buffers, strict=True):
+                buffer.data.copy_(own)
+        raise
     finally:
+        for layer, momentum in zip(layers, momenta, strict=True):
+            layer.momentum = momentum
         for module, training in modes:
             module.training = training
 

@@ -103,7 +103,6 @@ def test_statistics_are_those_of_the_averaged_weights_and_leave_no_trace() -> No
             for parameter in model.parameters():
                 parameter.add_(0.1)
         average.update()
-    frozen.eval()
     before = copy.deepcopy((model.state_dict(), average.average.state_dict()))
     drawn = torch.get_rng_state()
 
@@ -120,7 +119,7 @@ def test_statistics_are_those_of_the_averaged_weights_and_leave_no_trace() -> No
     for old, new in zip(before, after, strict=True):
         assert all(torch.equal(old[name], new[name]) for name in old)
     assert torch.equal(torch.get_rng_state(), drawn)
-    assert (model.training, frozen.training) == (True, False)
+    assert (model.training, frozen.training) == (True, True)
     average.deliver(batches=batches)
     assert statistics() == {"mean": measured["ema_mean"]}
     assert torch.equal(model[0].weight, average.average.module[0].weight)  # type: ignore[index]
@@ -209,6 +208,62 @@ def test_it_is_exact_under_tries_and_after_a_resume(dry_run: bool) -> None:
     for epoch in again:
         epoch.report(second.epoch())
     assert equal(second.end(), wanted)
+
+
+@pytest.mark.parametrize("refused", ["none", "used up", "one row"])
+@pytest.mark.parametrize("end", ["evaluate", "deliver"])
+def test_batches_that_cannot_be_measured_change_nothing(refused: str, end: str) -> None:
+    model = with_batch_norm()
+    average = AveragedWeights(model, share=0.5)
+    for batch in torch.randn(3, 16, 8):
+        model(batch)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(0.1)
+        average.update()
+    before = copy.deepcopy((model.state_dict(), average.average.state_dict()))
+    batches: Any = {
+        "none": [],
+        "used up": iter(()),
+        "one row": [torch.randn(4, 8), torch.randn(1, 8)],
+    }[refused]
+    arguments: Any = [dict] if end == "evaluate" else []
+    with pytest.raises((SettingsError, ValueError)):
+        getattr(average, end)(*arguments, batches=batches)
+    for old, new in zip(before, (model.state_dict(), average.average.state_dict()), strict=True):
+        assert all(torch.equal(old[name], new[name]) for name in old)
+    assert model[1].momentum == 0.1  # type: ignore[index]
+    assert model.training
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_frozen_layers_keep_their_statistics(training: bool) -> None:
+    model = with_batch_norm()
+    model.append(nn.BatchNorm1d(1))  # type: ignore[operator]
+    average = AveragedWeights(model, share=0.5)
+    frozen = model[1]  # type: ignore[index]
+    if training:
+        frozen.eval()
+    else:
+        model.eval()
+    average.update()
+    kept = frozen.running_mean.clone()
+    average.deliver(batches=[(torch.randn(16, 8),)])
+    assert torch.equal(frozen.running_mean, kept) is training
+    assert model[4].num_batches_tracked == 1  # type: ignore[index]
+    assert (model.training, frozen.training) == (training, False)
+
+
+def test_nothing_is_delivered_before_an_update() -> None:
+    with raises(SettingsError):
+        AveragedWeights(nn.Linear(1, 1), share=0.1).deliver()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_weights_that_are_too_coarse_for_a_share(dtype: torch.dtype) -> None:
+    with raises(SettingsError):
+        AveragedWeights(nn.Linear(1, 1).to(dtype), share=0.1)
+    AveragedWeights(nn.Linear(1, 1).to(dtype), horizon=10)
 
 
 def test_a_model_is_needed() -> None:
