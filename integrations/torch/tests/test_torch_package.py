@@ -13,7 +13,8 @@ from typing_extensions import Unpack
 
 import dynhp
 import dynhp_torch
-from dynhp.loops import LoopOptions
+from dynhp.loops import Loop, LoopOptions
+from dynhp.middleware import Display
 from dynhp.policy import PolicyFields
 from dynhp.testing import difference
 from tests.support.messages import raises
@@ -28,7 +29,8 @@ def test_adapt_takes_what_adapt_of_the_core_takes() -> None:
 
 
 def test_the_options_of_adapt_are_said_once_with_their_types() -> None:
-    core = get_type_hints(dynhp.adapt, localns={"Unpack": Unpack})
+    names = {"Unpack": Unpack, "Display": Display, "Loop": Loop}  # loaded when they are used
+    core = get_type_hints(dynhp.adapt, localns=names)
     options = get_type_hints(LoopOptions)
     own = set(options) - set(PolicyFields.__annotations__)
     assert {name: options[name] for name in own} == {name: core[name] for name in own}
