@@ -152,14 +152,15 @@ def adapt(
 
 def _driven_once(policy: Policy, bound: Mapping[str, Binding]) -> Policy:
     """The policy, without its course if something else drives the values; hints where needed."""
+    scheduled = _changed_by(policy)
     drivers = {
         name: driver
-        for name in _changed_by(policy)
+        for name in scheduled
         if (driver := getattr(bound.get(name), "driven_by", None)) is not None
     }
     if drivers:
         name, driver = next(iter(drivers.items()))
-        if len(drivers) < len(_changed_by(policy)):
+        if len(drivers) < len(scheduled):
             raise SettingsError(
                 f"{name}: {driver} drives it, so course={shown(policy.course)} must leave it "
                 "alone: a value can follow one schedule"

@@ -139,7 +139,7 @@ class AveragedWeights:
             raise
 
     def _hint_at_statistics(self) -> None:
-        if self._delivers and any(map(_has_statistics, self.model.modules())):
+        if self._delivers and _measured_layers(self.model):
             advise(
                 f"AveragedWeights: {type(self.model).__name__} has BatchNorm, whose statistics are "
                 "not those of the averaged weights; give batches=[...], a few batches of inputs, "
@@ -167,25 +167,24 @@ def _write(tensors: Iterable[Tensor], values: Iterable[Tensor]) -> None:
             tensor.copy_(value)
 
 
-def _has_statistics(module: nn.Module) -> bool:
-    return isinstance(module, _BatchNorm) and module.track_running_stats
-
-
-def _measure_statistics(model: nn.Module, batches: Iterable[Any]) -> None:
-    """Measure BatchNorm's statistics anew: wholly, or not at all if a batch is refused.
-
-    Nothing else is left behind: no mode, no random numbers. Layers that are frozen, in a model that
-    is in training mode, keep what they have.
-    """
-    layers = [
+def _measured_layers(model: nn.Module) -> list[_BatchNorm]:
+    """The layers whose statistics training measures: not those frozen while the model trains."""
+    return [
         layer
         for layer in model.modules()
         if isinstance(layer, _BatchNorm)
         and layer.track_running_stats
         and (layer.training or not model.training)
     ]
+
+
+def _measure_statistics(model: nn.Module, batches: Iterable[Any]) -> None:
+    """Measure BatchNorm's statistics anew, and leave no mode and no random numbers behind.
+
+    If a batch is refused, callers put all tensors of the model back.
+    """
+    layers = _measured_layers(model)
     momenta = [layer.momentum for layer in layers]
-    before = [[buffer.clone() for buffer in layer.buffers(recurse=False)] for layer in layers]
     modes = [(module, module.training) for module in model.modules()]
     measured = 0
     try:
@@ -203,11 +202,6 @@ def _measure_statistics(model: nn.Module, batches: Iterable[Any]) -> None:
                 "AveragedWeights: batches must hold a batch of inputs at least, got none; give a "
                 "list, because an iterator is used up after the first time"
             )
-    except BaseException:
-        for layer, buffers in zip(layers, before, strict=True):
-            for buffer, own in zip(layer.buffers(recurse=False), buffers, strict=True):
-                buffer.data.copy_(own)
-        raise
     finally:
         for layer, momentum in zip(layers, momenta, strict=True):
             layer.momentum = momentum
