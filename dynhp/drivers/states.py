@@ -106,7 +106,7 @@ class StateTable:
         if here in self._wanted and (here == self._entry or here not in self._stored):
             self.get(here)  # copies it
         self.here = None
-        for ref in self._states.keys() - self._wanted:
+        for ref in [each for each in self._states if each not in self._wanted]:
             del self._states[ref]
 
     def get(self, ref: StateRef) -> State:

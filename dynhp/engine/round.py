@@ -34,7 +34,7 @@ from dynhp.engine.memory import Held, Memory, RunGenerator, StateRef
 from dynhp.engine.tries import Chosen, Setup, draw_seed, try_candidates
 from dynhp.errors import SettingsError
 from dynhp.policy import Policy
-from dynhp.records import Candidate, Metrics, Round, RoundStarted
+from dynhp.records import Candidate, Metrics, Round, RoundStarted, Value
 from dynhp.records.units import Unit
 from dynhp.selection import reason
 from dynhp.tails.contract import course_values
@@ -216,13 +216,18 @@ class OpenRound:
             abandoned=started.abandoned,
             failure=self.failure,
             corrected=corrected,
-            scheduled={
-                name: tuple([values[name] for values in self.scheduled])
-                for name, height in self.values.items()
-                if any(corrected is not None or each[name] != height for each in self.scheduled)
-            },
+            scheduled=self._scheduled_by_name() if self.scheduled else {},
             unit=started.unit,
         )
+
+    def _scheduled_by_name(self) -> dict[str, tuple[Value, ...]]:
+        """The values of each epoch, of the hyperparameters that did not keep one throughout."""
+        corrected = self.chosen is not None and self.chosen.corrected is not None
+        return {
+            name: tuple([values[name] for values in self.scheduled])
+            for name, height in self.values.items()
+            if corrected or any(each[name] != height for each in self.scheduled)
+        }
 
 
 def _reopened(
