@@ -24,6 +24,7 @@ from dynhp.criteria.metric import chosen_criterion, direction_of
 from dynhp.errors import SettingsError, nearest, shown
 from dynhp.proposers import FullGrid, Proposer
 from dynhp.records import Value
+from dynhp.records.units import EPOCHS, Unit
 from dynhp.selection import Best, Selection, Stage
 from dynhp.snapshots import Snapshots
 from dynhp.spaces import Space, SpaceLike
@@ -208,9 +209,9 @@ class Policy:
             )
         return epochs
 
-    def tail_epochs(self, planned: int | None) -> int:
-        """The epochs of each tail."""
-        return tail_length(self.tail, planned)
+    def tail_epochs(self, planned: int | None, unit: Unit = EPOCHS) -> int:
+        """The epochs (or steps) of each tail."""
+        return tail_length(self.tail, planned, unit)
 
     def stages(self, tries: int, epochs: int) -> tuple[Stage, ...]:
         """The stages of this many tries; only one with a tail, after which tries are judged."""

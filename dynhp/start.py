@@ -17,8 +17,15 @@ from dynhp.records import Candidate, Round, Value
 from dynhp.records.units import Unit
 from dynhp.selection import epochs_of_tries
 from dynhp.spaces import Space
-from dynhp.tails.contract import require_correction, require_course, require_tail
-from dynhp.trainer import ReadsBack, Reseeds, Trainer
+from dynhp.tails.averaging import Averaged
+from dynhp.tails.contract import (
+    Course,
+    require_correction,
+    require_course,
+    require_tail,
+    values_at,
+)
+from dynhp.trainer import Delivers, ReadsBack, Reseeds, Trainer
 from dynhp.triggers.contract import looks_at
 
 if TYPE_CHECKING:
@@ -43,10 +50,43 @@ def policy_for(policy: Policy, trainer: Trainer) -> Policy:
         # A trainer that measures nothing before it has trained is checked at its first try.
         if known and name not in known:
             raise MetricError(f"there is no metric {shown(name)}{nearest(name, known)}")
+    if isinstance(policy.course, Averaged) and not isinstance(trainer, Delivers):
+        raise SettingsError(
+            f"course={policy.course!r} ends a run by averaged weights, and nothing averages them "
+            "here, so it would end at a constant rate that is too high for that; list what does "
+            "in the state, such as AveragedWeights(model, share=0.1) of dynhp_torch, or take "
+            "ending='schedule'"
+        )
+    policy = _driven_once(policy, trainer)
     space, start = starting_point(policy.space, trainer, policy.initial)
     declared = getattr(trainer, "tolerance", 0.0)
     tolerance = require_tolerance(declared if policy.tolerance is None else policy.tolerance)
     return replace(policy, space=space, initial=start, tolerance=tolerance)
+
+
+def _driven_once(policy: Policy, trainer: Trainer) -> Policy:
+    """The policy, without its course if a schedule of the trainer's own drives the values."""
+    drivers: Mapping[str, str] = getattr(trainer, "driven_by", None) or {}
+    if policy.course is None or not drivers:
+        return policy
+    scheduled = _changed_by(policy.course, policy.space)
+    driven = [name for name in scheduled if name in drivers]
+    if not driven:
+        return policy
+    if len(driven) < len(scheduled):
+        raise SettingsError(
+            f"{driven[0]}: {drivers[driven[0]]} drives it, so course={shown(policy.course)} must "
+            "leave it alone: a value can follow one schedule"
+        )
+    return replace(policy, course=None)
+
+
+def _changed_by(course: Course, space: Space) -> list[str]:
+    """The names whose values a course changes."""
+    start = space.start()
+    require_course(course, space, start)
+    points = [values_at(course, start, progress) for progress in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    return [name for name in start if any(values[name] != start[name] for values in points)]
 
 
 def starting_point(

@@ -122,6 +122,24 @@ class TriesBatches(Protocol):
 
 
 @runtime_checkable
+class Delivers(Protocol):
+    """Optional: what has something better to hand over than the weights of the last step.
+
+    A trainer, or an object in the state of a loop: averaged weights, which take the model's place
+    after the run. A policy that ends by averages needs one.
+
+    >>> class Average:
+    ...     def deliver(self): print("the model has the averaged weights")
+    >>> isinstance(Average(), Delivers)
+    True
+    """
+
+    def deliver(self) -> None:
+        """Give the model these weights for good, after the run."""
+        ...
+
+
+@runtime_checkable
 class Agrees(Protocol):
     """Optional: a trainer that runs on several ranks and can exchange values with the others.
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from dynhp._lazy import lazily
 
 if TYPE_CHECKING:
-    from dynhp.criteria.combined import phased, smoothed
+    from dynhp.criteria.combined import phased, smoothed, worse_of
     from dynhp.criteria.contract import Criterion
     from dynhp.criteria.gap import smallest_gap
     from dynhp.criteria.metric import highest, lowest
@@ -13,11 +13,11 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "combined": "phased smoothed",
+            "combined": "phased smoothed worse_of",
             "contract": "Criterion",
             "gap": "smallest_gap",
             "metric": "highest lowest",
         },
     )
 
-__all__ = ["Criterion", "highest", "lowest", "phased", "smallest_gap", "smoothed"]
+__all__ = ["Criterion", "highest", "lowest", "phased", "smallest_gap", "smoothed", "worse_of"]

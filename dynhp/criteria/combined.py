@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dynhp._checks import is_number, require_count, require_number
 from dynhp.criteria.contract import Criterion, metrics_of, require_criterion
 from dynhp.criteria.gap import Gap
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, shown
 from dynhp.records import Metrics, Progress
 
 
@@ -95,6 +95,56 @@ def phased(early: Criterion, late: Criterion, *, at: float = 0.6) -> Criterion:
     return _Phased(early, late, at)
 
 
+@dataclass(frozen=True, slots=True)
+class _WorseOf:
+    criterion: Criterion
+    other: Criterion
+
+    def __call__(self, series: Sequence[Metrics], progress: Progress) -> float:
+        own = self.criterion(series, progress)
+        names = metrics_of(self.other)
+        last = series[-max(1, round(len(series) / 3)) :]
+        newest = [epoch for epoch in last if all(name in epoch for name in names)][-1:]
+        if not newest:
+            return own
+        other = self.other(newest, progress)
+        return own if other >= own else other  # also if it is nan
+
+    def __repr__(self) -> str:
+        return f"worse_of({self.criterion!r}, {self.other!r})"
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        return metrics_of(self.criterion)
+
+
+def worse_of(criterion: Criterion, other: Criterion) -> Criterion:
+    """Judge by a criterion, or by another one if that scores lower and its metrics are reported.
+
+    So a validation loss has a say where there is one, and need not be there.
+
+    Args:
+        criterion: what judges a try, by metrics that must be reported.
+        other: what judges the newest epoch that has its metrics, in the last third of a try; if
+            none has, the first criterion judges alone.
+
+    >>> from dynhp.criteria import lowest
+    >>> judge = worse_of(smoothed(lowest("train_loss")), lowest("val_loss"))
+    >>> judge([{"train_loss": 0.4}, {"train_loss": 0.2, "val_loss": 0.5}], Progress(0))
+    -0.5
+    >>> judge([{"train_loss": 0.5}, {"train_loss": 0.25}], Progress(0))
+    -0.375
+    """
+    require_criterion(criterion)
+    require_criterion(other)
+    if not metrics_of(other):
+        raise SettingsError(
+            f"worse_of: the other criterion must say which metrics it reads, got {shown(other)}; "
+            "write lowest('val_loss'), or give it an attribute metrics"
+        )
+    return _WorseOf(criterion, other)
+
+
 def rewards_not_learning(criterion: object) -> bool:
     """Whether it is a gap without a floor, or judges by one somewhere inside.
 
@@ -102,13 +152,7 @@ def rewards_not_learning(criterion: object) -> bool:
     >>> rewards_not_learning(smoothed(smallest_gap("train", "val")))
     True
     """
-    if isinstance(criterion, Gap):
-        return criterion.floor is None
-    if isinstance(criterion, _Smoothed):
-        return rewards_not_learning(criterion.criterion)
-    if isinstance(criterion, _Phased):
-        return rewards_not_learning(criterion.early) or rewards_not_learning(criterion.late)
-    return False
+    return any(isinstance(each, Gap) and each.floor is None for each in _with_parts(criterion))
 
 
 def changes_with_progress(criterion: object) -> bool:
@@ -118,6 +162,16 @@ def changes_with_progress(criterion: object) -> bool:
     >>> changes_with_progress(smoothed(phased(lowest("ema_loss"), lowest("loss"))))
     True
     """
-    if isinstance(criterion, _Smoothed):
-        return changes_with_progress(criterion.criterion)
-    return isinstance(criterion, _Phased)
+    return any(isinstance(each, _Phased) for each in _with_parts(criterion))
+
+
+def _with_parts(criterion: object) -> Iterator[object]:
+    """A criterion, and all that it is made of."""
+    yield criterion
+    if isinstance(criterion, _Smoothed | _WorseOf):
+        yield from _with_parts(criterion.criterion)
+    if isinstance(criterion, _WorseOf):
+        yield from _with_parts(criterion.other)
+    if isinstance(criterion, _Phased):
+        yield from _with_parts(criterion.early)
+        yield from _with_parts(criterion.late)

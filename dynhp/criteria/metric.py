@@ -50,8 +50,9 @@ def direction_of(criterion: Criterion) -> int:
     >>> direction_of(lowest("loss")), direction_of(lambda series, progress: 0.0)
     (-1, 0)
     """
-    inner = getattr(criterion, "criterion", criterion)  # of a smoothed one
-    return inner.sign if isinstance(inner, _Extreme) else 0
+    while hasattr(criterion, "criterion"):  # of a smoothed one
+        criterion = criterion.criterion
+    return criterion.sign if isinstance(criterion, _Extreme) else 0
 
 
 def chosen_criterion(

@@ -32,7 +32,7 @@ from dynhp.records import Candidate, Progress, Try
 from dynhp.records.text import failures_text
 from dynhp.records.units import Unit
 from dynhp.selection import Ranking
-from dynhp.tails.contract import corrected, course_values, tail_values
+from dynhp.tails.contract import Searched, corrected, course_values, tail_values
 
 __all__ = ["Chosen", "Setup", "try_candidates"]
 
@@ -127,7 +127,10 @@ def try_candidates(setup: Setup) -> Generator[Command, Any, Chosen]:
         yield Restore(best.state)
         yield Drop(best.state)  # the trainer is there, so no copy is needed any more
     on_main_line = None if policy.restarts else best.record.own
-    values = None if then is None else corrected(then, best.candidate, policy.space)
+    values = None
+    if then is not None:
+        searched = Searched(policy.space, records, setup.planned)
+        values = corrected(then, best.candidate, searched)
     return Chosen(records, best.place, on_main_line, seed, values, inner)
 
 
@@ -236,7 +239,8 @@ def next_job(setup: Setup, running: RunningTry, epochs: int) -> Job:
             rule = replace(rule, bar=running.inner.score)
     tail: tuple[Candidate, ...] = ()
     if policy.tail is not None:
-        tail = tail_values(policy.tail, running.candidate, policy.tail_epochs(setup.planned))
+        length = policy.tail_epochs(setup.planned, setup.unit)
+        tail = tail_values(policy.tail, running.candidate, length)
     return Job(
         origin=running.state,
         candidate=running.candidate,

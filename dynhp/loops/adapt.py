@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from dynhp._checks import require_count
@@ -23,10 +22,11 @@ from dynhp.loops.parts import (
     parts_of,
 )
 from dynhp.policy import Policy, PolicyFields, named_fields, policy_from
+from dynhp.records.units import EPOCHS, Unit
 from dynhp.selfcheck.reach import in_reach, loop_names
 from dynhp.selfcheck.things import kind_of, read_state
 from dynhp.spaces import SpaceLike
-from dynhp.tails.contract import require_course, values_at
+from dynhp.trainer import Delivers
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -99,11 +99,10 @@ def adapt(
             "give the length of the run once, as adapt(40, ...) in epochs or as "
             f"adapt(steps=5000, ...), got epochs={shown(epochs)} and steps={shown(steps)}"
         )
-    unit = "epochs" if steps is None else "steps"
+    unit: Unit = EPOCHS if steps is None else "steps"
     planned = require_count(unit, epochs if steps is None else steps)
     policy = policy_from(policy, {"space": space, **fields}, caller="adapt")
     bound = bindings.require_bindings(bind, policy.space)
-    policy = _driven_once(policy, bound)
 
     # What is restored: the user's objects, bound values, global generators, memories of the loop.
     things = named_state(state)
@@ -150,54 +149,6 @@ def adapt(
     )
 
 
-def _driven_once(policy: Policy, bound: Mapping[str, Binding]) -> Policy:
-    """The policy, without its course if something else drives the values; hints where needed."""
-    scheduled = _changed_by(policy)
-    drivers = {
-        name: driver
-        for name in scheduled
-        if (driver := getattr(bound.get(name), "driven_by", None)) is not None
-    }
-    if drivers:
-        name, driver = next(iter(drivers.items()))
-        if len(drivers) < len(scheduled):
-            raise SettingsError(
-                f"{name}: {driver} drives it, so course={shown(policy.course)} must leave it "
-                "alone: a value can follow one schedule"
-            )
-        advise(
-            f"{name}: {driver} drives it, so course={shown(policy.course)} is left out: the value "
-            f"that is chosen scales the schedule of {driver}, which should end at zero itself. "
-            "Leave one of the two out",
-            about=object(),  # each run is another schedule: say it for each
-        )
-        return replace(policy, course=None)
-    if policy.tail is None:
-        return policy
-    from dynhp.tails.annealing import Annealed  # few runs have tails
-
-    searched = policy.tail.name if isinstance(policy.tail, Annealed) else ""
-    constant = policy.course is None and searched in bound
-    if constant and policy.then is not None and getattr(bound[searched], "driven_by", None) is None:
-        advise(
-            f"{searched}: its search is made for a rate that ends at zero, and nothing lowers it "
-            "here: a good constant rate left alone may end better. Give recommended(..., "
-            "schedule='wsd'), or list a scheduler in the state",
-            about=("constant", searched),
-        )
-    return policy
-
-
-def _changed_by(policy: Policy) -> list[str]:
-    """The names whose values the course of a policy changes."""
-    if policy.course is None:
-        return []
-    require_course(policy.course, policy.space, policy.space.start())
-    start = policy.space.start()
-    points = [values_at(policy.course, start, progress) for progress in (0.0, 0.25, 0.5, 0.75, 1.0)]
-    return [name for name in start if any(values[name] != start[name] for values in points)]
-
-
 class _LoopTrainer:
     """A loop as a trainer: its state is all parts, and only the body of the loop trains."""
 
@@ -205,7 +156,7 @@ class _LoopTrainer:
         self,
         parts: Parts,
         bound: Mapping[str, Binding],
-        unit: str,
+        unit: Unit,
         things: Sequence[Any],
         read: Callable[[Any], Callable[[], Any] | None],
     ) -> None:
@@ -213,6 +164,7 @@ class _LoopTrainer:
         self.set_state = parts.set_state
         self.reseed = parts.reseed
         self.kinds = bindings.kinds_of(bound)
+        self.driven_by = bindings.drivers_of(bound)
         self.unit = unit
         self.part_names = [
             part.name or f"part {place} of the state" for place, part in enumerate(parts.parts)
@@ -221,6 +173,10 @@ class _LoopTrainer:
         self._things = things
         self._read = read
         self._said: set[Any] = set()  # a hint comes once in a run, whatever its numbers are then
+        for thing in things:
+            inner = thing.thing if isinstance(thing, CopyOf) else thing
+            if isinstance(inner, Delivers):
+                self.deliver = inner.deliver
 
     def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
         from dynhp.loops.loop import the_body_trains

@@ -87,6 +87,12 @@ def kinds_of(bindings: Mapping[str, Binding]) -> dict[str, str]:
     return {name: kind for name, kind in kinds.items() if isinstance(kind, str)}
 
 
+def drivers_of(bindings: Mapping[str, Binding]) -> dict[str, str]:
+    """What drives the values that a schedule changes, by their names."""
+    drivers = {name: getattr(binding, "driven_by", None) for name, binding in bindings.items()}
+    return {name: driver for name, driver in drivers.items() if driver is not None}
+
+
 def require_bindings(bind: Any, space: Collection[str] | None = None) -> dict[str, Binding]:
     """Refuse what does not map names to bindings, and a name that is not in the space."""
     if bind is None:

@@ -36,7 +36,7 @@ class Passes:
     (Epoch(4, {'lr': 0.1}, main line), Epoch(5, {'lr': 0.1}, main line))
     """
 
-    __slots__ = ("names_read", "now", "place", "rescues", "tail", "trying", "values")
+    __slots__ = ("ends_try", "names_read", "now", "place", "rescues", "tail", "trying", "values")
 
     def __init__(
         self, values: Candidate, *, trying: bool, place: int | None = None, rescues: bool = False
@@ -45,6 +45,7 @@ class Passes:
         self.trying = trying
         self.place = place
         self.tail = False  # whether they are run only to judge a try, and then thrown away
+        self.ends_try = False  # whether the pass under way is the last before a try is judged
         self.rescues = trying or rescues  # whether an exception ends this line, not the run
         self.names_read: set[str] = set()  # by the body
         self.now: Epoch | None = None  # the pass that the body is in
@@ -145,6 +146,14 @@ class Epoch(int):
         return self._passes.tail
 
     @property
+    def ends_try(self) -> bool:
+        """Whether a try is judged after this pass: measure here what it should be judged by.
+
+        For loops over steps that measure now and then: ``if step % 100 == 0 or step.ends_try:``.
+        """
+        return self._passes.ends_try
+
+    @property
     def values(self) -> Candidate:
         """All values of this pass."""
         self._passes.names_read.update(self._passes.values)
@@ -182,7 +191,7 @@ class Epoch(int):
             raise UnknownName(f"values are read by name: write epoch[{name!r}], not epoch.{name}")
         raise UnknownName(
             f"an epoch has no {name!r}; it has report(...), values, number, main, trying, place, "
-            "tail, metrics and epoch['name'] for the value of a hyperparameter"
+            "tail, ends_try, metrics and epoch['name'] for the value of a hyperparameter"
         )
 
     def report(

@@ -23,6 +23,7 @@ from dynhp.loops.saving import load_loop, saved_loop
 from dynhp.loops.text import loop_text
 from dynhp.middleware.display import Display
 from dynhp.records import Candidate, History, Metrics, Round
+from dynhp.records.units import EPOCHS, Unit
 
 
 class Loop:
@@ -51,7 +52,7 @@ class Loop:
         parts: Parts,
         *,
         training: Parts,
-        unit: str = "epochs",
+        unit: Unit = EPOCHS,
         keeper: BestKeeper | None = None,
         generators: GeneratorsBefore | None = None,
         display: Display | None = None,
@@ -276,6 +277,7 @@ class Loop:
                     in_tail = number > job.epochs
                     passes = passes.going_on(log.values, tail=in_tail)
                     bindings.apply(self._bind, log.values, tail=in_tail)
+                passes.ends_try = number == job.epochs + len(job.tail)
                 yield (epoch := passes.epoch(job.start + number - 1))
                 if epoch.failure is None and (epoch.metrics is not None or number >= job.epochs):
                     self._after(epoch, log.values)
@@ -386,7 +388,7 @@ class Loop:
         policy, planned = self.adapter.policy, self.adapter.epochs
         most = 0
         if self._unit == "steps":
-            most = max(1, policy.try_epochs(planned) + policy.tail_epochs(planned))
+            most = max(1, policy.try_epochs(planned) + policy.tail_epochs(planned, "steps"))
         if self._silent <= most:
             return
         watched = f"the main line is watched ({shown(policy.when)}), but "

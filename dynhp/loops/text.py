@@ -7,9 +7,10 @@ from dynhp.policy import Policy
 from dynhp.proposers.contract import searched_text
 from dynhp.records import Candidate
 from dynhp.records.text import text_table
+from dynhp.records.units import Unit
 
 
-def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
+def loop_text(adapter: DynamicGridAdapter, unit: Unit) -> str:
     """What a loop adapts, how, at what cost, and how far it has come, in epochs or steps.
 
     >>> from dynhp import adapt
@@ -28,7 +29,7 @@ def loop_text(adapter: DynamicGridAdapter, unit: str) -> str:
     planned, policy = adapter.epochs or 0, adapter.policy
     in_force = ", ".join(f"{name}={value}" for name, value in adapter.current.items())
     tries = f"tries of {policy.try_epochs(planned)}"
-    if tail := policy.tail_epochs(planned):
+    if tail := policy.tail_epochs(planned, unit):
         tries += f" and a tail of {tail}"
     if policy.start_from != "here":
         tries += f" from {policy.start_from}"

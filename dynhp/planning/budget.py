@@ -240,7 +240,7 @@ def plan_from(policy: Policy, memory: Memory, epochs: int, *, unit: Unit) -> Pla
         selection=policy.selection,
         restart=policy.restarts,
         checked=checked,
-        tail=policy.tail_epochs(epochs),
+        tail=policy.tail_epochs(epochs, unit),
         joining=len(policy.space) if corrects else 0,
         uncorrected=0 if memory.tried else 1,
     )

@@ -14,23 +14,33 @@ from dynhp._checks import (
     require_word,
 )
 from dynhp.advice import LEAVE_ALONE, canonical_name
-from dynhp.criteria import highest, lowest, phased, smallest_gap, smoothed
+from dynhp.criteria import Criterion, highest, lowest, phased, smallest_gap, smoothed, worse_of
 from dynhp.errors import LeaveItAlone, SettingsError, nearest, shown
 from dynhp.policy import Policy
 from dynhp.proposers import Climb, Ladder, Neighbors
+from dynhp.records.units import EPOCHS
 from dynhp.selection import BestByMargin, Racing
 from dynhp.snapshots import Snapshots
 from dynhp.spaces import Around, Ordered, Space, SpaceLike
-from dynhp.spaces.axis import short_float
-from dynhp.tails import annealed, scale, scheduled
+from dynhp.tails import annealed, at_peak, averaged, scheduled
+from dynhp.tails.contract import Course
 from dynhp.tails.schedules import Shape
 from dynhp.triggers import At, Every, OnPlateau, OnSpike
 
 TYPICAL_RATE = 0.03
 """The middle of the values tried if no default is given."""
 
-LADDER_SHARE = 0.05
+LADDER_SHARE = 0.03
 """How much of the run one try of the ladder takes."""
+
+LENGTH_POWER = 0.5
+"""What suits a run is what suits a try, divided by the square root of how much longer it is."""
+
+WITHOUT_ENDING = 0.56
+"""A rate that stays to the end must be lower than one that falls, or whose weights are averaged."""
+
+Ending = Literal["schedule", "average"]
+"""How a run with a searched rate ends: the rate falls, or the weights are averaged."""
 
 
 def paper(
@@ -73,18 +83,21 @@ def recommended(
     default: float | None = None,
     name: str | None = None,
     loss: str | None = None,
-    schedule: Shape | None = None,
+    val_loss: str = "val_loss",
+    maximize: str | None = None,
+    ending: Ending | None = "schedule",
+    schedule: Shape = "wsd",
     force: bool = False,
 ) -> Policy:
     """What research recommends for this kind of hyperparameter, around a default value.
 
-    For a learning rate: a ladder before the run. Rates a factor of the square root of 10 apart are
-    tried on copies of the first state for a 20th of the run each, warmed up and annealed to zero,
-    and judged by the mean training loss of the last third: the default and one ten times as high,
-    then neighbours of the best until both are worse. The best is divided by the square root of 10,
-    because short annealed tries favour rates that are too high for a long run. The run starts with
-    it from its first state. It must end at zero: under a scheduler of your own, or with
-    ``schedule="wsd"``: a good constant rate left alone may beat the one it finds, kept constant.
+    For a learning rate: a ladder before the run. Rates of a fixed grid (1, 0.316, 0.1, ...) are
+    tried on copies of the first state for 3 % of the run each, warmed up and annealed to zero: the
+    one next to the default and one ten times as high, then neighbours of the best until two are
+    worse on each side. A try is judged by the mean training loss of its last third, or by its
+    validation loss if that is reported and higher. What suits a long run is lower than what suits
+    a short try: the run takes the peak between the best rates, times the square root of the share
+    of the run that a try is. It begins in its first state, and brings its own ending.
 
     Args:
         kind: the kind of hyperparameter, such as "learning_rate".
@@ -93,14 +106,18 @@ def recommended(
             optimiser's, say), or at 0.03 if none is known.
         name: the hyperparameter's name; ``kind`` if it is left out.
         loss: the loss that tries are judged by: "train_loss" for a learning rate, else "val_loss".
-        schedule: how a learning rate goes along the run, if no scheduler of your own drives it:
-            "wsd" warms up, stays and falls to zero, "cosine" and "linear" fall all the way. It is
-            set in every epoch, or in every step of a loop over steps.
+        val_loss: for a learning rate, a loss on held-out data that has a say where it is reported.
+        maximize: in place of both, the metric that is judged if higher is better, as a reward.
+        ending: how a run with a searched rate ends: by a "schedule", if no scheduler of your own
+            drives the rate; by the "average" of the last weights, at a constant rate, where the
+            integration can do that; None: at a constant rate, which is chosen lower then.
+        schedule: its shape: "wsd" warms up, stays and falls to zero, "cosine" and "linear" fall all
+            the way. It is set in every epoch, or in every step if steps are known.
         force: give cautious settings in place of the advice to leave it alone.
 
-    >>> policy = recommended("learning_rate", epochs=100, default=0.03)
-    >>> policy.space, policy.tail.length(100)
-    (Space(learning_rate=Around(0.03)), 5)
+    >>> policy = recommended("learning_rate", default=0.03)
+    >>> policy.space, policy.course, policy.tail_epochs(100)
+    (Space(learning_rate=Around(0.03, anchor=1.0)), scheduled('learning_rate', 'wsd'), 3)
     """
     known = {"learning_rate", *LEAVE_ALONE}
     if not isinstance(kind, str) or canonical_name(kind) not in known:
@@ -109,11 +126,25 @@ def recommended(
         )
     name = require_name("recommended: name", kind if name is None else name)
     if canonical_name(kind) == "learning_rate":
-        return _ladder(name, epochs, default, "train_loss" if loss is None else loss, schedule)
-    if schedule is not None:
-        raise SettingsError(
-            f"recommended: only a learning rate follows a schedule, got schedule={shown(schedule)} "
-            f"for {kind}; leave it out"
+        if maximize is not None:
+            if loss is not None:
+                raise SettingsError(
+                    f"recommended: give loss= or maximize=, got {shown(loss)} and {shown(maximize)}"
+                )
+            judged = highest(maximize)
+            judge = smoothed(judged, 1 / 3)
+        else:
+            judged = lowest("train_loss" if loss is None else loss)
+            judge = smoothed(judged, 1 / 3)
+            if judged != lowest(val_loss):
+                judge = worse_of(judge, lowest(val_loss))
+        return _ladder(
+            name,
+            epochs=epochs,
+            default=default,
+            judge=judge,
+            learns=judged,
+            ending=_chosen_ending(name, ending, schedule),
         )
     if not force:
         raise LeaveItAlone(
@@ -134,24 +165,39 @@ def recommended(
     )
 
 
+def _chosen_ending(name: str, ending: Ending | None, schedule: Shape) -> Course | None:
+    """How the rate goes along the run, and what becomes of the weights."""
+    require_word("recommended: ending", ending, ("schedule", "average", None))
+    shape = scheduled(name, schedule)  # refuses what is no shape
+    if ending == "schedule":
+        return shape
+    return averaged() if ending == "average" else None
+
+
 def _ladder(
-    name: str, epochs: int | None, default: float | None, loss: str, schedule: Shape | None
+    name: str,
+    *,
+    epochs: int | None,
+    default: float | None,
+    judge: Criterion,
+    learns: Criterion,
+    ending: Course | None,
 ) -> Policy:
     start = _require_positive("recommended", TYPICAL_RATE if default is None else default)
     tail = annealed(name, epochs=LADDER_SHARE)
     if epochs is not None:
         planned = require_whole("recommended: epochs", epochs, least=1)
-        tail = annealed(name, epochs=tail.length(planned))
+        tail = annealed(name, epochs=tail.length(planned, EPOCHS))
     return Policy(
-        space=Space({name: Around(start)}),
-        criterion=smoothed(lowest(loss), 1 / 3),
+        space=Space({name: Around(start, anchor=1.0)}),
+        criterion=judge,
         when=At([0]),
         try_for=0,
         tail=tail,
         keep="value",
-        then=scale(short_float(math.sqrt(0.1)), name),
-        course=None if schedule is None else scheduled(name, schedule),
-        proposer=Climb(),
+        then=at_peak(name, power=LENGTH_POWER, factor=WITHOUT_ENDING if ending is None else 1.0),
+        course=ending,
+        proposer=Climb(learns=learns),
         # Without a default the value in force is the start.
         initial=None if default is None else {name: float(start)},
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from dynhp._checks import require_count, require_number
@@ -15,7 +15,7 @@ from dynhp.executors import Executor
 from dynhp.executors.attempt import put_in_force
 from dynhp.middleware.looking import looking
 from dynhp.planning.budget import HasHistory, history_of
-from dynhp.planning.presets import recommended
+from dynhp.planning.presets import Ending, recommended
 from dynhp.records import Candidate, Round
 from dynhp.records.text import text_table
 from dynhp.records.units import EPOCHS, Unit
@@ -79,8 +79,8 @@ def rate_search(history: Sequence[Round] | HasHistory) -> RateSearch:
     >>> from dynhp.testing import Quadratic
     >>> adapter = DynamicGridAdapter(
     ...     Quadratic(), policy=recommended("learning_rate", name="lr", default=0.1, loss="loss"))
-    >>> rate_search(adapter.run(40)).rate
-    0.316228
+    >>> rate_search(adapter.run(100)).rate
+    0.174532
     """
     tried = [round_ for round_ in history_of(history) if round_.tries]
     if not tried or len(tried[0].previous) != 1:
@@ -120,6 +120,7 @@ def find_rate(
     start: float | None = None,
     name: str = "lr",
     loss: str = "train_loss",
+    ending: Ending | None = "schedule",
     executor: Executor | None = None,
     check: Literal["first", "every", "off"] = "first",
 ) -> RateSearch:
@@ -129,10 +130,12 @@ def find_rate(
 
     Args:
         trainer: what trains; its state and the rate in force are put back afterwards.
-        epochs: the epochs of the run that the rate is for; a try takes a 20th of them.
+        epochs: the epochs of the run that the rate is for; a try takes 3 % of them.
         start: where to start; the trainer's own rate, or 0.03, if it is left out.
         name: the hyperparameter's name.
-        loss: the training loss that tries are judged by.
+        loss: the training loss that tries are judged by; a "val_loss" has a say if there is one.
+        ending: how the run will end: by a "schedule", by the "average" of its last weights, or
+            None, at a constant rate.
         executor: what carries out the tries; one after the other by default.
         check: whether a try is repeated and compared, as in ``DynamicGridAdapter``.
 
@@ -140,7 +143,7 @@ def find_rate(
     >>> trainer = Quadratic()
     >>> search = find_rate(trainer, epochs=100, start=0.001, loss="loss")
     >>> search.rate, search.epochs, trainer.get_state()
-    (0.316228, 45, 1.0)
+    (0.174532, 30, 1.0)
     """
     if isinstance(getattr(trainer, "adapter", None), DynamicGridAdapter):
         raise SettingsError(
@@ -153,7 +156,10 @@ def find_rate(
         require_number("find_rate: start", start, rule, lambda value: 0 < value < math.inf)
     adapter = DynamicGridAdapter(
         trainer,
-        policy=recommended("learning_rate", epochs=epochs, default=start, name=name, loss=loss),
+        policy=replace(
+            recommended("learning_rate", default=start, name=name, loss=loss, ending=ending),
+            course=None,  # nothing of the run itself is trained
+        ),
         epochs=epochs,
         executor=executor,
         check=check,
@@ -197,7 +203,7 @@ class RateFinder:
     ...     model.train_k(1, epoch.values)
     ...     epoch.report(train_loss=model.metrics()["loss"])
     >>> finder.result.rate, model.get_state()
-    (0.316228, 1.0)
+    (0.174532, 1.0)
     """
 
     def __init__(self, loop: Loop) -> None:

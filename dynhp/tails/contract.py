@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from dynhp._checks import (
     is_number,
@@ -15,7 +15,8 @@ from dynhp._checks import (
     takes,
 )
 from dynhp.errors import ContractError, DynhpError, SettingsError, nearest, shown
-from dynhp.records import Candidate
+from dynhp.records import Candidate, Try
+from dynhp.records.units import Unit
 from dynhp.spaces import Space
 
 
@@ -29,7 +30,7 @@ class Tail(Protocol):
     >>> from dynhp import DynamicGridAdapter, lowest
     >>> from dynhp.testing import Quadratic
     >>> class Halved:  # two epochs with half the value
-    ...     def length(self, planned): return 2
+    ...     def length(self, planned, unit): return 2
     ...     def at(self, candidate, progress): return candidate.but({"lr": candidate["lr"] / 2})
     >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.5]}, criterion=lowest("loss"),
     ...                              adapt_every=4, try_for=1, tail=Halved())
@@ -37,13 +38,33 @@ class Tail(Protocol):
     [(3, 2), (3, 2)]
     """
 
-    def length(self, planned: int | None) -> int:
-        """How many epochs it has, in a run of ``planned`` epochs (None: that is not known)."""
+    def length(self, planned: int | None, unit: Unit) -> int:
+        """How many epochs it has, in a run of ``planned`` epochs (None: that is not known).
+
+        ``unit`` says whether both are "epochs", or the "steps" of a loop over steps.
+        """
         ...
 
     def at(self, candidate: Candidate, progress: float) -> Candidate:
         """The values at this point of the tail of a candidate, from 0.0 up to 1.0."""
         ...
+
+
+class Searched(NamedTuple):
+    """What a correction may look at besides the winner's values.
+
+    Attributes:
+        space: the hyperparameters and their values.
+        tries: all tries of the round; none when a policy is checked before its run.
+        planned: the epochs of the run, None if they are not known.
+
+    >>> Searched(Space({"lr": [0.1, 0.3]})).tries
+    ()
+    """
+
+    space: Space
+    tries: Sequence[Try] = ()
+    planned: int | None = None
 
 
 @runtime_checkable
@@ -53,14 +74,14 @@ class Correction(Protocol):
     >>> from dynhp import DynamicGridAdapter, lowest
     >>> from dynhp.testing import Quadratic
     >>> from dynhp.spaces import Around
-    >>> def halved(candidate): return candidate.but({"lr": candidate["lr"] / 2})
+    >>> def halved(candidate, searched): return candidate.but({"lr": candidate["lr"] / 2})
     >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": Around(0.3)}, criterion=lowest("loss"),
     ...                              adapt_every=4, try_for=1, then=halved)
     >>> round_ = adapter.step(); round_.winner.candidate, round_.candidate
     (Candidate(lr=0.948683), Candidate(lr=0.4743415))
     """
 
-    def __call__(self, candidate: Candidate) -> Candidate:
+    def __call__(self, candidate: Candidate, searched: Searched) -> Candidate:
         """The values that are put in force, which must lie in the space."""
         ...
 
@@ -146,14 +167,15 @@ def require_tail(tail: Any, space: Space, current: Candidate) -> None:
     values_at(tail, current, 0.5)
 
 
-def tail_length(tail: Tail | None, planned: int | None) -> int:
+def tail_length(tail: Tail | None, planned: int | None, unit: Unit) -> int:
     """The epochs of a tail; 0 without one."""
     if tail is None:
         return 0
     length = _answer(
         f"length of {shown(tail)}",
-        lambda: tail.length(planned),
-        "it gets the planned epochs (None if that is not known) and gives a number of epochs",
+        lambda: tail.length(planned, unit),
+        "it gets the planned epochs (None if that is not known) and their unit, 'epochs' or "
+        "'steps', and gives a number of them",
     )
     return require_count(f"the length of {shown(tail)}", length)
 
@@ -188,15 +210,18 @@ def require_correction(then: Any, space: Space) -> None:
     """Refuse what is no correction, or one that leads out of the space."""
     if then is None:
         return
-    if not callable(then) or isinstance(then, type) or not takes(then, 1):
+    if not callable(then) or isinstance(then, type) or not takes(then, 2):
         raise SettingsError(
-            f"then must be a correction such as scale(0.3), or a function of a candidate, got "
-            f"{shown(then)}"
+            "then must be a correction such as scale(0.3), or a function of a candidate and of "
+            f"what was searched, got {shown(then)}"
         )
+    check = getattr(then, "require_space", None)
+    if check is not None:
+        check(space)
     for name, axis in space.items():
         for value in axis.grid():
             start = space.start().but({name: value})
-            values = _corrects(then, start)
+            values = _corrects(then, start, Searched(space))
             try:
                 _admitted(then, start, values, space)
             except ContractError as error:
@@ -205,16 +230,17 @@ def require_correction(then: Any, space: Space) -> None:
                 ) from None
 
 
-def corrected(then: Correction, candidate: Candidate, space: Space) -> Candidate:
+def corrected(then: Correction, candidate: Candidate, searched: Searched) -> Candidate:
     """The winner's values as they are put in force."""
-    return _admitted(then, candidate, _corrects(then, candidate), space)
+    values = _corrects(then, candidate, searched)
+    return _admitted(then, candidate, values, searched.space)
 
 
-def _corrects(then: Correction, candidate: Candidate) -> object:
+def _corrects(then: Correction, candidate: Candidate, searched: Searched) -> object:
     return _answer(
         f"then={shown(then)}",
-        lambda: then(candidate),
-        f"it gets a candidate with {', '.join(candidate)}",
+        lambda: then(candidate, searched),
+        f"it gets a candidate with {', '.join(candidate)}, and what was searched",
     )
 
 

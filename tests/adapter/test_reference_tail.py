@@ -14,7 +14,7 @@ from dynhp.errors import AllTriesFailed
 from dynhp.proposers import Climb
 from dynhp.records import Candidate
 from dynhp.spaces import Around
-from dynhp.tails import annealed, scale
+from dynhp.tails import annealed, at_peak, scale
 from tests.adapter.test_reference import assert_counted
 from tests.support.reference import (
     ReferenceSettings,
@@ -35,7 +35,7 @@ class HalfValue:
     def __repr__(self) -> str:
         return f"HalfValue({self.epochs})"
 
-    def length(self, planned: int | None) -> int:
+    def length(self, planned: int | None, unit: str) -> int:
         return self.epochs
 
     def at(self, candidate: Candidate, progress: float) -> Candidate:
@@ -52,13 +52,31 @@ def of_the_tail(series: Any, progress: Any) -> float:
 def problems(draw: st.DrawFn) -> ReferenceSettings:
     adapt_every = draw(st.integers(1, 7))
     return ReferenceSettings(
-        space=Space({"lr": Around(draw(st.sampled_from([0.001, 0.05, 3.0])))}),
+        space=Space(
+            {
+                "lr": Around(
+                    draw(st.sampled_from([0.001, 0.05, 3.0])),
+                    anchor=draw(st.sampled_from([None, 1.0])),
+                )
+            }
+        ),
         criterion=draw(
             st.sampled_from([lowest("loss"), smoothed(lowest("loss"), 1 / 3), of_the_tail])
         ),
         adapt_every=adapt_every,
         try_for=draw(st.integers(0, adapt_every)),
-        proposer=draw(st.sampled_from([Climb(), Climb(1), Climb(3), FullGrid(), Neighbors(2)])),
+        proposer=draw(
+            st.sampled_from(
+                [
+                    Climb(),
+                    Climb(1),
+                    Climb(3, worse=1),
+                    Climb(learns=lowest("loss")),
+                    FullGrid(),
+                    Neighbors(2),
+                ]
+            )
+        ),
         selection=draw(st.sampled_from([Best(), BestByMargin(delta=0.01)])),
         keep=draw(st.sampled_from(["winner", "value"])),
         randomness=draw(st.sampled_from(["common", "independent"])),
@@ -66,13 +84,13 @@ def problems(draw: st.DrawFn) -> ReferenceSettings:
         tail=draw(
             st.sampled_from([annealed("lr", epochs=3), annealed("lr", epochs=0.2), HalfValue(1)])
         ),
-        then=draw(st.sampled_from([None, scale(0.3)])),
+        then=draw(st.sampled_from([None, scale(0.3), at_peak("lr", power=0.5)])),
     )
 
 
 @pytest.mark.filterwarnings("ignore:lr was best at")
 @settings(max_examples=150, deadline=None)
-@given(problems(), st.integers(0, 99), st.integers(1, 25))
+@given(problems(), st.integers(0, 99), st.integers(6, 25))  # a share of fewer epochs is refused
 def test_adapter_equals_reference(problem: ReferenceSettings, seed: int, epochs: int) -> None:
     if isinstance(problem.proposer, FullGrid) and problem.then is not None:
         problem.proposer = Neighbors()  # the corrected value is not on the grid of the next round

@@ -23,6 +23,7 @@ from dynhp import (
 from dynhp.records import Candidate
 from dynhp.snapshots import Snapshots
 from dynhp.storage import on_disk
+from dynhp.tails.contract import Searched
 from tests.support.losses import (
     FIRST_IS_BEST,
     LossTable,
@@ -128,7 +129,7 @@ def test_each_epoch_is_judged_by_itself_and_knows_how_far_the_run_is() -> None:
     assert seen == [(1, 1, 8), (1, 2, 8), *tries, (1, 6, 8), (1, 7, 8), (1, 8, 8)]
 
 
-def to_one(values: Candidate) -> Candidate:
+def to_one(values: Candidate, searched: Searched) -> Candidate:
     return values.but({"x": 1})
 
 

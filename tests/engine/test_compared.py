@@ -12,7 +12,7 @@ from dynhp.engine.memory import StateRef
 from tests.support.losses import Thirds
 from tests.support.reference import Diary
 
-RESTARTS = {"keep": "value", "then": lambda values: values}  # no state of a try is needed
+RESTARTS = {"keep": "value", "then": lambda values, _: values}  # no state of a try is needed
 
 
 @pytest.mark.parametrize(

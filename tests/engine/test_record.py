@@ -102,7 +102,7 @@ def test_a_failure_and_a_correction_are_recorded() -> None:
     adapter = DynamicGridAdapter(
         Diary({0.5: 1.0, 1.0: 1.0, 2.0: 0.5}), {"x": [0.5, 1.0, 2.0]}, criterion=lowest("loss"),
         adapt_every=6, try_for=2, initial={"x": 1.0}, check="off", keep="value",
-        then=lambda values: values.but({"x": max(0.5, values["x"] / 2)}),
+        then=lambda values, searched: values.but({"x": max(0.5, values["x"] / 2)}),
     )  # fmt: skip
 
     def answer(command: Any) -> Any:

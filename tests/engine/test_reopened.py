@@ -92,7 +92,10 @@ def test_all_that_was_recorded_of_a_round_stays_in_its_record() -> None:
 def test_a_round_with_tries_that_are_longer_than_a_record_goes_on_as_long_as_they_are(
     try_for: float,
 ) -> None:
-    settings = {"keep": "value", "then": lambda values: values}  # so that it starts at the origin
+    settings = {
+        "keep": "value",
+        "then": lambda values, _: values,
+    }  # so that it starts at the origin
     adapter = made(when=At([15]), try_for=try_for, record_every=4, **settings)
     adapter.epochs = 20
     begun = left(tries=(tried(1, *[1.0] * 6),), chosen=0, restarted=True)

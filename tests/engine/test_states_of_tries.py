@@ -69,7 +69,7 @@ def nothing_inside(ref: StateRef) -> None:
 
 def test_the_state_of_a_winner_whose_value_alone_is_kept_is_dropped() -> None:
     states = states_of(
-        nothing_inside, adapt_every=6, try_for=2, keep="value", then=lambda values: values
+        nothing_inside, adapt_every=6, try_for=2, keep="value", then=lambda values, searched: values
     )
     first, second = StateRef(1), StateRef(2)
     assert states == [Keep(first), Drop(first), Keep(second), Drop(second), Restore(ORIGIN)]
@@ -81,7 +81,7 @@ def test_no_state_is_dropped_where_none_is_kept() -> None:
         adapt_every=6,
         try_for=2,
         keep="value",
-        then=lambda values: values,
+        then=lambda values, searched: values,
         tail=Thirds(),
     )
     assert states == [Restore(ORIGIN)]

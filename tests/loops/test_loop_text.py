@@ -31,10 +31,8 @@ def searching(**more: Any) -> Loop:
 def test_a_search_for_a_rate_shows_start_factor_and_rungs() -> None:
     loop = searching()
     first = str(loop).splitlines()[0]
-    assert (
-        first
-        == "lr     from 0.03 up or down by a factor of 3.162 at a time, at most 8 rungs each way"
-    )
+    steps = "up or down by a factor of 3.162 at a time, at most 8 rungs each way"
+    assert first == f"lr      from 0.0316228 {steps}"
     assert "0.0948683" not in str(loop)  # of the grid of that axis, which nobody searches
     other = searching(space={"lr": Around(0.5, 2)}, proposer=Climb(rungs=1))
     assert "from 0.5 up or down by a factor of 2 at a time, at most 1 rung each way" in str(other)
@@ -43,10 +41,10 @@ def test_a_search_for_a_rate_shows_start_factor_and_rungs() -> None:
 def test_it_starts_where_the_bound_value_is() -> None:
     layer = Layer()
     loop = searching(bind={"lr": attribute(layer, "p")})
-    assert str(loop).startswith("lr     from 0.1 up or down")
+    assert str(loop).startswith("lr      from 0.1 up or down")
     assert "lr from 0.1 up or down" in repr(loop.adapter)
     given = searching(bind={"lr": attribute(layer, "p")}, initial={"lr": 0.5})
-    assert str(given).startswith("lr     from 0.5 up or down")
+    assert str(given).startswith("lr      from 0.316228 up or down")
 
 
 @pytest.mark.parametrize(
@@ -77,9 +75,9 @@ def test_an_adapter_says_what_decides_its_tries_beside_the_grid() -> None:
     arguments = recommended("learning_rate", name="lr", default=0.03, loss="loss")
     adapter = DynamicGridAdapter(Quadratic(), **arguments)
     text = repr(adapter)
-    assert "proposer=Climb(rungs=8), tail=annealed(" in text
-    assert "then=scale(0.316228, 'lr')" in text
-    assert "lr from 0.03 up or down by a factor of 3.162 at a time, at most 8 rungs" in text
+    assert "proposer=Climb(rungs=8, worse=2, learns=lowest('loss')), tail=annealed(" in text
+    assert "then=at_peak('lr', power=0.5)" in text
+    assert "lr from 0.0316228 up or down by a factor of 3.162 at a time, at most 8 rungs" in text
     plain = DynamicGridAdapter(
         Quadratic(), {"lr": [0.1, 0.2]}, criterion=lowest("loss"), adapt_every=2, try_for=1
     )

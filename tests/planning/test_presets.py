@@ -34,12 +34,13 @@ from dynhp import (
     trainer_from,
 )
 from dynhp.advice import LEAVE_ALONE
+from dynhp.criteria import worse_of
 from dynhp.errors import Hint, LeaveItAlone, SettingsError
 from dynhp.planning import ema_race
 from dynhp.proposers import Climb
 from dynhp.records import Progress
 from dynhp.spaces import Around
-from dynhp.tails import annealed, scale, scheduled
+from dynhp.tails import annealed, at_peak, averaged, scheduled
 from dynhp.testing import Quadratic
 from dynhp.triggers import At, Every
 from tests.support.messages import raises, warns
@@ -98,36 +99,58 @@ def test_paper_refuses(arguments: dict[str, Any]) -> None:
 
 
 def test_recommended_learning_rate_is_a_ladder() -> None:
-    assert recommended("lr", epochs=1000, default=0.1, name="eta", loss="mse") == Policy(
-        space=Space({"eta": Around(0.1)}),
-        initial={"eta": 0.1},
-        criterion=smoothed(lowest("mse"), 1 / 3),
+    assert recommended("lr", epochs=1000, default=0.2, name="eta", loss="mse") == Policy(
+        space=Space({"eta": Around(0.2, anchor=1.0)}),
+        initial={"eta": 0.2},
+        criterion=worse_of(smoothed(lowest("mse"), 1 / 3), lowest("val_loss")),
         when=At([0]),
         try_for=0,
-        tail=annealed("eta", epochs=50, warm_up=0.2),
+        tail=annealed("eta", epochs=30, warm_up=0.2),
         keep="value",
-        then=scale(0.316228, "eta"),
-        proposer=Climb(),
+        then=at_peak("eta", power=0.5),
+        course=scheduled("eta", "wsd"),
+        proposer=Climb(learns=lowest("mse")),
         selection=Best(),
     )
 
 
 @pytest.mark.parametrize("shape", ["wsd", "cosine", "linear"])
-def test_recommended_learning_rate_may_bring_its_schedule(shape: Any) -> None:
-    without = recommended("lr", epochs=1000, default=0.1, name="eta")
-    policy = recommended("lr", epochs=1000, default=0.1, name="eta", schedule=shape)
+def test_recommended_learning_rate_brings_its_schedule(shape: Any) -> None:
+    without = recommended("lr", default=0.1, name="eta")
+    policy = recommended("lr", default=0.1, name="eta", schedule=shape)
     assert policy == replace(without, course=scheduled("eta", shape))
 
 
-@pytest.mark.parametrize("kind", ["lr", "dropout"])
-def test_a_schedule_that_is_not_known_or_not_of_a_rate_is_refused(kind: str) -> None:
-    given: Any = {"lr": "steps", "dropout": "wsd"}[kind]
+def test_other_endings_are_averages_or_a_lower_constant_rate() -> None:
+    usual = recommended("lr", name="eta")
+    assert recommended("lr", name="eta", ending="average") == replace(usual, course=averaged())
+    constant = at_peak("eta", power=0.5, factor=0.56)
+    assert recommended("lr", name="eta", ending=None) == replace(usual, course=None, then=constant)
+
+
+def test_what_judges_the_tries_may_be_another_loss_or_a_score() -> None:
+    assert recommended("lr", loss="val_loss").criterion == smoothed(lowest("val_loss"), 1 / 3)
+    held_out = worse_of(smoothed(lowest("train_loss"), 1 / 3), lowest("dev"))
+    assert recommended("lr", val_loss="dev").criterion == held_out
+    policy = recommended("lr", maximize="reward")
+    assert policy.criterion == smoothed(highest("reward"), 1 / 3)
+    assert policy.proposer == Climb(learns=highest("reward"))
     with raises(SettingsError):
-        recommended(kind, epochs=40, default=0.1, schedule=given, force=True)
+        recommended("lr", loss="loss", maximize="reward")
 
 
-@pytest.mark.parametrize(("default", "first"), [(None, 0.001), (0.1, 0.1), (np.float32(0.5), 0.5)])
-def test_a_given_default_is_the_start_whatever_is_in_force(default: Any, first: float) -> None:
+@pytest.mark.parametrize("given", [{"schedule": "steps"}, {"ending": "wsd"}])
+def test_an_ending_that_is_not_known_is_refused(given: Any) -> None:
+    with raises(SettingsError):
+        recommended("lr", **given)
+
+
+@pytest.mark.parametrize(
+    ("default", "first"), [(None, 0.001), (0.1, 0.1), (np.float32(0.5), 0.316228)]
+)
+def test_the_search_begins_next_to_the_default_or_else_to_what_is_in_force(
+    default: Any, first: float
+) -> None:
     class InForce(Quadratic):
         lr = 0.001
 
@@ -142,41 +165,52 @@ def test_a_given_default_is_the_start_whatever_is_in_force(default: Any, first: 
     assert adapter.run(60)[0].tries[0].candidate == {"lr": first}
 
 
-@pytest.mark.parametrize("changes", [{"name": ""}, {"loss": ""}])
+@pytest.mark.parametrize("changes", [{"name": ""}, {"loss": ""}, {"val_loss": ""}])
 def test_an_empty_name_is_refused_and_not_the_default(changes: dict[str, Any]) -> None:
     with raises(SettingsError):
         recommended("lr", **changes)
 
 
-@pytest.mark.parametrize("epochs", [3, 20, 39])
-def test_a_run_so_short_that_tries_are_expensive_gets_a_hint(epochs: int) -> None:
+@pytest.mark.parametrize(("planned", "unit"), [(6, "epochs"), (66, "epochs"), (444, "steps")])
+def test_a_run_so_short_that_tries_are_expensive_gets_a_hint(planned: int, unit: Any) -> None:
     with warns(Hint):
-        recommended("lr", epochs=epochs)
+        recommended("lr").tail_epochs(planned, unit)
+
+
+@pytest.mark.parametrize(("planned", "unit"), [(5, "epochs"), (39, "steps")])
+def test_a_run_that_is_hardly_longer_than_a_try_is_refused(planned: int, unit: Any) -> None:
+    with raises(SettingsError):
+        recommended("lr").tail_epochs(planned, unit)
 
 
 @pytest.mark.filterwarnings("error")
-def test_longer_runs_get_none() -> None:
-    recommended("lr", epochs=40)
+@pytest.mark.parametrize(
+    ("planned", "unit", "length"),
+    [
+        (67, "epochs", 3),
+        (100, "epochs", 3),
+        (1500, "epochs", 45),
+        (445, "steps", 20),
+        (1000, "steps", 30),
+        (10_000, "steps", 300),
+    ],
+)
+def test_a_try_of_the_ladder_is_three_hundredths_of_the_run(
+    planned: int, unit: Any, length: int
+) -> None:
+    assert recommended("lr").tail_epochs(planned, unit) == length
 
 
-@pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
-@pytest.mark.parametrize(("epochs", "length"), [(1, 3), (60, 3), (100, 5), (1500, 75)])
-def test_a_try_of_the_ladder_is_a_20th_of_the_run(epochs: int, length: int) -> None:
-    assert recommended("lr", epochs=epochs).tail_epochs(None) == length
-    assert recommended("lr").tail_epochs(epochs) == length
-
-
-@pytest.mark.parametrize("epochs", [60, 100, 1000])
+@pytest.mark.parametrize("epochs", [70, 100, 1000])
 def test_the_ladder_costs_what_its_plan_says(epochs: int) -> None:
     policy = recommended("lr", default=0.1, loss="loss")
     adapter = DynamicGridAdapter(Quadratic(), policy=policy, epochs=epochs, check="off")
     plan = plan_for(adapter, epochs)
-    length = max(3, round(epochs / 20))
+    length = max(3, round(0.03 * epochs))
     assert plan.least.overhead == 4 * length
     assert plan.most.candidates is None  # an axis without ends has no grid to search
-    # Three steps up, of which two are worse, and all eight down.
-    assert plan.most.overhead == (1 + 3 + 8) * length
-    assert spent(adapter.run(epochs)).overhead == 4 * length  # 0.1, 1, 3, 0.3
+    assert plan.most.overhead == (1 + 8 + 8) * length  # each rung once
+    assert spent(adapter.run(epochs)).overhead == 5 * length  # of 0.1, 1, 3.16, 10 and 0.316
 
 
 def test_the_race_of_learning_rates() -> None:

@@ -33,32 +33,28 @@ RUNG = math.sqrt(10)
 
 
 class Valley:
-    """Noisy SGD in 20 dimensions of very different curvature, with a schedule of its own."""
+    """Noisy SGD in 20 dimensions of very different curvature."""
 
-    def __init__(self, seed: int = 0, steps: int = 400) -> None:
-        self.steps = steps
+    def __init__(self, seed: int = 0) -> None:
         self.curvature = np.geomspace(0.01, 1.0, 20)
         self.weights = np.ones(20)
-        self.step = 0
         self.rng = np.random.default_rng(seed)
         self.loss = 0.0
 
     def get_state(self) -> Any:
-        return (self.weights.copy(), self.step, self.rng.bit_generator.state, self.loss)
+        return (self.weights.copy(), self.rng.bit_generator.state, self.loss)
 
     def set_state(self, state: Any) -> None:
-        weights, self.step, self.rng.bit_generator.state, self.loss = state
+        weights, self.rng.bit_generator.state, self.loss = state
         self.weights = weights.copy()
 
     def train_k(self, k: int, values: Any) -> None:
         for _ in range(k):
             self.loss = float(0.5 * self.curvature @ self.weights**2)
             noise = 0.3 * self.rng.standard_normal(20)
-            decay = wsd((self.step + 0.5) / self.steps, warm_up=0.0)
             with np.errstate(all="ignore"):
                 gradient = self.curvature * (self.weights + noise)
-                self.weights = self.weights - values["lr"] * decay * gradient
-            self.step += 1
+                self.weights = self.weights - values["lr"] * gradient
 
     def metrics(self) -> dict[str, float]:
         return {"train_loss": self.loss}
@@ -66,39 +62,46 @@ class Valley:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_from_30_times_too_low_to_30_times_too_high_it_is_the_same_rate(seed: int) -> None:
-    searches = [find_rate(Valley(seed), epochs=400, start=0.5 * times) for times in STARTS]
-    rates = [search.rate for search in searches]
-    assert max(rates) / min(rates) < RUNG * 1.001
-    # 20 steps of warm-up and annealing for each try, and for two repeats.
-    assert [search.epochs for search in searches] == [20 * (len(s.rates) + 2) for s in searches]
-    assert all(search.epochs <= 0.4 * 400 for search in searches)  # at most six tries
+    searches = [find_rate(Valley(seed), epochs=700, start=0.5 * times) for times in STARTS]
+    assert len({search.rate for search in searches}) == 1
+    # 21 steps of warm-up and annealing for each try, and for two repeats.
+    assert [search.epochs for search in searches] == [21 * (len(s.rates) + 2) for s in searches]
+    assert all(search.epochs <= 0.4 * 700 for search in searches)
 
 
 @pytest.mark.parametrize("times", STARTS)
 def test_a_whole_run_ends_the_same_from_any_start(times: float) -> None:
     trainer = Valley(3)
     policy = recommended("learning_rate", name="lr", default=0.5 * times)
-    adapter = DynamicGridAdapter(trainer, policy=policy, check="off")
-    history = adapter.run(400)
+    adapter = DynamicGridAdapter(trainer, policy=policy)
+    history = adapter.run(700)
     search = rate_search(history)
-    assert {values["lr"] for _, values in schedule_of(history).as_list()} == {search.rate}
     assert history[0].corrected == {"lr": search.rate}
-    assert search.rate == pytest.approx(search.best / RUNG, rel=1e-4)
+    assert max(values["lr"] for _, values in schedule_of(history).as_list()) == search.rate
+    share = 21 / 700
+    assert RUNG**-0.5 < search.rate / (search.best * math.sqrt(share)) < RUNG**0.5
     # One that is left alone is worse by a factor of ten and more where it starts far off.
     assert trainer.metrics()["train_loss"] < 0.08
-    assert spent(history).runs < 1.4
+    assert spent(history).runs <= 1.4
 
 
 def test_a_rate_that_diverges_everywhere_is_left_downwards() -> None:
-    search = find_rate(Valley(), epochs=400, start=1e5)
-    assert search.rates[-1] == pytest.approx(1e6)  # two steps up
+    search = find_rate(Valley(), epochs=700, start=3e4)
+    assert search.rates[-1] == pytest.approx(316_228)  # the rung next to it, and two steps up
     assert search.rate < 5
 
 
-@pytest.mark.filterwarnings("ignore:lr was best at")
 def test_the_limit_of_rungs_is_said() -> None:
     with warns(UserWarning):
-        find_rate(Quadratic(), epochs=40, start=1e-7, loss="loss")
+        find_rate(Quadratic(), epochs=100, start=1e-7, loss="loss")
+
+
+def test_an_ending_that_keeps_the_rate_takes_a_lower_one() -> None:
+    falling = find_rate(Valley(), epochs=700)
+    averaged = find_rate(Valley(), epochs=700, ending="average")
+    constant = find_rate(Valley(), epochs=700, ending=None)
+    assert averaged == falling
+    assert constant.rate == pytest.approx(0.56 * falling.rate, rel=1e-5)
 
 
 def test_it_leaves_no_trace() -> None:
@@ -265,7 +268,16 @@ def test_the_best_of_a_dry_run_is_what_scored_best() -> None:
     taken = rate_search(DynamicGridAdapter(Quadratic(), policy=policy).run(100))
     assert search.best == taken.best == 1.0
     assert search.rate == 0.001, "it takes none"
-    assert taken.rate == pytest.approx(1 / RUNG, rel=1e-5)
+    assert taken.rate < 1.0
+
+
+def test_a_dry_run_is_the_plain_run_under_the_same_ending_at_the_start() -> None:
+    policy = recommended("lr", name="lr", default=0.05)
+    dry, plain = Valley(5), Valley(5)
+    DynamicGridAdapter(dry, policy=policy, dry_run=True).run(700)
+    for step in range(700):
+        plain.train_k(1, {"lr": 0.05 * wsd((step + 0.5) / 700)})
+    assert bits(dry.get_state()) == bits(plain.get_state())
 
 
 def test_a_loop_and_a_trainer_each_have_their_own_search() -> None:
@@ -283,7 +295,7 @@ def test_a_bad_start_is_named_as_it_was_given(start: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
-@pytest.mark.parametrize(("epochs", "runs"), [(3, 7.0), (5, 4.6), (20, 1.9), (60, 1.3), (100, 1.3)])
+@pytest.mark.parametrize(("epochs", "runs"), [(6, 4.0), (10, 2.8), (40, 1.45), (100, 1.18)])
 def test_what_short_runs_cost_is_what_the_guide_says(epochs: int, runs: float) -> None:
     """``docs/learning-rate.md``: a try has three epochs at least."""
     adapter = DynamicGridAdapter(Quadratic(), policy=recommended("lr", loss="loss"))

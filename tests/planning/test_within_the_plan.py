@@ -27,13 +27,14 @@ from dynhp.proposers import Climb, Ladder
 from dynhp.records import Candidate
 from dynhp.spaces import Around
 from dynhp.tails import annealed, scale
+from dynhp.tails.contract import Searched
 from dynhp.testing import Quadratic
 from dynhp.triggers import OnPlateau, any_of
 from tests.support.messages import raises
 from tests.support.reference import Toy
 
 
-def lower(candidate: Candidate) -> Candidate:
+def lower(candidate: Candidate, searched: Searched) -> Candidate:
     """Seven tenths of the rate, which is on no grid here, down to the lowest one."""
     rate: Any = candidate["lr"]
     return candidate.but({"lr": max(0.1, rate * 0.7)})

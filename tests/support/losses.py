@@ -27,7 +27,7 @@ class LossTable(Diary):
 class Thirds:
     """A tail of two epochs with x=3."""
 
-    def length(self, planned: int | None) -> int:
+    def length(self, planned: int | None, unit: str) -> int:
         return 2
 
     def at(self, candidate: Candidate, progress: float) -> Candidate:

@@ -20,6 +20,7 @@ from dynhp.records import Candidate, Metrics, Progress, Round, Try
 from dynhp.records.plain import round_to_plain
 from dynhp.selection import Best
 from dynhp.spaces import Space
+from dynhp.tails.contract import Searched
 
 Values = Mapping[str, Any]
 
@@ -106,7 +107,13 @@ def _round(
         trainer, given, rng, rounds, current, progress, min(given.try_for, alpha)
     )
     done, seed = go_on(trainer, given, rng, best, origin)
-    trainer.train_k(alpha - done, value_after(given, best))
+    corrected = None
+    if given.then is not None:
+        tries = tuple(entry.record() for entry in entries)
+        corrected = given.space.cast(
+            given.then(best.candidate, Searched(given.space, tries, progress.planned))
+        )
+    trainer.train_k(alpha - done, best.candidate if corrected is None else corrected)
     return Round(
         index=len(rounds),
         start=progress.epoch,
@@ -118,7 +125,7 @@ def _round(
         metrics=read_metrics(trainer),
         seed=seed,
         restarted=restarts(given),
-        corrected=None if given.then is None else given.then(best.candidate),
+        corrected=corrected,
     )
 
 
@@ -126,11 +133,6 @@ def restarts(given: ReferenceSettings) -> bool:
     """Whether the way back to the origin leads elsewhere than through the winner's copy again."""
     elsewhere = given.randomness == "independent" or given.then is not None
     return given.try_for == 0 or (given.keep == "value" and elsewhere)
-
-
-def value_after(given: ReferenceSettings, best: Entry) -> Candidate:
-    """What the main line goes on with."""
-    return best.candidate if given.then is None else given.space.cast(given.then(best.candidate))
 
 
 def choose(
@@ -197,7 +199,7 @@ def _train(
     if entry.seed is not None and not entry.epochs:
         trainer.reseed(entry.seed)
     values = [entry.candidate] * epochs
-    length = 0 if given.tail is None else given.tail.length(progress.planned)
+    length = 0 if given.tail is None else given.tail.length(progress.planned, "epochs")
     for place in range(length):  # the values in the middle of each epoch of the tail
         values.append(given.tail.at(entry.candidate, (place + 0.5) / length))
     before, in_tail = None, 0
@@ -233,6 +235,8 @@ def bits(state: Any) -> Any:
         return (state.dtype.str, state.shape, state.tobytes())
     if isinstance(state, Mapping):
         return tuple((name, bits(value)) for name, value in sorted(state.items()))
+    if isinstance(state, tuple):
+        return tuple(map(bits, state))
     if isinstance(state, float):
         return state.hex()
     return (type(state).__name__, state)

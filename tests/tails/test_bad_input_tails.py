@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from dynhp import DynamicGridAdapter, Racing, plan, plan_for
+from dynhp import DynamicGridAdapter, Racing, lowest, plan, plan_for
+from dynhp.criteria import worse_of
 from dynhp.errors import ContractError, SettingsError
 from dynhp.proposers import Climb
 from dynhp.records import Candidate
 from dynhp.spaces import Around, Space
-from dynhp.tails import annealed, scale, wsd
-from dynhp.tails.contract import corrected
+from dynhp.tails import annealed, at_peak, averaged, scale, wsd
+from dynhp.tails.contract import Searched, corrected
 from dynhp.triggers import At, Every, OnPlateau, any_of
 from tests.support.bad_input import Call, refuse
 from tests.support.messages import raises
@@ -29,7 +30,7 @@ class OddTail:
     def __repr__(self) -> str:
         return "OddTail()"
 
-    def length(self, planned: int | None) -> Any:
+    def length(self, planned: int | None, unit: str) -> Any:
         return self._length
 
     def at(self, candidate: Candidate, progress: float) -> Any:
@@ -45,7 +46,7 @@ class BrokenTail:
     def __repr__(self) -> str:
         return "BrokenTail()"
 
-    def length(self, planned: int | None) -> int:
+    def length(self, planned: int | None, unit: str) -> int:
         return {"at": 1}[self.broken]
 
     def at(self, candidate: Candidate, progress: float) -> Candidate:
@@ -73,11 +74,15 @@ ADAPTER: list[dict[str, Any]] = [
     {"then": dict},
     {"then": lambda: 0},
     {"then": scale(0.1)},
-    {"then": lambda candidate: 3},
+    {"then": lambda candidate: candidate},
+    {"then": lambda candidate, searched: 3},
     {"space": {"lr": ["a", "b"]}, "then": scale(2.0)},
     {"space": TWO, "then": scale(0.3)},
     {"then": scale(0.3, "rl")},
-    {"then": lambda candidate: dict(candidate)["x"]},
+    {"then": lambda candidate, searched: dict(candidate)["x"]},
+    {"then": at_peak("rl")},
+    {"space": {"lr": [1, 2]}, "then": at_peak("lr")},
+    {"then": at_peak("lr", power=0.5, factor=0.1)},
     {"tail": BrokenTail("at")},
     {"space": {"lr": ["a", "b"]}, "proposer": Climb()},
 ]
@@ -100,6 +105,14 @@ MAKERS: list[tuple[Call, type[Exception]]] = [
     (lambda: scale(0), SettingsError),
     (lambda: scale(0.1, ""), SettingsError),
     (lambda: scale(math.inf), SettingsError),
+    (lambda: at_peak(""), SettingsError),
+    (lambda: at_peak("lr", power=2), SettingsError),
+    (lambda: at_peak("lr", factor=0), SettingsError),
+    (lambda: averaged(0), SettingsError),
+    (lambda: worse_of(lowest("a"), lambda series, progress: 0.0), SettingsError),
+    (lambda: Around(0.1, anchor=-1.0), SettingsError),
+    (lambda: Climb(worse=0), SettingsError),
+    (lambda: Climb(learns=3), SettingsError),  # type: ignore[arg-type]
     (lambda: wsd(math.nan), SettingsError),
     (lambda: wsd("half"), SettingsError),
     (lambda: wsd(0.5, warm_up=-0.1), SettingsError),
@@ -163,7 +176,9 @@ def test_a_scale_leaves_what_it_does_not_name_alone() -> None:
 
 def test_a_correction_is_cast_to_the_space() -> None:
     space = Space({"lr": Around(1)})
-    value = corrected(lambda candidate: Candidate({"lr": 2}), Candidate({"lr": 1.0}), space)
+    value = corrected(
+        lambda candidate, searched: Candidate({"lr": 2}), Candidate({"lr": 1.0}), Searched(space)
+    )
     assert value == {"lr": 2.0}
     assert isinstance(value["lr"], float)  # type: ignore[index]
 

@@ -27,7 +27,7 @@ def corrected(**changes: Any) -> DynamicGridAdapter:
 
 def test_a_correction_is_asked_once_a_round() -> None:
     factors = itertools.cycle([1.0, 0.5, 0.25])
-    adapter = corrected(then=lambda values: values.but({"lr": values["lr"] * next(factors)}))
+    adapter = corrected(then=lambda values, _: values.but({"lr": values["lr"] * next(factors)}))
     assert [adapter.step().corrected for _ in range(2)] == [
         round_.winner.candidate.but({"lr": round_.winner.candidate["lr"] * factor})  # type: ignore[operator]
         for round_, factor in zip(adapter.history, (1.0, 0.5), strict=True)

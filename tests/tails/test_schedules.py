@@ -5,9 +5,8 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -20,20 +19,19 @@ from dynhp import (
     adapt,
     attribute,
     lowest,
-    recommended,
     replay,
     schedule_of,
     spent,
 )
-from dynhp.errors import ContractError, Hint, LoopError, SettingsError, ValueNotInForce
+from dynhp.errors import ContractError, LoopError, SettingsError, ValueNotInForce
 from dynhp.planning import Schedule
 from dynhp.records import Candidate
 from dynhp.records.plain import round_from_plain, round_to_plain
 from dynhp.report.scalars import Totals, scalars_of
 from dynhp.saved import values_left
 from dynhp.storage import run_with_checkpoints
-from dynhp.tails import annealed, scale, scheduled, wsd
-from dynhp.tails.contract import course_values
+from dynhp.tails import annealed, averaged, scale, scheduled, wsd
+from dynhp.tails.contract import Searched, course_values
 from dynhp.tails.schedules import Shape
 from dynhp.testing import NoisyQuadratic
 from dynhp.triggers import At, Every, OnSpike
@@ -191,7 +189,7 @@ def test_a_corrected_value_is_scheduled_from_the_end_of_the_try_on() -> None:
     assert bits(again.get_state()) == bits(trainer.get_state())
 
 
-def _to_the_lowest(candidate: Candidate) -> Candidate:
+def _to_the_lowest(candidate: Candidate, searched: Searched) -> Candidate:
     return candidate.but({"lr": 0.1})
 
 
@@ -440,34 +438,27 @@ class Driven:
 @pytest.mark.parametrize("driver", ["StepLR", None])
 def test_what_a_scheduler_drives_gets_no_second_schedule(driver: str | None) -> None:
     binding = Driven(driver)
-    with nullcontext() if driver is None else pytest.warns(Hint, match="lr: StepLR drives it"):
-        loop = adapt(
-            EPOCHS, state=[Model(3)], space={"lr": [0.05, 0.2]}, minimize="loss", adapt_every=4,
-            try_for=1, bind={"lr": binding}, course=scheduled("lr"),
-        )  # fmt: skip
+    loop = adapt(
+        EPOCHS, state=[Model(3)], space={"lr": [0.05, 0.2]}, minimize="loss", adapt_every=4,
+        try_for=1, bind={"lr": binding}, course=scheduled("lr"),
+    )  # fmt: skip
     assert (loop.adapter.policy.course is None) is (driver is not None)
 
 
-def hints_of(**changes: Any) -> list[str]:
-    model = Model(3)
-    given: Any = {
-        "policy": recommended("learning_rate", name="lr", default=0.2, loss="loss"),
-        "bind": {"lr": attribute(model, "lr")},
-        **changes,
-    }
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        adapt(60, state=[model], **given)
-    return [str(each.message) for each in caught if "nothing lowers it" in str(each.message)]
+class Scheduling(Toy):
+    """A trainer with a schedule of its own, which says so."""
+
+    driven_by: ClassVar[dict[str, str]] = {"lr": "its own schedule"}
+
+    def deliver(self) -> None:
+        """There is nothing better to hand over."""
 
 
-def test_a_search_made_for_an_ending_says_so_where_there_is_none() -> None:
-    assert hints_of(bind={"lr": Driven()}) == []
-    assert hints_of(bind=None) == []  # the body may do it
-    assert hints_of(course=scheduled("lr")) == []
-    assert hints_of(then=None, keep="winner", try_for=1) == []
-    [hint] = hints_of()
-    assert hint.startswith("lr: its search is made for a rate that ends at zero")
+def test_a_trainer_may_say_that_a_schedule_of_its_own_drives_the_value() -> None:
+    adapter = adapter_of(Scheduling(3), course=scheduled("lr", "cosine"))
+    assert adapter.policy.course is None
+    other = adapter_of(Scheduling(3), course=averaged())
+    assert other.policy.course == averaged(), "which changes no value"
 
 
 # ---- what a reader is shown ---------------------------------------------------------------------
@@ -510,8 +501,7 @@ def test_a_schedule_of_ones_own_is_left_out_where_a_scheduler_drives_the_value()
         "state": [Model(3)], "minimize": "loss", "adapt_every": 4, "try_for": 1,
         "bind": {"lr": Driven()},
     }  # fmt: skip
-    with pytest.warns(Hint, match="lr: StepLR drives it"):
-        loop = adapt(EPOCHS, space={"lr": [0.05, 0.2]}, course=Own(), **given)
+    loop = adapt(EPOCHS, space={"lr": [0.05, 0.2]}, course=Own(), **given)
     assert loop.adapter.policy.course is None
     with raises(SettingsError):
         adapt(EPOCHS, space={"lr": [0.05, 0.2], "other": [1.0, 2.0]}, course=OfBoth(), **given)
@@ -528,7 +518,7 @@ def test_values_that_happen_to_be_the_corrected_ones_are_recorded() -> None:
     assert bits(again.get_state()) == bits(trainer.get_state())
 
 
-def _half_of_high_ones(candidate: Candidate) -> Candidate:
+def _half_of_high_ones(candidate: Candidate, searched: Searched) -> Candidate:
     rate: Any = candidate["lr"]
     return candidate.but({"lr": rate / 2}) if rate > 0.06 else candidate
 

@@ -53,7 +53,7 @@ def test_a_try_is_judged_by_its_tail_and_kept_without_it() -> None:
     trainer = Diary(losses)
 
     class HalfOfIt:
-        def length(self, planned: int | None) -> int:
+        def length(self, planned: int | None, unit: str) -> int:
             return 1
 
         def at(self, candidate: Any, progress: float) -> Any:

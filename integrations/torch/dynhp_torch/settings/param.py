@@ -39,6 +39,12 @@ class OptimizerParam:
         """What kind of hyperparameter it is, whatever its name: that of the setting."""
         return self.key
 
+    @property
+    def driven_by(self) -> str | None:
+        """The optimiser, if it averages by itself, as Schedule-Free does: its rate must stay."""
+        averages = all("train_mode" in group for group in self.optimizer.param_groups)
+        return type(self.optimizer).__name__ if averages and self.key == "lr" else None
+
     def set(self, value: Value) -> None:
         """Write the value into the groups; a tensor is filled in place."""
         name, _, place = self.key.partition(".")

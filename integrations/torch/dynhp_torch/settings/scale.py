@@ -35,8 +35,7 @@ class ScheduleScale:
         self._factor: Any = 1.0
         self._run_is_over = self._said = False
         self.undo: list[Callable[[], None]] = []  # what else goes once no scale is left
-        self._height: float | None = None  # what is scaled in place of what a schedule says
-        self._in_tail = False  # then it is the height of each group
+        self._in_tail = False  # then the height of each group is scaled, whatever a schedule says
         self.heights = Heights(optimizer)
         # While a step runs: the group, its own value, the scaled value.
         self._scaled: list[tuple[dict[str, Any], Any, Any]] = []
@@ -59,11 +58,8 @@ class ScheduleScale:
         """Scale by this factor from the next step on."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise SettingsError(f"schedule_scale: a scale must be a number, got {value!r}")
-        self._factor, self._height, self._in_tail = value, None, False
-
-    def set_height(self, height: float) -> None:
-        """Scale this from the next step on, and not what the schedule says, until the next set."""
-        self._height = height
+        self._factor = value
+        self._in_tail = False
 
     def set_in_tail(self, value: Value) -> None:
         """Scale the height of each group's schedule, whatever it says now."""
@@ -72,9 +68,9 @@ class ScheduleScale:
 
     def basis(self, place: int, value: Any) -> Any:
         """What is scaled in a group that has this value: the value, or in a tail the height."""
-        height = self.heights.of(place)[0] if self._in_tail else self._height
-        if height is None:
+        if not self._in_tail:
             return value
+        height = self.heights.of(place)[0]
         return torch.full_like(value, height) if isinstance(value, Tensor) else height
 
     def get(self) -> Value:

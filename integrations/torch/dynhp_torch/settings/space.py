@@ -11,6 +11,7 @@ from dynhp.errors import SettingsError, advise, shown
 from dynhp.loops import Binding
 from dynhp.records import Value
 from dynhp.spaces import Around, Space
+from dynhp_torch.settings.groups import rate_of_groups
 from dynhp_torch.settings.heights import Heights
 from dynhp_torch.settings.param import optimizer_param
 from dynhp_torch.settings.reading import show_scale
@@ -24,7 +25,8 @@ _RATES = ("lr", "learning_rate")
 class ScheduledRate:
     """A learning rate that a scheduler drives, given as a rate and put in force as a scale.
 
-    The value ``base`` leaves the schedule as it is; another one multiplies all of it.
+    The value ``base`` leaves the schedule as it is; another one multiplies all of it. If groups
+    have rates of their own, it is that of the group with the highest, and their ratios stay.
 
     >>> import torch
     >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
@@ -52,7 +54,7 @@ class ScheduledRate:
     def set_in_tail(self, value: Value) -> None:
         """Make this the rate of the next steps, whatever the schedule says."""
         self.set(value)
-        self.scale.set_height(self._base)
+        self.scale.set_in_tail(self.scale.factor)
 
     def get(self) -> Value:
         """The rate, or an error where the optimiser no longer uses its scale."""
@@ -135,11 +137,16 @@ def bound_rate(
     rates = [name for name in _RATES if name in space]
     if len(rates) != 1 or rates[0] in given:
         return bind
-    return {**given, rates[0]: setting_binding(optimizers[0], "lr", state)}
+    return {**given, rates[0]: setting_binding(optimizers[0], "lr", state, ratios=True)}
 
 
-def setting_binding(optimizer: Optimizer, name: str, state: Any) -> Binding:
+def setting_binding(
+    optimizer: Optimizer, name: str, state: Any, *, ratios: bool = False
+) -> Binding:
     """Bind to a setting of an optimiser; a rate that a scheduler of the state drives is scaled.
+
+    With ``ratios`` one rate may stand for groups with rates of their own, whose ratios stay: a
+    search that begins at the rates in force means them all, and a list of values does not.
 
     >>> import torch
     >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
@@ -156,8 +163,8 @@ def setting_binding(optimizer: Optimizer, name: str, state: Any) -> Binding:
                 f"state: a scheduler was made for {type(optimizer).__name__}, but none is in the "
                 "state, so its schedule would go on from try to try; list it too"
             )
-        return bound
-    base, word = _base_rate(optimizer, scheduler)
+        return rate_of_groups(optimizer) if ratios else bound
+    base, word = _base_rate(optimizer, scheduler, ratios=ratios)
     advise(
         f"lr: {type(scheduler).__name__} drives the learning rate, so values are tried as factors "
         f"on its whole schedule; a value is its {word} rate, and {base!r} leaves it as it is. "
@@ -238,7 +245,7 @@ def _scheduler_of(optimizer: Optimizer, state: Any) -> Any:
     return None
 
 
-def _base_rate(optimizer: Optimizer, scheduler: Any) -> tuple[float, str]:
+def _base_rate(optimizer: Optimizer, scheduler: Any, *, ratios: bool) -> tuple[float, str]:
     """The rate that stands for the schedule as it is: its peak where it has one, or its start."""
     heights = list(map(Heights(optimizer, scheduler).of, range(len(optimizer.param_groups))))
     rates, (base, word) = [rate for rate, _ in heights], heights[0]
@@ -248,7 +255,9 @@ def _base_rate(optimizer: Optimizer, scheduler: Any) -> tuple[float, str]:
             f"multiplies it, got {', '.join(map(str, rates))}; make the optimiser with the rate to "
             "start from"
         )
-    if any(rate != base for rate in rates):
+    if ratios:
+        base = max(rates)
+    elif any(rate != base for rate in rates):
         raise SettingsError(
             f"lr: the groups of {type(optimizer).__name__} have the {word} rates "
             f"{', '.join(map(str, rates))}, so no rate stands for all; adapt a factor on them with "

@@ -10,6 +10,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from dynhp import Policy, recommended
 from dynhp.errors import SettingsError, advise, shown
+from dynhp.planning.presets import Ending
 from dynhp.tails import wsd
 from dynhp.tails.schedules import Shape
 
@@ -20,22 +21,36 @@ def recommended_lr(
     *,
     default: float | None = None,
     epochs: int | None = None,
-    loss: str = "train_loss",
-    schedule: Shape | None = None,
+    loss: str | None = None,
+    val_loss: str = "val_loss",
+    maximize: str | None = None,
+    ending: Ending | None = "schedule",
+    schedule: Shape = "wsd",
 ) -> Policy:
     """Search for the rate of the one optimiser before the run: ``recommended("lr")`` of dynhp.
 
     Args:
         default: where to start; the optimiser's own rate where it is left out.
         epochs: the planned epochs (or steps); those of the loop where it is left out.
-        loss: the training loss that the loop reports.
+        loss: the training loss that the loop reports; "train_loss" where it is left out.
+        val_loss: a loss on held-out data, which has a say where it is reported.
+        maximize: in place of both, a metric of which more is better.
+        ending: "schedule", "average" or None; see ``recommended``.
         schedule: "wsd", "cosine" or "linear", if no scheduler of the state drives the rate.
 
     >>> recommended_lr(default=0.1).space
-    Space(lr=Around(0.1))
+    Space(lr=Around(0.1, anchor=1.0))
     """
     return recommended(
-        "learning_rate", epochs=epochs, default=default, name="lr", loss=loss, schedule=schedule
+        "learning_rate",
+        name="lr",
+        default=default,
+        epochs=epochs,
+        loss=loss,
+        val_loss=val_loss,
+        maximize=maximize,
+        ending=ending,
+        schedule=schedule,
     )
 
 

@@ -1,0 +1,46 @@
+"""An ending without a schedule: values stay, and the weights of the last steps are averaged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dynhp._checks import require_number
+from dynhp.records import Candidate
+
+__all__ = ["Averaged", "averaged"]
+
+SHARE = 0.1
+"""Over about which last share of all steps so far weights are averaged."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Averaged:
+    """What ``averaged`` gives; integrations that know weights look for it in ``policy.course``."""
+
+    share: float
+
+    def __repr__(self) -> str:
+        return f"averaged({'' if self.share == SHARE else repr(self.share)})"
+
+    def at(self, candidate: Candidate, progress: float) -> Candidate:
+        """The candidate as it is: nothing changes along the run."""
+        return candidate
+
+
+def averaged(share: float = SHARE) -> Averaged:
+    """Let a run end by averaged weights: values stay, and the average is what the run delivers.
+
+    The core knows no weights: something in the state of the loop, or the trainer itself, averages
+    them over about the last share of all steps so far, and has a ``deliver()`` that gives the model
+    the average. ``AveragedWeights(model, share=0.1)`` of dynhp_torch is one; the callbacks of
+    frameworks make their own, and deliver it at the end. Without one the policy is refused.
+
+    Args:
+        share: over about which last share of all steps so far the average is.
+
+    >>> averaged(0.2).at(Candidate({"lr": 0.1}), 0.9)
+    Candidate(lr=0.1)
+    """
+    rule = "be a share above 0 and at most 1"
+    require_number("averaged: share", share, rule, lambda number: 0 < number <= 1)
+    return Averaged(float(share))
