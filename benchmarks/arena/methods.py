@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from benchmarks.arena.plan import START_ARMS, SWEEPS, start_rate, sweep_rates
+from benchmarks.arena.plan import START_ARMS, SWEEPS, Good, good_of, start_rate, sweep_rates
 from benchmarks.arena.runs.arms import WITHOUT_START
 from benchmarks.arena.runs.open_loop import RUNGS
 from dynhp.campaign.results import Finished
 
-__all__ = ["METHODS", "OURS", "MethodResult", "Method", "Runs", "entries", "gather"]
+__all__ = ["METHODS", "OURS", "OUR_ARM", "OUR_SWEEP", "MethodResult", "Method", "Runs", "entries"]
+__all__ += ["gather"]
 
 OURS = "dynhp's preset"
+OUR_ARM, OUR_SWEEP = "preset-schedule", "wsd"
+"""The arm with the preset's own ending, and the sweep with the same ending."""
 
 
 class MethodResult(NamedTuple):
@@ -35,7 +38,7 @@ class Method:
     ``starts`` is empty where it does not depend on one.
     """
 
-    read: Callable[[Runs, str, int, str, int], MethodResult | None]
+    read: Callable[[Runs, str, Good, str, int], MethodResult | None]
     starts: tuple[str, ...] = ()
 
 
@@ -49,7 +52,7 @@ def gather(ended: Iterable[Finished]) -> Runs:
 
 
 def entries(
-    runs: Runs, method: Method, task: str, *, good: int, start: str, seeds: int
+    runs: Runs, method: Method, task: str, *, good: Good, start: str, seeds: int
 ) -> dict[int, MethodResult]:
     """The entries of a method by seed, those that are there."""
     each = {seed: method.read(runs, task, good, start, seed) for seed in range(seeds)}
@@ -57,8 +60,8 @@ def entries(
 
 
 def _from_start(arm: str) -> Method:
-    def read(runs: Runs, task: str, good: int, start: str, seed: int) -> MethodResult | None:
-        return _entry(runs.get((task, arm, start_rate(good, start), seed)))
+    def read(runs: Runs, task: str, good: Good, start: str, seed: int) -> MethodResult | None:
+        return _entry(runs.get((task, arm, start_rate(good[task, "constant"], start), seed)))
 
     return Method(read, tuple(START_ARMS[arm]))
 
@@ -70,7 +73,7 @@ def _without_start(arm: str) -> Method:
 def _sweep(arm: str) -> Method:
     """The run of a sweep that validates best; all of them are paid for."""
 
-    def read(runs: Runs, task: str, good: int, start: str, seed: int) -> MethodResult | None:
+    def read(runs: Runs, task: str, good: Good, start: str, seed: int) -> MethodResult | None:
         swept = _swept(runs, task, arm, good, seed)
         if swept is None:
             return None
@@ -87,7 +90,7 @@ def _sweep(arm: str) -> Method:
 def _halving() -> Method:
     """All constants for a quarter of the run, the better two for another, the best to the end."""
 
-    def read(runs: Runs, task: str, good: int, start: str, seed: int) -> MethodResult | None:
+    def read(runs: Runs, task: str, good: Good, start: str, seed: int) -> MethodResult | None:
         swept = _swept(runs, task, "constant", good, seed)
         if swept is None:
             return None
@@ -105,8 +108,9 @@ def _halving() -> Method:
     return Method(read)
 
 
-def _swept(runs: Runs, task: str, arm: str, good: int, seed: int) -> list[Finished] | None:
-    swept = [runs.get((task, arm, rate, seed)) for rate in sweep_rates(good, arm)]
+def _swept(runs: Runs, task: str, arm: str, good: Good, seed: int) -> list[Finished] | None:
+    rates = sweep_rates(good_of(good, task, arm), arm)
+    swept = [runs.get((task, arm, rate, seed)) for rate in rates]
     there = [run for run in swept if run is not None]
     return there if len(there) == len(swept) else None
 
@@ -128,9 +132,13 @@ def _rung(run: Finished, place: int) -> float:
 
 
 _NAMES = {
-    "dynhp": OURS,
+    "preset-schedule": "dynhp, schedule",
+    "preset-average": "dynhp, averaged weights",
+    "preset-none": "dynhp, no ending",
+    "preset-shifted": "dynhp, grid shifted by half a rung",
     "constant": "leave alone",
-    "wsd": "WSD",
+    "wsd": "WSD alone",
+    "average": "averaged weights alone",
     "schedule-free": "Schedule-Free",
     "plateau": "ReduceLROnPlateau",
     "greedy": "GreedyLR",
@@ -138,20 +146,25 @@ _NAMES = {
     "adagrid": "AdaGrid's settings",
     "placebo": "placebo",
     "random": "random rates",
-    "tpe": "Optuna: TPE, pruned",
-    "pbt": "Ray Tune: PBT",
-    "pb2": "Ray Tune: PB2",
+    "tpe": "Optuna, then WSD",
+    "pbt": "PBT, 1.4 runs",
+    "pbt-whole": "PBT, a run a member",
+    "pb2": "PB2, 1.4 runs",
+    "range-test": "range test, then WSD",
     "one-cycle": "one-cycle, range test",
     "prodigy": "Prodigy, cosine",
-}
+    "cosine": "cosine",
+} | {OUR_ARM: OURS}
+_ALONE = ("search", "scan")  # no run follows these
 METHODS: Mapping[str, Method] = {
-    **{_NAMES[arm]: _from_start(arm) for arm in START_ARMS},
-    **{_NAMES[arm]: _without_start(arm) for arm in WITHOUT_START},
+    **{_NAMES[arm]: _from_start(arm) for arm in START_ARMS if arm not in _ALONE},
+    **{_NAMES[arm]: _without_start(arm) for arm in WITHOUT_START if arm not in _ALONE},
     **{
-        f"best {'Schedule-Free' if arm == 'schedule-free' else arm.replace('wsd', 'WSD')} of "
-        f"{len(SWEEPS[arm])}": _sweep(arm)
+        f"best {_NAMES[arm].removesuffix(' alone')} of {len(SWEEPS[arm])}"
+        if arm != "constant"
+        else f"best constant of {len(SWEEPS[arm])}": _sweep(arm)
         for arm in SWEEPS
     },
-    "successive halving of 5": _halving(),
+    "successive halving of 6": _halving(),
 }
 """All methods by the names that tables call them."""

@@ -19,15 +19,15 @@ _CANVAS = Canvas(height=300, top=52, bottom=40, right=40)
 _INK: Mapping[str, str] = {
     OURS: "stroke: var(--line); stroke-width: 4",
     "leave alone": "stroke: var(--gap)",
-    "WSD": "stroke: var(--up)",
+    "WSD alone": "stroke: var(--up)",
     "ReduceLROnPlateau": "stroke: var(--down); stroke-dasharray: 6 3",
     "GreedyLR": "stroke: var(--up); stroke-dasharray: 2 3",
     "AdaGrid's settings": "stroke: var(--dim); stroke-dasharray: 6 3",
-    "Optuna: TPE, pruned": "stroke: var(--dim); stroke-dasharray: 2 3",
+    "Optuna, then WSD": "stroke: var(--dim); stroke-dasharray: 2 3",
 }
-"""Those that are run from all starts, and how their lines are drawn."""
+"""Those that are drawn, and how: each at the starts from which it is run."""
 
-_WELL_KNOWN = (OURS, "leave alone", "WSD", "ReduceLROnPlateau", "Optuna: TPE, pruned")
+_WELL_KNOWN = (OURS, "leave alone", "WSD alone", "ReduceLROnPlateau", "Optuna, then WSD")
 _WIDE = Canvas(width=860, height=230, left=50, right=0, top=52, bottom=24)
 
 NAMES: Mapping[str, str] = {
@@ -63,9 +63,9 @@ def start_figures(results: ArenaResults) -> tuple[Figure, ...]:
 
 
 def _there(results: ArenaResults, task: str, names: Iterable[str]) -> dict[str, Line]:
-    """The methods that have results from all starts; none where ours has not."""
+    """The methods that have results from all of their starts; none where ours has not."""
     lines = {name: _line(results, name, task) for name in names}
-    there = {name: line for name, line in lines.items() if len(line) == len(STARTS)}
+    there = {name: line for name, line in lines.items() if len(line) == len(METHODS[name].starts)}
     return there if OURS in there else {}
 
 

@@ -14,8 +14,19 @@ from typing import Any
 from benchmarks.arena.again import carried_out_again, spread_out
 from benchmarks.arena.estimate import clocked_seconds, estimated, plain_seconds
 from benchmarks.arena.ledger import NAME, in_folder, kept_runs, save_runs, take_over
+from benchmarks.arena.margins import margins_of, write_margins
 from benchmarks.arena.methods import gather
-from benchmarks.arena.plan import Arena, good_rates, pilot_runs, read_arena, runs_of
+from benchmarks.arena.plan import (
+    FAR,
+    PILOTS,
+    STARTS,
+    Arena,
+    Good,
+    good_rates,
+    pilot_runs,
+    read_arena,
+    runs_of,
+)
 from benchmarks.arena.report import arena_files, write_report
 from benchmarks.arena.runs.arms import ARMS, arena_run, cost
 from benchmarks.arena.tables import ArenaResults
@@ -39,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         half=options.half, tasks=options.tasks, seeds=options.seeds
     )
     pilots = pilot_runs(arena)
-    carries_out = not (options.plan or options.report_only or options.again)
+    carries_out = not (options.plan or options.report_only or options.again or options.margins)
     kept = kept_runs(options.ledger)
     if carries_out:
         if taken := take_over(kept, options.folder):
@@ -47,12 +58,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _campaign(pilots, options)
     piloted = _ended(pilots, options, kept)
     good = _good(arena, piloted)
-    later = [task.name for task in arena.tasks if task.name not in good]
+    later = _unpiloted(arena, good)
     if later:
         missing = len(pilots) - len(piloted) + len(piloted.failed)
         print(f"{missing} of {len(pilots)} runs of the pilot are missing. Then come about:")
-    guessed = {task.name: sum(task.pilot) // 2 for task in arena.tasks} | good
-    wanted = runs_of(arena, guessed, options.arms)
+    guessed = {
+        (task.name, arm): sum(task.pilot) // 2 for task in arena.tasks for arm in PILOTS
+    } | dict(good)
+    wanted = runs_of(arena, guessed, options.arms, options.starts)
     ended = _ended(wanted, options, kept)
     seconds = clocked_seconds(arena.tasks) if options.clock else plain_seconds(piloted)
     print(estimated(wanted, ended, seconds, every_arm=options.plan), flush=True)
@@ -60,6 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     if options.again:
         _again(ended, options.again)
+        return
+    if options.margins:
+        write_margins(margins_of(arena, good, gather(ended)))
         return
     if carries_out and not later:
         _campaign(wanted, options)
@@ -71,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _report(
     arena: Arena,
-    good: Mapping[str, int],
+    good: Good,
     ended: CampaignResults,
     wanted: Sequence[Mapping[str, Any]],
     options: argparse.Namespace,
@@ -79,12 +95,12 @@ def _report(
     """Write the report of the tasks whose good rate is known."""
     for run in ended.failed:
         print(f"failed: {dict(run.settings)}: {run.error}")
-    shown = arena.only(half=None, tasks=list(good), seeds=None)
+    later = _unpiloted(arena, good)
+    shown = replace(arena, tasks=tuple(task for task in arena.tasks if task.name not in later))
     if not good:
         return
     missing = len(wanted) - sum(run.error is None for run in ended)
     results = ArenaResults(arena=shown, good=good, runs=gather(ended))
-    later = [task.name for task in arena.tasks if task.name not in good]
     files = arena_files(results, missing=missing, later=later, command=_command(options))
     write_report(options.report or options.folder / "report", files)
     print(f"report: {options.report or options.folder / 'report'}")
@@ -100,14 +116,21 @@ def _again(ended: CampaignResults, count: int) -> None:
         raise SystemExit(1)
 
 
-def _good(arena: Arena, piloted: CampaignResults) -> dict[str, int]:
-    """The good rate of each task whose pilot is whole."""
-    values: dict[tuple[str, float], list[float]] = defaultdict(list)
+def _unpiloted(arena: Arena, good: Good) -> list[str]:
+    """The tasks whose good rate is not known yet."""
+    return [task.name for task in arena.tasks if (task.name, PILOTS[0]) not in good]
+
+
+def _good(arena: Arena, piloted: CampaignResults) -> Good:
+    """The good rates of each task whose pilot is whole."""
+    values: dict[tuple[str, str, float], list[float]] = defaultdict(list)
+    names = ("task", "arm", "rate")
     for run in piloted:
         if run.result is not None:
-            values[run.settings["task"], run.settings["rate"]].append(run.result["val"])
-    wanted = Counter((run["task"], run["rate"]) for run in pilot_runs(arena))
-    missing = {task for (task, rate), count in wanted.items() if len(values[task, rate]) < count}
+            task, arm, rate = (run.settings[name] for name in names)
+            values[task, arm, rate].append(run.result["val"])
+    wanted = Counter(tuple(run[name] for name in names) for run in pilot_runs(arena))
+    missing = {key[0] for key, count in wanted.items() if len(values[key]) < count}
     whole = tuple(task for task in arena.tasks if task.name not in missing)
     return good_rates(replace(arena, tasks=whole), values)
 
@@ -133,7 +156,7 @@ def _command(options: argparse.Namespace) -> str:
     parts = ["python", "-m", "benchmarks.arena"]
     if options.half is not None:
         parts += ["--half", options.half]
-    for name in ("tasks", "arms"):
+    for name in ("tasks", "arms", "starts"):
         if getattr(options, name):
             parts += [f"--{name}", *getattr(options, name)]
     if options.seeds is not None:
@@ -153,7 +176,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--half", choices=["development", "confirmation"])
     parser.add_argument("--tasks", nargs="+", metavar="NAME")
     parser.add_argument("--arms", nargs="+", choices=list(ARMS), metavar="ARM")
+    parser.add_argument("--starts", nargs="+", choices=[*STARTS, *FAR], metavar="START")
     parser.add_argument("--seeds", type=int)
+    parser.add_argument(
+        "--margins", action="store_true", help="keep the margins of tasks whose sweep has ended"
+    )
     parser.add_argument("--workers", type=int)
     parser.add_argument("--plan", action="store_true", help="print the cost only")
     parser.add_argument(

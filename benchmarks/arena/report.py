@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.arena.limits import check_share, limit_table
-from benchmarks.arena.methods import OURS
+from benchmarks.arena.limits import limit_table
+from benchmarks.arena.margins import read_margins
 from benchmarks.arena.picture import all_tasks_figure, start_figures
-from benchmarks.arena.plan import half_power
+from benchmarks.arena.plan import PILOTS, power_of_two
 from benchmarks.arena.tables import (
     ArenaResults,
     cost_table,
@@ -42,7 +42,7 @@ def arena_files(
             ),
             parts=(_task_table(results),),
         ),
-        Section(title="What must hold", parts=(limit_table(results, differences, flatness),)),
+        Section(title="What must hold", parts=(limit_table(results, read_margins()),)),
         Section(
             title="Against each rival",
             parts=tuple(_filled(summary_table(results, differences), differences)),
@@ -52,7 +52,7 @@ def arena_files(
             title="Does the start matter?",
             parts=(*all_tasks_figure(results), *start_figures(results), *_filled(flatness)),
         ),
-        Section(title="Cost", text=_checks(results), parts=tuple(_filled(cost_table(results)))),
+        Section(title="Cost", parts=tuple(_filled(cost_table(results)))),
     ]
     files = document_files("The arena: who finds the learning rate", sections)
     return {**files, "seconds.csv": seconds_table(results).csv_text()}
@@ -81,15 +81,6 @@ def _warnings(halves: Sequence[str], missing: int, later: Sequence[str]) -> tupl
     return tuple(text for text, is_so in said.items() if is_so)
 
 
-def _checks(results: ArenaResults) -> tuple[str, ...]:
-    shares = sorted({check_share(task.epochs) for task in results.arena.tasks})
-    added = " or ".join(f"{share:.2f}" for share in shares)
-    return (
-        f"Of {OURS} this is the cost without its self-check, which is on by default and carries "
-        f"out one try twice more: it adds {added} runs.",
-    )
-
-
 def _task_table(results: ArenaResults) -> Table:
     return Table(
         name="tasks",
@@ -101,7 +92,7 @@ def _task_table(results: ArenaResults) -> Table:
                 task.half,
                 task.epochs,
                 task.epochs * task.steps,
-                f"{half_power(results.good[task.name]):g}",
+                f"{power_of_two(results.good[task.name, PILOTS[0]]):g}",
             )
             for task in results.arena.tasks
         ),

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import torch
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from benchmarks.arena.tasks.contract import LearningTask, Measured
 from dynhp.errors import SettingsError, nearest
 from dynhp_torch import AveragedWeights
 
-__all__ = ["MakeOptimizer", "SteppedTrainer", "usual_optimizer"]
+__all__ = ["Averaging", "MakeOptimizer", "SteppedTrainer", "usual_optimizer"]
 
 MakeOptimizer = Callable[[Iterable[torch.nn.Parameter], float], torch.optim.Optimizer]
+Averaging: TypeAlias = Literal["epoch", "tenth"]
 
 
 def usual_optimizer(task: LearningTask) -> MakeOptimizer:
     """The optimiser that a task is usually trained with; fused, which is the fastest form."""
     if task.optimizer == "adam":
         return lambda parameters, rate: torch.optim.Adam(parameters, lr=rate, fused=True)
+    if task.optimizer == "adamw":
+        return lambda parameters, rate: torch.optim.AdamW(parameters, lr=rate, fused=True)
     return lambda parameters, rate: torch.optim.SGD(parameters, lr=rate, momentum=0.9, fused=True)
 
 
@@ -36,7 +41,8 @@ class SteppedTrainer:
             last one it stays.
         optimizer: what makes another optimiser than the usual one.
         rate: the rate where none is passed to ``train_k``.
-        averaged: whether weights averaged over about an epoch are measured too.
+        averaged: the weights that are averaged: over an "epoch", to be measured as well, or the
+            last "tenth" of the run so far, to be measured as the model.
     """
 
     kinds: Mapping[str, str] = {"lr": "learning_rate"}
@@ -50,7 +56,7 @@ class SteppedTrainer:
         factors: Sequence[float] | None = None,
         optimizer: MakeOptimizer | None = None,
         rate: float = 1.0,
-        averaged: bool = False,
+        averaged: Averaging | None = None,
     ) -> None:
         with torch.random.fork_rng():
             torch.manual_seed(seed)
@@ -60,11 +66,14 @@ class SteppedTrainer:
         self.optimizer: Any = chosen(self.task.model.parameters(), rate)
         self._batches = torch.Generator().manual_seed(seed)
         self._step = 0
-        self._rate = rate
+        self.rate = rate
         self._loss = math.nan
-        self._average = (
-            AveragedWeights(self.task.model, horizon=max(2, steps)) if averaged else None
-        )
+        self._average: AveragedWeights | None = None
+        if averaged == "epoch":
+            self._average = AveragedWeights(self.task.model, horizon=max(2, steps))
+        elif averaged == "tenth":
+            self._average = AveragedWeights(self.task.model, share=0.1)
+        self._delivers = averaged == "tenth"
 
     def get_state(self) -> dict[str, Any]:
         """Copy all that decides the future."""
@@ -96,13 +105,13 @@ class SteppedTrainer:
             if name not in known:
                 raise SettingsError(f"unknown hyperparameter {name!r}{nearest(name, known)}")
         values = dict(hyperparameters)
-        self._rate = float(values.pop("lr", self._rate))
+        self.rate = float(values.pop("lr", self.rate))
         self.task.settings.update(values)
         self._mode("train")
         for _ in range(k):
             if self._is_lost():
                 continue
-            losses = [self._one_step() for _ in range(self._steps)]
+            losses = [self.one_step() for _ in range(self._steps)]
             self._loss = self.task.train_loss(math.fsum(losses) / len(losses))
 
     @property
@@ -114,27 +123,42 @@ class SteppedTrainer:
         """The training loss of the last epoch, and what validation says now."""
         score, loss = self.measure("validation")
         measured = {"train_loss": self._loss, "val_loss": loss, "val": score}
-        if self._average is not None:
+        if self._average is not None and not self._delivers:
             measured |= self._average.evaluate(
                 lambda: {"val_loss": self.measure("validation").loss}
             )
         return measured
 
-    def measure(self, part: Any) -> Measured:
-        """Measure on held-out data."""
+    def measure(self, part: Any, *, delivered: bool = True) -> Measured:
+        """Measure on held-out data; with the averaged weights, if these are what is delivered."""
         self._mode("eval")
-        self.task.model.eval()
-        with torch.no_grad():
-            measured = self.task.measure(part)
-        self.task.model.train()
+        with self._as_delivered() if delivered else nullcontext():
+            self.task.model.eval()
+            with torch.no_grad():
+                measured = self.task.measure(part)
+            self.task.model.train()
         return measured
+
+    def _as_delivered(self) -> AbstractContextManager[Any]:
+        if self._average is None or not self._delivers or not self._step:
+            return nullcontext()
+        return self._average.swapped(batches=self._normalised_on())
+
+    def _normalised_on(self) -> Sequence[torch.Tensor] | None:
+        normalised = any(isinstance(each, _BatchNorm) for each in self.task.model.modules())
+        return self.task.normalised_on if normalised else None
 
     def hyperparameters(self) -> dict[str, float]:
         """The rate in force, without the factor of the step."""
-        rate = self._rate
+        rate = self.rate
         if self._factors is None and self._step:
             rate = self.optimizer.param_groups[0]["lr"]
         return {"lr": rate, **self.task.settings}
+
+    def deliver(self) -> None:
+        """Give the model the averaged weights."""
+        if self._average is not None:
+            self._average.deliver(batches=self._normalised_on())
 
     def reseed(self, seed: int) -> None:
         """Draw all batches that follow from another seed."""
@@ -150,12 +174,13 @@ class SteppedTrainer:
         *_, last = self.task.model.parameters()
         return self._step > 0 and bool(last.isnan().all())
 
-    def _one_step(self) -> float:
+    def one_step(self) -> float:
+        """Train a step with the rate in force, and give its loss."""
         factor = 1.0
         if self._factors is not None:
             factor = self._factors[min(self._step, len(self._factors) - 1)]
         for group in self.optimizer.param_groups:
-            group["lr"] = self._rate * factor
+            group["lr"] = self.rate * factor
         self.optimizer.zero_grad()
         try:
             loss = self.task.batch_loss(self._batches)

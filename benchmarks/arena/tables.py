@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from statistics import fmean
 
 from benchmarks.arena.methods import METHODS, OURS, Method, MethodResult, Runs, entries
-from benchmarks.arena.plan import STARTS, Arena
+from benchmarks.arena.plan import STARTS, Arena, Good
 from benchmarks.paper.document import Cell, Table
 from benchmarks.paper.significance import holm, p_value
 from benchmarks.paper.tables.cells import (
@@ -31,13 +31,12 @@ class ArenaResults:
     """The runs of an arena, and the exponents of its good rates."""
 
     arena: Arena
-    good: Mapping[str, int]
+    good: Good
     runs: Runs
 
     def entries(self, method: Method, task: str, start: str) -> dict[int, MethodResult]:
         """The entries of a method by seed."""
-        good = self.good[task]
-        return entries(self.runs, method, task, good=good, start=start, seeds=self.arena.seeds)
+        return entries(self.runs, method, task, good=self.good, start=start, seeds=self.arena.seeds)
 
     def rows(self) -> Iterator[tuple[str, str, Method]]:
         """Each method that has results, with each of its starts ("" where it needs none)."""
@@ -81,7 +80,7 @@ def cost_table(results: ArenaResults) -> Table:
         cell,
         name="cost",
         title="Cost: all epochs that were trained, in runs of the task",
-        note="Tries, trials and range tests included.",
+        note="Tries, trials, range tests and the preset's self-check included.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The arms of dynhp: its preset, the settings of the AdaGrid paper, a placebo, random values."""
+"""Other arms of dynhp: its earlier preset, the AdaGrid paper's, a placebo, random values."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.arena.runs.factors import wsd_factors
 from benchmarks.arena.runs.setting import RunSetting, outcome
+from benchmarks.arena.stepped import Averaging
 from benchmarks.arena.tracked import Tracked
 from dynhp import DynamicGridAdapter, Float, Placebo, Policy, paper
 from dynhp.errors import DynhpError, Hint
 from dynhp.planning.baselines import random_search
 from dynhp.planning.presets import ema_race
-from dynhp.planning.rates import find_rate
 
-__all__ = ["adagrid", "ladder", "paper_grid", "placebo", "race", "random_rates"]
+__all__ = ["adagrid", "paper_grid", "placebo", "race", "random_rates"]
 
 ALPHA, BETA = 10, 1
 """The paper's own: the epochs of a round, and of a try."""
@@ -26,26 +25,6 @@ ALPHA, BETA = 10, 1
 def paper_grid(rate: float) -> list[float]:
     """Five values around the start, half powers of ten apart."""
     return [rate * math.sqrt(10) ** step for step in range(-2, 3)]
-
-
-def ladder(setting: RunSetting) -> dict[str, Any]:
-    """The preset for learning rates: a ladder of short annealed tries, then WSD at its rate.
-
-    Without the self-check of runs, as in every campaign; it would cost two tries more.
-    """
-    finder = setting.trainer()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Hint)
-        try:
-            rate = find_rate(finder, epochs=setting.epochs, start=setting.rate, check="off").rate
-        except DynhpError as error:
-            return outcome(
-                finder.best, setting, epochs=finder.trained, stopped=type(error).__name__
-            )
-    trainer = setting.trainer(wsd_factors(setting.all_steps))
-    trainer.train_k(setting.epochs, {"lr": rate})
-    epochs = finder.trained + trainer.trained
-    return outcome(trainer.best, setting, epochs=epochs, rate=rate, stopped=None)
 
 
 def adagrid(setting: RunSetting) -> dict[str, Any]:
@@ -59,7 +38,7 @@ def race(setting: RunSetting) -> dict[str, Any]:
     def train(trainer: Tracked) -> None:
         _run(setting, trainer, ema_race("lr", epochs=setting.epochs, default=setting.rate))
 
-    return _carried_out(setting, train, averaged=True)
+    return _carried_out(setting, train, averaged="epoch")
 
 
 def placebo(setting: RunSetting) -> dict[str, Any]:
@@ -87,7 +66,7 @@ def _run(setting: RunSetting, trainer: Tracked, policy: Policy) -> None:
 
 
 def _carried_out(
-    setting: RunSetting, train: Callable[[Tracked], Any], *, averaged: bool = False
+    setting: RunSetting, train: Callable[[Tracked], Any], *, averaged: Averaging | None = None
 ) -> dict[str, Any]:
     """Train; where every try fails, what was reached until then is the result, and it says so."""
     trainer = setting.trainer(averaged=averaged)

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.arena.runs import adapted, closed_loop, open_loop, populations, trials
+from benchmarks.arena.runs import adapted, closed_loop, open_loop, populations, searched, trials
 from benchmarks.arena.runs.setting import BUDGET, RunSetting
 
 __all__ = ["ARMS", "COSTS", "TORCH_ONLY", "WITHOUT_START", "arena_run", "cost"]
@@ -17,31 +17,43 @@ Arm = Callable[[RunSetting], dict[str, Any]]
 
 ARMS: Mapping[str, Arm] = {
     "constant": open_loop.constant,
-    **{name: partial(open_loop.scheduled, name=name) for name in ("cosine", "linear", "wsd")},
+    **{name: partial(open_loop.scheduled, name=name) for name in ("cosine", "wsd")},
+    "average": open_loop.averaged,
     "one-cycle": open_loop.one_cycle,
+    "range-test": open_loop.range_test,
     "prodigy": open_loop.prodigy,
     "schedule-free": open_loop.schedule_free,
     "plateau": closed_loop.plateau,
     "greedy": closed_loop.greedy,
-    "dynhp": adapted.ladder,
+    "preset-schedule": searched.preset,
+    "preset-average": partial(searched.preset, ending="average"),
+    "preset-none": partial(searched.preset, ending=None),
+    "preset-shifted": partial(searched.preset, anchor=searched.BETWEEN),
+    "search": searched.search,
+    "scan": searched.scan,
     "ema-race": adapted.race,
     "adagrid": adapted.adagrid,
     "placebo": adapted.placebo,
     "random": adapted.random_rates,
     "tpe": trials.tpe,
     "pbt": populations.pbt,
+    "pbt-whole": populations.pbt_whole,
     "pb2": populations.pb2,
 }
-TORCH_ONLY = ("prodigy", "schedule-free", "ema-race", "placebo")
+TORCH_ONLY = ("prodigy", "schedule-free", "ema-race", "placebo", "average", "preset-average")
 """What needs torch; and copies that differ by random numbers alone: boosting draws none."""
 
-WITHOUT_START = ("one-cycle", "prodigy")
-"""Arms that find the rate themselves."""
+WITHOUT_START = ("one-cycle", "range-test", "prodigy", "scan")
+"""Arms that find the rate themselves, and one that tries all rates of the ladder."""
 
 COSTS = {
     "one-cycle": 1.1,
-    "dynhp": 1.3,
+    "range-test": 1.1,
+    **dict.fromkeys(("preset-schedule", "preset-average", "preset-none", "preset-shifted"), 1.25),
+    "search": 0.3,
+    "scan": 0.5,
     "ema-race": 1.7,
+    "pbt-whole": 4.0,
     **dict.fromkeys(("adagrid", "placebo", "tpe", "pbt", "pb2"), BUDGET),
 }
 """About how many runs an arm costs, where that is not one."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from dynhp.tails import wsd
 
-__all__ = ["FACTORS", "WARM_UP", "cosine", "linear", "wsd_factors"]
+__all__ = ["FACTORS", "WARM_UP", "cosine", "wsd_factors"]
 
 WARM_UP = 0.02
 """The share of the run over which every schedule warms up."""
@@ -16,11 +16,6 @@ WARM_UP = 0.02
 def cosine(steps: int) -> list[float]:
     """Down to 0 along a cosine."""
     return _warmed(steps, lambda share: (1 + math.cos(math.pi * share)) / 2)
-
-
-def linear(steps: int) -> list[float]:
-    """Down to 0 on a line."""
-    return _warmed(steps, lambda share: 1 - share)
 
 
 def wsd_factors(steps: int) -> list[float]:
@@ -38,6 +33,5 @@ def _warmed(steps: int, after: Callable[[float], float]) -> list[float]:
 
 FACTORS: Mapping[str, Callable[[int], list[float]]] = {
     "cosine": cosine,
-    "linear": linear,
     "wsd": wsd_factors,
 }

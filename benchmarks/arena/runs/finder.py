@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.arena.tracked import MeasuredTrainer
 
-__all__ = ["steepest_rate"]
+__all__ = ["RangeTest", "range_test_of"]
 
 LOW, HIGH, SMOOTH = 1e-6, 10.0, 0.95
 SKIPPED = (10, 5)
 """Steps at both ends that are not looked at, as in torch-lr-finder."""
 
 
-def steepest_rate(trainer: MeasuredTrainer, steps: int) -> tuple[float, int]:
-    """The rate at which the smoothed training loss falls fastest, and the steps that it took.
+class RangeTest(NamedTuple):
+    """What a range test says: where the smoothed loss fell fastest, and where it was lowest."""
 
-    The trainer's epochs must be single steps; it is used up.
-    """
-    rates, losses, average, best = [], [], 0.0, math.inf
+    steepest: float
+    lowest: float
+    steps: int
+
+
+def range_test_of(trainer: MeasuredTrainer, steps: int) -> RangeTest:
+    """Let the rate grow; the trainer's epochs must be single steps, and it is used up."""
+    rates: list[float] = []
+    losses: list[float] = []
+    average, best = 0.0, math.inf
     for step in range(steps):
         rate = LOW * (HIGH / LOW) ** (step / (steps - 1))
         trainer.train_k(1, {"lr": rate})
@@ -35,5 +43,6 @@ def steepest_rate(trainer: MeasuredTrainer, steps: int) -> tuple[float, int]:
     first, last = SKIPPED
     kept = finite[first : max(first + 2, len(finite) - last)]
     if len(kept) < 2:
-        return rates[0], len(rates)
-    return rates[first + int(np.gradient(np.array(kept)).argmin())], len(rates)
+        return RangeTest(rates[0], rates[0], len(rates))
+    steepest = rates[first + int(np.gradient(np.array(kept)).argmin())]
+    return RangeTest(steepest, rates[first + int(np.argmin(kept))], len(rates))

@@ -7,13 +7,14 @@ from typing import Any
 import torch
 
 from benchmarks.arena.runs.factors import FACTORS, WARM_UP, cosine
-from benchmarks.arena.runs.finder import steepest_rate
+from benchmarks.arena.runs.finder import range_test_of
 from benchmarks.arena.runs.setting import RunSetting, outcome
 from benchmarks.arena.stepped import MakeOptimizer
 from benchmarks.arena.tasks.registry import make_trainer
 from benchmarks.arena.tracked import Tracked
 
-__all__ = ["constant", "one_cycle", "prodigy", "schedule_free", "scheduled"]
+__all__ = ["averaged", "constant", "one_cycle", "prodigy", "range_test", "schedule_free"]
+__all__ += ["scheduled"]
 
 RUNGS = (0.25, 0.5)
 """The shares of a run after which successive halving looks at it."""
@@ -30,14 +31,29 @@ def constant(setting: RunSetting) -> dict[str, Any]:
 
 
 def scheduled(setting: RunSetting, name: str) -> dict[str, Any]:
-    """A cosine, a line, or warm-up, stable, decay."""
+    """A cosine, or warm-up, stable, decay."""
     return _trained(setting, setting.trainer(FACTORS[name](setting.all_steps)), setting.rate)
+
+
+def averaged(setting: RunSetting) -> dict[str, Any]:
+    """A constant rate, and the average of the last tenth so far as the model."""
+    return _trained(setting, setting.trainer(averaged="tenth"), setting.rate)
+
+
+def range_test(setting: RunSetting) -> dict[str, Any]:
+    """The rate at which a range test has its lowest loss, divided by ten, then WSD."""
+    by_step = make_trainer(setting.task, seed=setting.seed, steps=1).trainer
+    tested = range_test_of(by_step, _range_steps(setting))
+    trainer = setting.trainer(FACTORS["wsd"](setting.all_steps))
+    rate = tested.lowest / 10
+    return _trained(setting, trainer, rate, extra=tested.steps / setting.steps, rate=rate)
 
 
 def one_cycle(setting: RunSetting) -> dict[str, Any]:
     """Torch's one-cycle schedule, at the rate that a range test suggests; no start is needed."""
     by_step = make_trainer(setting.task, seed=setting.seed, steps=1).trainer
-    rate, tested = steepest_rate(by_step, min(100, max(30, setting.all_steps // 10)))
+    tested = range_test_of(by_step, _range_steps(setting))
+    rate = tested.steepest
     parameter = torch.nn.Parameter(torch.zeros(1))
     holder = torch.optim.SGD([parameter], lr=rate)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
@@ -49,8 +65,12 @@ def one_cycle(setting: RunSetting) -> dict[str, Any]:
         holder.step()
         if step + 1 < setting.all_steps:
             schedule.step()
-    extra = tested / setting.steps
+    extra = tested.steps / setting.steps
     return _trained(setting, setting.trainer(factors), rate, extra=extra, rate=rate)
+
+
+def _range_steps(setting: RunSetting) -> int:
+    return min(100, max(30, setting.all_steps // 10))
 
 
 def prodigy(setting: RunSetting) -> dict[str, Any]:
@@ -66,7 +86,7 @@ def prodigy(setting: RunSetting) -> dict[str, Any]:
 def schedule_free(setting: RunSetting) -> dict[str, Any]:
     """Schedule-Free, in the form of the usual optimiser of the task."""
     usual = setting.trainer().trainer
-    is_adam = usual.task.optimizer == "adam"  # type: ignore[attr-defined]
+    is_adam = usual.task.optimizer != "sgd"  # type: ignore[attr-defined]
     trainer = setting.trainer(optimizer=_schedule_free(setting, is_adam))
     return _trained(setting, trainer, setting.rate)
 

@@ -25,17 +25,25 @@ MEMBERS, PERIODS = 4, 5
 
 
 def pbt(setting: RunSetting) -> dict[str, Any]:
-    """Population-based training with Ray Tune's own settings, in step, on equal epochs.
+    """Population-based training with Ray Tune's own settings, in step, on equal epochs."""
+    return _pbt(setting, budget=setting.budget, periods=PERIODS)
 
-    It multiplies the rate itself, so that its steps are the same at every rate.
-    """
+
+def pbt_whole(setting: RunSetting) -> dict[str, Any]:
+    """The same with a whole run for each member, which costs as many runs as there are members."""
+    return _pbt(setting, budget=MEMBERS * setting.epochs, periods=2 * PERIODS)
+
+
+def _pbt(setting: RunSetting, *, budget: int, periods: int) -> dict[str, Any]:
+    """It multiplies the rate itself, so that its steps are the same at every rate."""
     from ray import tune
     from ray.tune.schedulers import PopulationBasedTraining
 
     low, high = (10.0**end for end in _logs(setting))
     mutations = {"lr": tune.loguniform(low, high)}
     scheduler = PopulationBasedTraining(hyperparam_mutations=mutations, **_in_step())
-    return _populated(setting, scheduler, "lr", [10.0**log for log in _first_logs(setting)])
+    first = [10.0**log for log in _first_logs(setting)]
+    return _populated(setting, scheduler, "lr", first, budget=budget, periods=periods)
 
 
 def pb2(setting: RunSetting) -> dict[str, Any]:
@@ -46,7 +54,8 @@ def pb2(setting: RunSetting) -> dict[str, Any]:
     from ray.tune.schedulers.pb2 import PB2
 
     scheduler = PB2(hyperparam_bounds={"log_lr": list(_logs(setting))}, **_in_step())
-    return _populated(setting, scheduler, "log_lr", _first_logs(setting))
+    first = _first_logs(setting)
+    return _populated(setting, scheduler, "log_lr", first, budget=setting.budget, periods=PERIODS)
 
 
 def _logs(setting: RunSetting) -> tuple[float, float]:
@@ -72,7 +81,13 @@ def _in_step() -> dict[str, Any]:
 
 
 def _populated(
-    setting: RunSetting, scheduler: Any, name: str, first: list[float]
+    setting: RunSetting,
+    scheduler: Any,
+    name: str,
+    first: list[float],
+    *,
+    budget: int,
+    periods: int,
 ) -> dict[str, Any]:
     import ray
     from ray import tune
@@ -80,8 +95,8 @@ def _populated(
     trainers = _trainers()
     random.seed(setting.seed)
     np.random.seed(setting.seed)  # Ray Tune draws from the global generators
-    period = max(1, round(setting.budget / MEMBERS / PERIODS))
-    periods = max(1, setting.budget // (MEMBERS * period))
+    period = max(1, round(budget / MEMBERS / periods))
+    periods = max(1, budget // (MEMBERS * period))
     ray.get(trainers.begin.remote(setting, period))
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.arena.stepped import MakeOptimizer
+from benchmarks.arena.stepped import Averaging, MakeOptimizer
 from benchmarks.arena.tasks.registry import make_trainer
 from benchmarks.arena.tracked import Checkpoint, Tracked
 
@@ -41,7 +41,7 @@ class RunSetting:
         factors: Sequence[float] | None = None,
         optimizer: MakeOptimizer | None = None,
         *,
-        averaged: bool = False,
+        averaged: Averaging | None = None,
     ) -> Tracked:
         """The trainer as it is before its first epoch."""
         return make_trainer(

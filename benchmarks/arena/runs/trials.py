@@ -1,9 +1,10 @@
-"""Optuna: trials of its sampler, pruned, until the epochs are used up."""
+"""Optuna: trials of its sampler, pruned, until the epochs are used up; then a run with WSD."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from benchmarks.arena.runs.factors import wsd_factors
 from benchmarks.arena.runs.setting import RunSetting, outcome
 
 __all__ = ["SPREAD", "tpe"]
@@ -17,7 +18,7 @@ LONGEST = 0.1
 
 
 def tpe(setting: RunSetting) -> dict[str, Any]:
-    """TPE with successive halving on short trials, then a whole run with the best of their rates.
+    """TPE with successive halving on short trials, then WSD with the best of their rates.
 
     The start is the first trial. What is left of the budget after a whole run is for trials.
     """
@@ -39,7 +40,7 @@ def tpe(setting: RunSetting) -> dict[str, Any]:
         rate = trial.suggest_float("lr", setting.rate / SPREAD, setting.rate * SPREAD, log=True)
         left -= _tried(setting, trial, rate, epochs=min(left, longest))
     best = max(study.get_trials(), key=lambda trial: (len(trial.intermediate_values), trial.value))
-    trainer = setting.trainer()
+    trainer = setting.trainer(wsd_factors(setting.all_steps))  # the ending of the preset
     trainer.train_k(setting.epochs, {"lr": best.params["lr"]})
     trials = len(study.get_trials())
     return outcome(

@@ -60,7 +60,7 @@ class BoostedTrainer:
                 valid_names=list(sets),
             )
         self._steps, self._factors = steps, factors
-        self._step, self._rate = 0, 0.1
+        self._step, self.rate = 0, 0.1
 
     def get_state(self) -> tuple[Any, int]:
         """The values of all rounds."""
@@ -76,13 +76,21 @@ class BoostedTrainer:
         for name in hyperparameters:
             if name != "lr":
                 raise SettingsError(f"unknown hyperparameter {name!r}{nearest(name, ['lr'])}")
-        self._rate = float(hyperparameters.get("lr", self._rate))
+        self.rate = float(hyperparameters.get("lr", self.rate))
         for _ in range(k * self._steps):
-            factor = 1.0
-            if self._factors is not None:
-                factor = self._factors[min(self._step, len(self._factors) - 1)]
-            self._inner.train_k(1, {"learning_rate": max(LEAST, self._rate * factor)})
-            self._step += 1
+            self._grow()
+
+    def one_step(self) -> float:
+        """Add a tree with the rate in force, and give the training loss."""
+        self._grow()
+        return self.train_loss
+
+    def _grow(self) -> None:
+        factor = 1.0
+        if self._factors is not None:
+            factor = self._factors[min(self._step, len(self._factors) - 1)]
+        self._inner.train_k(1, {"learning_rate": max(LEAST, self.rate * factor)})
+        self._step += 1
 
     @property
     def train_loss(self) -> float:
@@ -98,7 +106,7 @@ class BoostedTrainer:
         score = 100 * (1 - loss / self._spread["validation"])
         return {"train_loss": measured["training-l2"], "val_loss": loss, "val": score}
 
-    def measure(self, part: Any) -> Measured:
+    def measure(self, part: Any, *, delivered: bool = True) -> Measured:
         """The share of the variance that is explained, in percent, and the loss."""
         if not self._step:
             return Measured(0.0, self._spread[part])
@@ -107,4 +115,4 @@ class BoostedTrainer:
 
     def hyperparameters(self) -> dict[str, float]:
         """The shrinkage in force, without the factor of the tree."""
-        return {"lr": self._rate}
+        return {"lr": self.rate}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -39,15 +39,18 @@ class LearningTask:
         train_loss: what the training loss of an epoch is, given the mean loss of its batches.
         settings: what else can be adapted, by name, with the values in force.
         world: what else decides the future: how it is copied out, and written back.
+        normalised_on: batches of inputs on which BatchNorm's statistics are measured again for
+            averaged weights; without BatchNorm they are not needed.
     """
 
     model: nn.Module
     batch_loss: Callable[[torch.Generator], Tensor]
     measure: Callable[[Literal["validation", "test"]], Measured]
-    optimizer: Literal["sgd", "adam"]
+    optimizer: Literal["sgd", "adam", "adamw"]
     train_loss: Callable[[float], float] = field(default=float)
     settings: dict[str, float] = field(default_factory=dict)
     world: tuple[Callable[[], Any], Callable[[Any], None]] | None = None
+    normalised_on: Sequence[Tensor] = ()
 
 
 def data_folder() -> Path:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from benchmarks._torch_tasks import read_idx
 from benchmarks.arena.tasks.contract import LearningTask, Measured, data_folder
 
-__all__ = ["clothes", "clothes_cnn", "clothes_mlp", "digits_mlp"]
+__all__ = ["clothes", "clothes_cnn", "clothes_mlp", "clothes_resnet", "digits_mlp", "digits_noisy"]
 
 POOL = 20_000
 """The images that training and validation images are drawn from, others for each seed."""
@@ -41,6 +41,41 @@ def digits_mlp(seed: int) -> LearningTask:
     return _classified(model, *_digits(), seed=seed, train=500, batch=25, held_out=500, by="loss")
 
 
+class _Block(nn.Module):
+    """Two convolutions with BatchNorm around a short cut."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
+            nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width),
+        )  # fmt: skip
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The input and what the convolutions add to it."""
+        return (x + self.body(x)).relu()
+
+
+def clothes_resnet(seed: int) -> LearningTask:
+    """Fashion-MNIST: 2,000 images, a residual network with BatchNorm."""
+    model = nn.Sequential(
+        nn.Conv2d(1, 8, 4, stride=4, bias=False), nn.BatchNorm2d(8), nn.ReLU(),
+        _Block(8), nn.Conv2d(8, 16, 2, stride=2, bias=False), nn.BatchNorm2d(16), nn.ReLU(),
+        _Block(16), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10),
+    )  # fmt: skip
+    return _classified(
+        model, *clothes(data_folder()), seed=seed, train=2000, batch=32, held_out=600
+    )
+
+
+def digits_noisy(seed: int) -> LearningTask:
+    """The digits of scikit-learn, a fifth of the training labels drawn at random: it overfits."""
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+    return _classified(
+        model, *_digits(), seed=seed, train=500, batch=25, held_out=500, by="loss", wrong=0.2
+    )
+
+
 @cache
 def clothes(data: Path) -> tuple[Tensor, Tensor]:
     """Images and labels of Fashion-MNIST."""
@@ -67,11 +102,16 @@ def _classified(
     batch: int,
     held_out: int = 1000,
     by: Literal["accuracy", "loss"] = "accuracy",
+    wrong: float = 0.0,
 ) -> LearningTask:
     """A task of classes; which images train, validate and test depends on the seed."""
-    order = torch.randperm(len(y), generator=torch.Generator().manual_seed(seed))
+    drawn = torch.Generator().manual_seed(seed)
+    order = torch.randperm(len(y), generator=drawn)
     rows, validation, test = order[: train + 2 * held_out].split([train, held_out, held_out])
     x_train, y_train = x[rows], y[rows]
+    if wrong:
+        mislabelled = torch.rand(train, generator=drawn) < wrong
+        y_train[mislabelled] = torch.randint(10, (int(mislabelled.sum()),), generator=drawn)
     parts = {"validation": (x[validation], y[validation]), "test": (x[test], y[test])}
 
     def batch_loss(generator: torch.Generator) -> Tensor:
@@ -86,4 +126,7 @@ def _classified(
         right = 100 * float((scores.argmax(1) == labels).float().mean())
         return Measured(right if by == "accuracy" else -100 * loss, loss)
 
-    return LearningTask(model=model, batch_loss=batch_loss, measure=measure, optimizer="sgd")
+    return LearningTask(
+        model=model, batch_loss=batch_loss, measure=measure, optimizer="sgd",
+        normalised_on=x_train[: 8 * batch].split(batch),
+    )  # fmt: skip

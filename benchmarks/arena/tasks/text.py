@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from benchmarks._torch_tasks import Characters, letters_of
 from benchmarks.arena.tasks.contract import LearningTask, Measured, data_folder
 
-__all__ = ["characters_gru", "characters_transformer"]
+__all__ = ["characters_few", "characters_gru", "characters_transformer"]
 
 CONTEXT, BATCH, HELD_OUT = 24, 16, 150
 CUTS = (900_000, 1_000_000)
@@ -40,8 +40,15 @@ def characters_gru(seed: int) -> LearningTask:
     return _next_character(RecurrentCharacters(int(letters.max()) + 1), letters)
 
 
-def _next_character(model: nn.Module, letters: Tensor) -> LearningTask:
-    train, validation, test = letters.tensor_split(CUTS)
+def characters_few(seed: int) -> LearningTask:
+    """The same network on the first 6,000 characters alone, which it learns by heart."""
+    letters = letters_of(data_folder())
+    return _next_character(RecurrentCharacters(int(letters.max()) + 1), letters, train=6000)
+
+
+def _next_character(model: nn.Module, letters: Tensor, *, train: int | None = None) -> LearningTask:
+    learnt, validation, test = letters.tensor_split(CUTS)
+    learnt = learnt[:train]
     windows = {"validation": _windows(validation), "test": _windows(test)}
     places = torch.arange(CONTEXT + 1)
 
@@ -50,8 +57,8 @@ def _next_character(model: nn.Module, letters: Tensor) -> LearningTask:
         return nn.functional.cross_entropy(scores, chosen[:, 1:].flatten())
 
     def batch_loss(generator: torch.Generator) -> Tensor:
-        starts = torch.randint(len(train) - CONTEXT, (BATCH,), generator=generator)
-        return loss_of(train[starts[:, None] + places])
+        starts = torch.randint(len(learnt) - CONTEXT, (BATCH,), generator=generator)
+        return loss_of(learnt[starts[:, None] + places])
 
     def measure(part: str) -> Measured:
         loss = float(loss_of(windows[part]))

@@ -3,56 +3,76 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from benchmarks.arena.again import carried_out_again, spread_out
-from benchmarks.arena.limits import check_share, limit_table
-from benchmarks.arena.methods import gather
-from benchmarks.arena.plan import STARTS, half_power, read_arena, start_rate
+from benchmarks.arena.limits import limit_table
+from benchmarks.arena.methods import OUR_ARM, OUR_SWEEP, gather
+from benchmarks.arena.plan import (
+    FAR,
+    OFF_GRID,
+    STARTS,
+    power_of_two,
+    read_arena,
+    start_rate,
+    sweep_rates,
+)
 from benchmarks.arena.runs.arms import arena_run
-from benchmarks.arena.tables import ArenaResults, difference_table, flatness_table
+from benchmarks.arena.tables import ArenaResults
 from dynhp.campaign.results import Finished
 
 HERE = Path(__file__).parent
-GOOD = -4
+TASK = "links-cora"
+GOOD = {(TASK, "constant"): -6}
+MARGIN = {TASK: 1.0}
+LEVEL = dict.fromkeys(STARTS, 5.0)
 
 
 def said(
-    ours: dict[str, float],
+    ours: dict[str, float] = LEVEL,
     *,
     rival: float = 5.0,
-    cost: float = 1.2,
-    bought: int = len(STARTS),
-    unsteady: str = "",
+    sweep: float = 5.0,
+    cost: Callable[[str, int], float] = lambda start, seed: 1.2,
+    margins: Mapping[str, float] = MARGIN,
+    peak: Callable[[str], float | None] = lambda start: 0.1,
+    warned: bool = False,
 ) -> dict[str, str]:
-    """The table of limits where our preset has these values by start, and constants another.
+    """The table of limits where our preset has these values by start, and others these.
 
-    From the start that is ``unsteady`` seeds are 100 times as far apart.
+    All values wobble a little from seed to seed.
     """
-    arena = read_arena(HERE / "toy.toml").only(half=None, tasks=["links-cora"], seeds=6)
+    arena = read_arena(HERE / "toy.toml").only(half=None, tasks=[TASK], seeds=6)
     runs = []
     for seed in range(6):
         wobble = 0.01 * (-1) ** seed * (seed + 1)
         for start in STARTS:
-            value = ours[start] + wobble * (100 if start == unsteady else 1)
-            runs.append(made("dynhp", start_rate(GOOD, start), seed, value, cost))
-        rates = {half_power(GOOD + shift) for shift in range(-2, 3)}
-        rates |= {start_rate(GOOD, start) for start in STARTS}
-        runs += [made("constant", rate, seed, rival + seed, 1.0) for rate in rates]
-        for start in list(STARTS)[:bought]:
-            runs.append(made("tpe", start_rate(GOOD, start), seed, rival, 1.4))
-    results = ArenaResults(arena=arena, good={"links-cora": GOOD}, runs=gather(runs))
-    table = limit_table(results, difference_table(results), flatness_table(results))
+            rate = start_rate(-6, start)
+            runs.append(made(OUR_ARM, rate, seed, ours[start] + wobble, cost(start, seed)))
+            runs.append(made("constant", rate, seed, rival, 1.0))
+        for rate in sweep_rates(-6, OUR_SWEEP):
+            runs.append(made(OUR_SWEEP, rate, seed, sweep, 1.0))
+        runs.append(found("scan", power_of_two(-6), seed, 0.1, warned=False))
+        for start in FAR:
+            runs.append(found("search", start_rate(-6, start), seed, peak(start), warned=warned))
+    results = ArenaResults(arena=arena, good=GOOD, runs=gather(runs))
+    table = limit_table(results, margins)
     return {row[0].text: f"{row[1].text} {row[1].second_line}".strip() for row in table.rows}
 
 
 def made(arm: str, rate: float, seed: int, value: float, runs: float) -> Finished:
     result = {"value": value, "val": value, "runs": runs, "rungs": [value, value]}
-    settings = {"task": "links-cora", "arm": arm, "rate": rate, "seed": seed}
+    settings = {"task": TASK, "arm": arm, "rate": rate, "seed": seed}
     return Finished(settings=settings, result=result, seconds=2.0)
+
+
+def found(arm: str, rate: float, seed: int, peak: float | None, *, warned: bool) -> Finished:
+    """A search that ended at this peak, or without one because all its tries failed."""
+    result = {"warned": warned} if peak is None else {"peak": peak, "warned": warned}
+    settings = {"task": TASK, "arm": arm, "rate": rate, "seed": seed}
+    return Finished(settings=settings, result=result)
 
 
 def row(table: dict[str, str], beginning: str) -> str:
@@ -60,47 +80,66 @@ def row(table: dict[str, str], beginning: str) -> str:
     return text
 
 
+FLAT = "from each of ten wrong starts"
+ALONE = "from a good rate less than δ below leaving it alone"
+SWEPT = "less than δ below the best of six"
+LOW = "from 10 times too low above leaving it alone"
+FAR_OFF = "no search from up to 1000 times off"
+
+
 def test_all_holds_where_nothing_is_lower() -> None:
     table = said(dict.fromkeys(STARTS, 20.0))
-    assert row(table, "not below leaving a good rate alone").startswith("yes +12.49")
-    assert row(table, "not below the best constant of 5").startswith("yes +12.49")
-    assert row(table, "not below Optuna").startswith("yes +14.99")
-    assert row(table, "above Optuna") == "yes +14.99"
-    assert row(table, "from the worst start").startswith("yes 0.00 <")
+    assert row(table, FLAT).startswith("yes +0.00")
+    for limit in (ALONE, SWEPT, LOW, "from 10 times too high"):
+        assert row(table, limit).startswith("yes +14.99")
+    assert row(table, FAR_OFF) == "yes 0 of 36 (0 far off)"
+    assert row(table, "the margin") == "1.00"
+    assert row(table, "distinct") == "6 of 66"
 
 
 def test_one_bad_start_is_enough_to_break_a_limit() -> None:
-    table = said({**dict.fromkeys(STARTS, 20.0), "30 times too low": 2.0})
-    assert row(table, "not below leaving a good rate alone").startswith("yes")
-    assert row(table, "not below the best constant of 5").startswith("no, sure −5.5")
-    assert row(table, "not below Optuna").startswith("no, sure −3.0")
-    assert row(table, "above Optuna") == "yes +14.99", "from the good start"
-    assert row(table, "from the worst start").startswith("no 18.00 >")
+    for start in OFF_GRID:
+        table = said({**dict.fromkeys(STARTS, 20.0), start: 4.0})
+        assert row(table, FLAT).startswith("no −16.00")
+        assert row(table, SWEPT).startswith("no −1.0")
+        assert row(table, ALONE).startswith("yes +14.99")
 
 
-def test_the_worst_start_is_that_of_the_lowest_mean() -> None:
-    """Although the interval of another one ends lower."""
-    start = "30 times too low"
-    table = said({**dict.fromkeys(STARTS, 6.0), start: 5.6}, unsteady=start)
-    assert row(table, "not below Optuna").startswith("yes +0.10 ± 4")
-    lower = said({**dict.fromkeys(STARTS, 4.9), start: 4.0}, unsteady=start)
-    assert row(lower, "not below Optuna").startswith("no, sure −0.1"), "what decides is shown"
+def test_within_the_margin_is_not_below() -> None:
+    slightly = {**LEVEL, "17.8 times too high": 4.5}
+    assert row(said(slightly), FLAT).startswith("yes −0.50")
+    assert row(said(slightly, margins={TASK: 0.3}), FLAT).startswith("no −0.50")
+    assert row(said(slightly), SWEPT).startswith("yes −0.5")
 
 
-def test_the_cost_is_that_with_the_self_check() -> None:
-    assert check_share(100) == pytest.approx(0.1)
-    assert check_share(10) == pytest.approx(0.6), "a try has three epochs at least"
-    assert row(said(dict.fromkeys(STARTS, 5.0)), "costs at most") == "no 1.80 at most"
-    assert row(said(dict.fromkeys(STARTS, 5.0), cost=0.8), "costs at most") == "yes 1.40 at most"
+def test_level_is_not_above() -> None:
+    assert row(said(), LOW).startswith("no ")
+    assert row(said(rival=4.0), LOW).startswith("yes +1.0")
+    assert row(said(rival=6.5), ALONE).startswith("no −1.5")
+
+
+def test_the_dearest_run_of_all_decides() -> None:
+    def dear(start: str, seed: int) -> float:
+        return 1.41 if (start, seed) == ("30 times too high", 5) else 1.2
+
+    assert row(said(cost=dear), "each run costs at most") == "no 1.41"
+    assert row(said(cost=dear), "from the good start it costs") == "yes 1.20"
+    assert row(said(cost=lambda start, seed: 1.3), "from the good start it costs") == "no 1.30"
+
+
+def test_a_search_that_ends_far_off_must_have_said_so() -> None:
+    def far(start: str) -> float:
+        return 3.2 if start == "1000 times too high" else 0.0101
+
+    assert row(said(peak=far), FAR_OFF) == "no 6 of 36 (6 far off)"
+    assert row(said(peak=far, warned=True), FAR_OFF) == "yes 0 of 36 (6 far off)"
+    assert row(said(peak=lambda start: None), FAR_OFF) == "no 36 of 36 (36 far off)"
 
 
 def test_what_was_not_run_is_empty() -> None:
-    table = said(dict.fromkeys(STARTS, 5.0))
-    assert row(table, "not below Ray Tune: PBT") == row(table, "above Ray Tune: PB2") == ""
-    assert row(table, "not below the best cosine") == ""
-    assert row(said(dict.fromkeys(STARTS, 5.0), bought=4), "not below Optuna") == "", (
-        "one is missing"
-    )
+    arena = read_arena(HERE / "toy.toml").only(half=None, tasks=[TASK], seeds=6)
+    table = limit_table(ArenaResults(arena=arena, good=GOOD, runs={}), {})
+    assert {f"{row[1].text}{row[1].second_line}" for row in table.rows} == {""}
 
 
 def test_a_run_that_comes_to_something_else_is_named() -> None:
