@@ -54,7 +54,7 @@ def policy_for(policy: Policy, trainer: Trainer) -> Policy:
         raise SettingsError(
             f"course={policy.course!r} ends a run by averaged weights, and nothing averages them "
             "here, so it would end at a constant rate that is too high for that; list what does "
-            "in the state, such as AveragedWeights(model, share=0.1) of dynhp_torch, or take "
+            "in the state, such as an integration's AveragedWeights(model, share=0.1), or take "
             "ending='schedule'"
         )
     policy = _driven_once(policy, trainer)

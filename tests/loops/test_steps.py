@@ -17,6 +17,7 @@ from dynhp.loops import Epoch, Loop
 from dynhp.loops.epoch import pickle_epochs_as
 from dynhp.records import Candidate
 from dynhp.storage.codecs import decode, encode
+from dynhp.tails import annealed
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 from tests.support.loops import loop_over, replayed, run, seen
 from tests.support.messages import raises
@@ -71,6 +72,20 @@ def test_a_try_without_a_report_says_which_steps_passed(
     with raises(LoopError):
         train_steps(model, steps_over(model, **settings), every=every)
     assert seen(model) == origin
+
+
+def test_a_step_says_whether_a_try_is_judged_after_it() -> None:
+    model = NoisyQuadratic()
+    loop = steps_over(model, tail=annealed("lr", epochs=3))
+    last = []
+    for step in loop:
+        model.train_k(1, {"lr": step["lr"]})
+        if step.ends_try:
+            last.append((step.trying, step.tail, int(step)))
+            step.report(model.metrics())
+    tries = [try_ for round_ in loop.history for try_ in round_.tries]
+    assert [try_.reported for try_ in tries] == [(7,)] * len(tries)
+    assert set(last) == {(True, True, 6), (True, True, 16)}, "also that which is repeated"
 
 
 def test_racing_over_steps_keeps_the_numbers_of_the_reports() -> None:

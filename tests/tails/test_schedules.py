@@ -24,6 +24,7 @@ from dynhp import (
     spent,
 )
 from dynhp.errors import ContractError, LoopError, SettingsError, ValueNotInForce
+from dynhp.loops import copied
 from dynhp.planning import Schedule
 from dynhp.records import Candidate
 from dynhp.records.plain import round_from_plain, round_to_plain
@@ -459,6 +460,39 @@ def test_a_trainer_may_say_that_a_schedule_of_its_own_drives_the_value() -> None
     assert adapter.policy.course is None
     other = adapter_of(Scheduling(3), course=averaged())
     assert other.policy.course == averaged(), "which changes no value"
+
+
+class Average:
+    """What averages weights, beside a model in the state of a loop."""
+
+    def state_dict(self) -> dict[str, Any]:
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """There is nothing to take back."""
+
+    def deliver(self) -> None:
+        """Give the model the averaged weights."""
+
+
+def averaging_loop(*more: Any) -> Any:
+    model = NoisyQuadratic()
+    return adapt(
+        EPOCHS, state=[model, *more], space={"lr": [0.05, 0.2]}, minimize="loss", adapt_every=4,
+        try_for=1, course=averaged(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("average", [Average(), copied(Average())])
+def test_a_loop_may_end_by_averages_if_its_state_has_one(average: Any) -> None:
+    assert averaging_loop(average).adapter.policy.course == averaged()
+
+
+def test_without_an_average_a_run_cannot_end_by_one() -> None:
+    with raises(SettingsError):
+        averaging_loop()
+    with raises(SettingsError):
+        adapter_of(Toy(3), course=averaged())
 
 
 # ---- what a reader is shown ---------------------------------------------------------------------
