@@ -91,8 +91,8 @@ def scan(setting: RunSetting) -> dict[str, Any]:
     """All rungs of the ladder around the good rate: the best of them, to compare searches with."""
     trainer: Any = setting.trainer().trainer
     ladder = Around(setting.rate, anchor=1.0)
-    rungs = [ladder.nearest(setting.rate), *ladder.neighbors(setting.rate, 8)]
-    rungs = [rung for rung in rungs if 1 / SCANNED <= rung / setting.rate <= SCANNED]
+    rungs = {ladder.nearest(setting.rate), *ladder.neighbors(setting.rate, 8)}
+    rungs = {rung for rung in rungs if 1 / SCANNED <= rung / setting.rate <= SCANNED}
     policy = replace(
         _policy(setting, "schedule"),
         space=Space({"lr": Ordered(*sorted(rungs))}),
