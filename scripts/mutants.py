@@ -52,17 +52,21 @@ MUTATED = (
     "dynhp/executors/attempt.py",
     "dynhp/executors/contract.py",
     "dynhp/planning/budget.py",
+    "dynhp/planning/presets.py",
+    "dynhp/planning/rates.py",
+    "dynhp/proposers/climb.py",
     "dynhp/records/plain.py",
+    "dynhp/spaces/around.py",
     *(
         path.relative_to(ROOT).as_posix()
-        for folder in ("engine", "drivers")
+        for folder in ("engine", "drivers", "tails", "loops")
         for path in sorted((ROOT / "dynhp" / folder).glob("*.py"))
         if path.name != "__init__.py"
     ),
 )
 TESTS = (
     "tests/adapter",
-    "tests/criteria/test_bad_input_criteria.py",
+    "tests/criteria",
     "tests/drivers",
     "tests/engine",
     "tests/executors/test_attempt.py",
@@ -72,8 +76,10 @@ TESTS = (
     "tests/loops",
     "tests/middleware",
     "tests/planning",
+    "tests/proposers",
     "tests/records/test_records.py",
     "tests/repository/test_mutants.py",
+    "tests/spaces",
     "tests/tails",
     "tests/test_advice.py",
     "tests/test_plain_counts.py",
