@@ -22,7 +22,7 @@ SECONDS = 42.0  # which the run is said to take so far, so that the picture is a
 
 
 class DrawsOnce:
-    """A display that draws once: after the third try of round 7."""
+    """A display that draws once: after the third try of round 6."""
 
     def open(self, run: RunBegins) -> None:
         self.course = Course(run)

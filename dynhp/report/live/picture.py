@@ -280,7 +280,7 @@ class RunPicture:
         if course.doing == "trains" and course.stretch is not None:
             end = course.stretch.start + course.stretch.epochs
             says = f"trains on to {one_of(course.unit)} {end}"
-        return [_labelled("round"), (f"{course.round + 1}  {says}", "")]
+        return [_labelled("round"), (f"{course.round}  {says}", "")]
 
     def _tries(self, width: int, room: int, marks: Marks) -> list[Line]:
         course = self._course

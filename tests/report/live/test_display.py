@@ -71,8 +71,8 @@ def test_of_a_round_that_is_soon_over_all_tries_are_shown_with_their_scores(
     monkeypatch.setattr("dynhp.middleware.display.BEATS", 3600.0)  # none after the first round's
     a_run(LiveDisplay(stream=terminal), epochs=20)
     text = terminal.getvalue()
-    assert set(re.findall(r"(\d+)  3 tries, \d to go", text)) == {"1"}  # its pace is not known yet
-    assert set(re.findall(r"(\d+)  trains on", text)) == {"1", "2", "3", "4"}
+    assert set(re.findall(r"(\d+)  3 tries, \d to go", text)) == {"0"}  # its pace is not known yet
+    assert set(re.findall(r"(\d+)  trains on", text)) == {"0", "1", "2", "3"}
 
 
 def test_lines_come_of_rounds_and_inside_of_long_ones(monkeypatch: pytest.MonkeyPatch) -> None:

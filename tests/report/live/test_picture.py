@@ -108,7 +108,7 @@ def test_what_it_will_cost_at_least_counts_the_tries_of_the_round_too() -> None:
 def test_tries_wait_run_lead_and_are_kept() -> None:
     seen = watched(5, check="off")
     first, second, third = seen.at(TryScored)
-    assert first[4] == "round    1  3 tries, 2 to go"
+    assert first[4] == "round    0  3 tries, 2 to go"
     assert [line[7] for line in first[5:]] == ["★", "▸", "·"]
     assert [line[7] for line in second[5:]] == ["★", " ", "▸"]
     assert [line[7] for line in third[5:]] == [" ", " ", "★"]  # 0.5 is best
@@ -118,7 +118,7 @@ def test_tries_wait_run_lead_and_are_kept() -> None:
     assert third[7].count("█") == 24  # the best has the longest bar
     assert 0 < third[6].count("█") < 4  # the worst a short one
     [kept] = seen.at(StretchBegins)
-    assert kept[4] == "round    1  trains on to epoch 5"
+    assert kept[4] == "round    0  trains on to epoch 5"
     assert kept[7][7] == "✓"
 
 
@@ -147,8 +147,8 @@ def test_a_run_that_keeps_only_the_value_marks_the_try_with_it() -> None:
 def test_a_race_shows_who_is_out_and_who_goes_on() -> None:
     seen = watched(8, selection=Racing(), adapt_every=8, try_for=8)
     counts = [lines[4] for lines in seen.at(TryScored)]
-    assert counts[:3] == [f"round    1  3 tries, {left} to go" for left in (2, 1, 0)]
-    assert counts[-1] == "round    1  3 tries, 0 to go"
+    assert counts[:3] == [f"round    0  3 tries, {left} to go" for left in (2, 1, 0)]
+    assert counts[-1] == "round    0  3 tries, 0 to go"
     assert any("of 8 epochs" in line for _, lines in seen.drawn for line in lines)
     assert any(each.out for each in seen.course.tries.values())
 
