@@ -1,4 +1,4 @@
-"""One argument finds the learning rate of a fit before it trains."""
+"""One argument finds the learning rate of a fit before it trains, and ends the fit at zero."""
 
 from __future__ import annotations
 
@@ -9,43 +9,87 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from dynhp import recommended
+from dynhp import plan_for, recommended, schedule_of, spent
 from dynhp.planning import rate_search
 from dynhp_lightning import Adapt
 
+EPOCHS, BATCHES = 10, 4
+INPUTS = torch.randn(16 * BATCHES, 4, generator=torch.Generator().manual_seed(0))
+# Ten epochs are short for a preset whose tries have three: a hint says so.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dynhp.errors.Hint"),
+    pytest.mark.filterwarnings("ignore:.*does not have many workers"),
+    pytest.mark.filterwarnings("ignore:.*torch.utils.data.Subset"),
+]
+
 
 class LinearModule(lightning.LightningModule):
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: float, replayed: list[float] | None = None) -> None:
         super().__init__()
-        self.model, self.rate = torch.nn.Linear(4, 1), rate
+        torch.manual_seed(0)
+        self.model, self.rate, self.replayed = torch.nn.Linear(4, 1), rate, replayed
+        self.used: list[float] = []
 
     def training_step(self, batch: Any, index: int) -> Any:
         loss = torch.nn.functional.mse_loss(self.model(batch[0]), batch[1])
         self.log("train_loss", loss, on_epoch=True, on_step=False)
         return loss
 
+    def on_before_optimizer_step(self, optimizer: Any) -> None:
+        self.used.append(optimizer.param_groups[0]["lr"])
+
     def configure_optimizers(self) -> Any:
-        return torch.optim.SGD(self.parameters(), lr=self.rate)
+        optimizer = torch.optim.SGD(self.parameters(), lr=self.rate)
+        if self.replayed is None:
+            return optimizer
+        rates, steps = self.replayed, EPOCHS * BATCHES
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda step: rates[min(step, steps - 1) * len(rates) // steps]
+        )
+        return [optimizer], [{"scheduler": schedule, "interval": "step"}]
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("rate", "spread"), [(0.001, False), (1.0, True)])
-def test_the_ladder_is_one_argument(rate: float, spread: bool) -> None:
-    torch.manual_seed(0)
-    inputs = torch.randn(64, 4)
-    data = TensorDataset(inputs, inputs @ torch.ones(4, 1))
-    policy = recommended("lr", default=rate)
-    adapt = Adapt(**policy) if spread else Adapt(policy=policy)
+def fitted(module: LinearModule, *callbacks: Any) -> LinearModule:
     trainer = lightning.Trainer(
-        max_epochs=10,
-        callbacks=[adapt],
+        max_epochs=EPOCHS,
+        callbacks=list(callbacks),
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
         accelerator="cpu",
     )
-    trainer.fit(LinearModule(rate), DataLoader(data, 16))
-    assert trainer.current_epoch == adapt.loop.history.epochs == 10
-    assert rate_search(adapt.loop).start == rate
-    assert trainer.optimizers[0].param_groups[0]["lr"] == pytest.approx(0.1, rel=1e-5)
+    noise = torch.randn(len(INPUTS), 1, generator=torch.Generator().manual_seed(1))
+    data = TensorDataset(INPUTS, INPUTS @ torch.ones(4, 1) + 0.1 * noise)
+    trainer.fit(module, DataLoader(data, 16))
+    assert trainer.current_epoch == EPOCHS
+    return module
+
+
+@pytest.mark.parametrize("spread", [False, True])
+def test_one_argument_finds_the_same_rate_from_anywhere(spread: bool) -> None:
+    rates = set()
+    for start in (0.003, 0.02, 0.1, 0.7):
+        policy = recommended("lr", default=start)
+        adapt = Adapt(**policy) if spread else Adapt(policy=policy)
+        module = fitted(LinearModule(start), adapt)
+        search, cost, plan = rate_search(adapt.loop), spent(adapt.loop), plan_for(adapt.loop)
+        assert search.start == start
+        assert plan.least.overhead <= cost.overhead <= plan.most.overhead
+        assert 0.01 < search.rate < 1
+        main = module.used[-EPOCHS * BATCHES :]
+        assert max(main) == search.rate
+        assert 0 < main[-1] < 0.2 * search.rate  # the fit ends near zero
+        rates.add(search.rate)
+    assert len(rates) == 1
+
+
+def test_what_is_recorded_replays_in_a_plain_fit() -> None:
+    adapt = Adapt(policy=recommended("lr"))
+    module = fitted(LinearModule(0.01), adapt)
+    rates: list[Any] = [
+        values["lr"] for count, values in schedule_of(adapt.loop).as_list() for _ in range(count)
+    ]
+    again = fitted(LinearModule(1.0, replayed=rates))
+    assert again.used == module.used[-EPOCHS * BATCHES :]
+    assert torch.equal(again.model.weight, module.model.weight)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import Trainer, TrainerCallback, TrainingArguments, set_seed
 
-from dynhp import plan_for, recommended, spent
+from dynhp import plan_for, recommended, schedule_of, spent
 from dynhp.planning import rate_search
 from dynhp_torch import wsd_schedule
 from dynhp_transformers import Adapt
@@ -42,34 +42,55 @@ class TrainingPlan(TrainerCallback):
             TrainingPlan.plan = plan_for(self.ours.loop)
 
 
-@pytest.mark.parametrize("rate", [0.00316228, 0.1, 3.16228])
-def test_the_preset_finds_the_same_rate_from_anywhere(rate: float, tmp_path: Path) -> None:
+def trained(folder: Path, rate: float, *callbacks: Any) -> Trainer:
     set_seed(0)
-    TrainingPlan.plan = None
     model = LinearModel()
     optimizer = torch.optim.SGD(model.parameters(), lr=rate)
-    schedule = wsd_schedule(optimizer, EPOCHS * BATCHES)
-    ours = Adapt(policy=recommended("lr", loss="loss"))
+    scheduler = wsd_schedule(optimizer, EPOCHS * BATCHES)
     trainer = Trainer(
         model,
         TrainingArguments(
-            str(tmp_path), num_train_epochs=EPOCHS, per_device_train_batch_size=16,
+            str(folder), num_train_epochs=EPOCHS, per_device_train_batch_size=16,
             logging_strategy="epoch", save_strategy="no", report_to=[], use_cpu=True,
             disable_tqdm=True,
         ),
         train_dataset=[{"x": row, "labels": row.sum(0, keepdim=True)} for row in INPUTS],  # type: ignore[arg-type]
-        callbacks=[ours, TrainingPlan(ours)],
-        optimizers=(optimizer, schedule),
+        callbacks=list(callbacks),
+        optimizers=(optimizer, scheduler),
     )  # fmt: skip
     trainer.train()
-    search, cost = rate_search(ours.loop), spent(ours.loop)
-    assert (search.start, search.rate) == (rate, 0.316228)
-    assert plan_for(ours.loop).least == plan_for(ours.loop).most == cost
-    assert TrainingPlan.plan.least.overhead <= cost.overhead <= TrainingPlan.plan.most.overhead
-    assert cost.overhead == 3 * (len(search.rates) + 2)  # a try has 3 epochs, the check 2 tries
-    logs = [each for each in trainer.state.log_history if "loss" in each]
-    assert [each["step"] for each in logs] == [BATCHES * (1 + epoch) for epoch in range(EPOCHS)]
-    rates = [each["learning_rate"] for each in logs]
-    assert max(rates) == pytest.approx(0.316228)  # the height
-    assert 0 < rates[-1] < 0.02 < rates[-2] < 0.2 < rates[-3]
-    assert logs[-1]["loss"] < 1e-3 < logs[0]["loss"]
+    return trainer
+
+
+def test_the_preset_finds_the_same_height_of_a_schedule_from_anywhere(tmp_path: Path) -> None:
+    rates = set()
+    for start in (0.00316228, 0.1, 3.16228):
+        TrainingPlan.plan = None
+        ours = Adapt(policy=recommended("lr", loss="loss"))
+        trainer = trained(tmp_path, start, ours, TrainingPlan(ours))
+        search, cost = rate_search(ours.loop), spent(ours.loop)
+        assert search.start == start
+        rates.add(search.rate)
+        assert plan_for(ours.loop).least == plan_for(ours.loop).most == cost
+        assert TrainingPlan.plan.least.overhead <= cost.overhead <= TrainingPlan.plan.most.overhead
+        assert cost.overhead == 3 * (len(search.rates) + 2)  # a try has 3 epochs, the check 2 tries
+        logs = [each for each in trainer.state.log_history if "loss" in each]
+        assert [each["step"] for each in logs] == [BATCHES * (1 + epoch) for epoch in range(EPOCHS)]
+        logged = [each["learning_rate"] for each in logs]
+        assert max(logged) == pytest.approx(search.rate)  # the height
+        assert 0 < logged[-1] < 0.1 * search.rate
+        assert logged[-1] < logged[-2] < logged[-3] < search.rate
+        assert logs[-1]["loss"] < 1e-3 < logs[0]["loss"]
+    assert len(rates) == 1
+
+
+def test_what_is_recorded_replays_in_a_plain_training(tmp_path: Path) -> None:
+    ours = Adapt(policy=recommended("lr", loss="loss"))
+    trainer: Any = trained(tmp_path, 0.1, ours)
+    heights: list[Any] = [
+        values["lr"] for count, values in schedule_of(ours.loop).as_list() for _ in range(count)
+    ]
+    assert heights == [rate_search(ours.loop).rate] * EPOCHS  # the shape is the scheduler's
+    again: Any = trained(tmp_path, heights[0])
+    for own, other in zip(again.model.parameters(), trainer.model.parameters(), strict=True):
+        assert torch.allclose(own, other)
