@@ -17,7 +17,6 @@ from dynhp.records import Candidate, Round, Value
 from dynhp.records.units import Unit
 from dynhp.selection import epochs_of_tries
 from dynhp.spaces import Space
-from dynhp.tails.averaging import Averaged
 from dynhp.tails.contract import (
     Course,
     require_correction,
@@ -50,18 +49,26 @@ def policy_for(policy: Policy, trainer: Trainer) -> Policy:
         # A trainer that measures nothing before it has trained is checked at its first try.
         if known and name not in known:
             raise MetricError(f"there is no metric {shown(name)}{nearest(name, known)}")
-    if isinstance(policy.course, Averaged) and not isinstance(trainer, Delivers):
-        raise SettingsError(
-            f"course={policy.course!r} ends a run by averaged weights, and nothing averages them "
-            "here, so it would end at a constant rate that is too high for that; list what does "
-            "in the state, such as an integration's AveragedWeights(model, share=0.1), or take "
-            "ending='schedule'"
-        )
+    if policy.course is not None and not isinstance(trainer, Delivers):
+        _require_no_average(policy.course)
     policy = _driven_once(policy, trainer)
     space, start = starting_point(policy.space, trainer, policy.initial)
     declared = getattr(trainer, "tolerance", 0.0)
     tolerance = require_tolerance(declared if policy.tolerance is None else policy.tolerance)
     return replace(policy, space=space, initial=start, tolerance=tolerance)
+
+
+def _require_no_average(course: Course) -> None:
+    """Refuse an ending by averaged weights for a trainer that has no average of them."""
+    from dynhp.tails.averaging import Averaged  # few runs have a course
+
+    if isinstance(course, Averaged):
+        raise SettingsError(
+            f"course={course!r} ends a run by averaged weights, and nothing averages them "
+            "here, so it would end at a constant rate that is too high for that; list what does "
+            "in the state, such as an integration's AveragedWeights(model, share=0.1), or take "
+            "ending='schedule'"
+        )
 
 
 def _driven_once(policy: Policy, trainer: Trainer) -> Policy:

@@ -22,8 +22,10 @@ class Outcome:
     ``reported`` says which epochs, from 1, the metrics belong to, if some were not measured.
     ``keep()`` hands out the state at the end; of a job with a tail, or one that has a state to
     ``hold``, it hands out ``TryStates``. Call it before the next outcome is asked for.
-    ``in_place`` says that the main line's own trainer is in that state until then, ``elsewhere``
-    that the job was carried out by another process of this run.
+    ``in_place`` says that the main line's own trainer is in that state until then. ``elsewhere``
+    says that the job was carried out in another process, into which nothing here can look; it only
+    decides what the message of a failed check names as the likely cause. Threads leave it False:
+    the globals that their trainers change are those of this process.
 
     >>> from dynhp import Serial
     >>> from dynhp.records import Candidate
@@ -108,6 +110,13 @@ class Executor(Protocol):
         that trainer takes another job, and let ``beat`` of a job be called on this thread only:
         once after each epoch of the job, in order, or not at all if the epochs are elsewhere.
         If the iterator is closed early, as when a round is undone, nothing of its jobs goes on.
+
+        What carries out jobs in threads must hold three things more, because threads share all that
+        a process has. Each thread has a trainer of its own, and only one job at a time is on it.
+        These trainers share nothing that training changes: no global generator, no module's
+        variable, no data position; what the state has of them is put back under another thread's
+        feet. And a thread cannot be ended from outside, so when the iterator is closed, or
+        ``close`` is called, jobs that have not begun are cancelled and the others are waited for.
         """
         ...
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from queue import SimpleQueue
 from typing import Any
@@ -13,7 +14,8 @@ import pytest
 from dynhp import DynamicGridAdapter, Interpolation, Racing, Serial, lowest
 from dynhp.executors.attempt import attempt
 from dynhp.executors.contract import Job, Outcome
-from dynhp.testing import NoisyQuadratic
+from dynhp.records import Candidate, Value
+from dynhp.testing import NoisyQuadratic, Quadratic
 from dynhp.testing.executors import check_executor
 from dynhp.trainer import State, Trainer
 from tests.support.reference import Toy, bits, without_times
@@ -35,8 +37,7 @@ class Threads:
             for each in begun:
                 yield each.result()
         finally:
-            for each in begun:
-                each.cancel()
+            wait([each for each in begun if not each.cancel()])  # a thread cannot be ended
 
     def close(self) -> None:
         """End the threads."""
@@ -79,6 +80,27 @@ def test_a_run_is_the_same_as_with_serial(settings: dict[str, Any]) -> None:
 
     threads = Threads(lambda: Toy(1), 2)
     assert run(threads) == run(Serial())
+    threads.close()
+
+
+class Slow(Quadratic):
+    """Takes a while to train."""
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
+        time.sleep(0.02)
+        super().train_k(k, hyperparameters)
+
+
+def test_when_a_run_is_closed_no_try_goes_on() -> None:
+    threads, trainer = Threads(Slow, 2), Quadratic()
+    origin = trainer.get_state()
+    rates = [Candidate({"lr": rate}) for rate in (0.1, 0.2, 0.3, 0.4)]
+    outcomes = threads.run(
+        trainer, [Job(origin=origin, candidate=rate, epochs=1) for rate in rates], at=origin
+    )
+    next(outcomes)
+    outcomes.close()  # type: ignore[attr-defined]
+    assert threads._free.qsize() == 2  # no trainer is at work
     threads.close()
 
 

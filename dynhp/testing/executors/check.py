@@ -73,6 +73,11 @@ def check_executor(
     closed early: nothing. If the executor has ``as_completed``, that is examined too; if it has
     ``close``, it is closed in the end.
 
+    Two faults of executors with threads may go unnoticed, because whether they show is a matter of
+    luck: trainers that share a global generator or other data (the toys share none), and a
+    job that trains on, on a trainer of its own, after its run was closed. What threads must hold is
+    said at ``Executor.run``.
+
     Args:
         make_executor: makes the executor; it is given the factory of the trainers that workers
             need, and may ignore it.
