@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from dynhp._checks import require_count
 from dynhp.adapter import Callback, DynamicGridAdapter
 from dynhp.criteria import Criterion
 from dynhp.errors import SettingsError, advise, shown
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from dynhp.best import BestKeeper
+    from dynhp.loops.counting import Length
     from dynhp.loops.loop import Loop
     from dynhp.middleware.display import Display
     from dynhp.selfcheck.watch import Watch
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 @named_fields(PolicyFields)
 def adapt(
-    epochs: int | None = None,
+    epochs: Length | None = None,
     *,
     state: Sequence[Any] | Literal["auto"],
     space: SpaceLike | None = None,
     policy: Policy | None = None,
-    steps: int | None = None,
+    steps: Length | None = None,
     bind: Mapping[str, Binding] | None = None,
     keep_best: bool | Criterion = False,
     callbacks: Callback | Sequence[Callback] = (),
@@ -56,16 +56,19 @@ def adapt(
     """Adapt hyperparameters in a loop of your own: it runs once per epoch, tries included.
 
     Args:
-        epochs: the epochs of the main line; every epoch of a try must be reported, and if a trigger
-            watches metrics, every epoch of the main line too.
+        epochs: the epochs of the main line: their number, or a range to count as it counts, such as
+            ``range(1, 41)``; every epoch of a try must be reported, and if a trigger watches
+            metrics, every epoch of the main line too. The body is given the items of anything else
+            that has a length, and ``loop.now`` is the epoch then.
         state: everything that decides the future: model, optimiser, scheduler, generators (Python's
             and numpy's global generators always belong to it); ``everything(...)`` lists it for
             you, and ``"auto"`` takes it from the names that the code around sees.
         space: the hyperparameters and their values, unless the policy has them.
         policy: everything that decides the run, as a preset such as ``recommended`` gives it; see
             ``dynhp.Policy``.
-        steps: in place of epochs, the steps of the main line: the body runs once per step and
-            reports only when it has measured, at least once in every try.
+        steps: in place of epochs, the steps of the main line, or what they go through, such as a
+            loader of batches: the body runs once per step and reports only when it has measured, at
+            least once in every try.
         bind: where values live, so that they are set and read back for you, such as
             ``{"p": attribute(model, "dropout.p")}``; the others are read from the epoch.
         keep_best: keep the state after the best reported epoch of the main line, for ``loop.best``
@@ -91,16 +94,18 @@ def adapt(
     """
     # Here, because a loop loads the engine: importing is quick.
     from dynhp.best import BestKeeper, BestRule, best_criterion
+    from dynhp.loops.counting import counted, length_of
     from dynhp.loops.loop import Loop
     from dynhp.middleware.display import chosen_display
 
     if (epochs is None) == (steps is None):
         raise SettingsError(
             "give the length of the run once, as adapt(40, ...) in epochs or as "
-            f"adapt(steps=5000, ...), got epochs={shown(epochs)} and steps={shown(steps)}"
+            f"adapt(steps=5000, ...), got epochs={shown(epochs, 80)} and steps={shown(steps, 80)}"
         )
     unit: Unit = EPOCHS if steps is None else "steps"
-    planned = require_count(unit, epochs if steps is None else steps)
+    length: Any = epochs if steps is None else steps
+    planned, through = length_of(length, unit)
     policy = policy_from(policy, {"space": space, **fields}, caller="adapt")
     bound = bindings.require_bindings(bind, policy.space)
 
@@ -143,6 +148,7 @@ def adapt(
         parts,
         training=training,
         unit=unit,
+        counted=counted(through, policy, [part for part in training.parts if part.reseed]),
         keeper=keeper,
         generators=generators,
         display=chosen_display(progress),

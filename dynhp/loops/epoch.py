@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, NoReturn, SupportsIndex
 
 from dynhp.errors import DynhpError, LoopError, UnknownName, nearest, shown
+from dynhp.loops.named_number import NamedNumber
 from dynhp.read_back import plain_metrics
 from dynhp.records import Candidate, Metrics, Value
 
@@ -58,10 +59,14 @@ class Passes:
         passes.tail = tail
         return passes
 
-    def epoch(self, number: int) -> Epoch:
-        """Begin the next pass, which ends the one before. It must be cheap: it runs every step."""
-        epoch = int.__new__(Epoch, number)
+    def epoch(self, number: int, shown_as: int | None = None) -> Epoch:
+        """Begin the next pass, which ends the one before. It must be cheap: it runs every step.
+
+        A loop that does not count from 0 shows the number as another one.
+        """
+        epoch = int.__new__(Epoch, number if shown_as is None else shown_as)
         epoch._passes = self
+        epoch.number = number
         self.now = epoch
         return epoch
 
@@ -79,13 +84,14 @@ class Passes:
         return epoch.metrics
 
 
-class Epoch(int):
+class Epoch(NamedNumber):
     """One pass through the loop's body: a number, its values, and the place to report metrics.
 
-    As a number it is the epoch (or step) of the main line that the pass stands for, from 0.
-    ``main`` is false in tries: look at it before saving, logging or stopping early. If the body
-    runs inside ``with epoch:``, an exception in a try fails that try and the run goes on; on the
-    main line it is raised as usual, or begins a round if the run may be rescued.
+    As a number it is the epoch (or step) of the main line that the pass stands for, as the loop
+    counts: from 0, or like the range that it was given. ``number`` counts from 0 always. ``main``
+    is false in tries: look at it before saving, logging or stopping early. If the body runs inside
+    ``with epoch:``, an exception in a try fails that try and the run goes on; on the main line it
+    is raised as usual, or begins a round if the run may be rescued.
 
     >>> epoch = Epoch(Candidate({"lr": 0.1}), number=3, trying=True)
     >>> epoch["lr"]; epoch.report(loss=0.5); epoch
@@ -97,6 +103,8 @@ class Epoch(int):
 
     metrics: Metrics | None = None
     failure: Exception | None = None
+    number: int
+    """The epoch (or step) of the main line, from 0 also if the loop counts otherwise."""
     _passes: Passes
 
     def __new__(cls, values: Candidate, *, number: int, trying: bool) -> Epoch:
@@ -119,11 +127,6 @@ class Epoch(int):
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         form = _FORMS.get(int(protocol))
         return (int, (int(self),)) if form is None else form(int(self)).__reduce_ex__(protocol)
-
-    @property
-    def number(self) -> int:
-        """The epoch (or step) of the main line, from 0."""
-        return int(self)
 
     @property
     def trying(self) -> bool:
@@ -159,7 +162,7 @@ class Epoch(int):
         self._passes.names_read.update(self._passes.values)
         return self._passes.values
 
-    def __getitem__(self, name: str) -> Value:
+    def __matmul__(self, name: str) -> Value:  # what epoch[name] is, see NamedNumber
         try:
             value = self._passes.values[name]
         except KeyError:
@@ -173,16 +176,6 @@ class Epoch(int):
             f"the values of an epoch can only be read, as in epoch[{name!r}]; to train with "
             "others, list them in the space or give initial="
         )
-
-    def __iter__(self) -> NoReturn:
-        raise LoopError(
-            "an epoch cannot be iterated over: write `for epoch in loop`; an epoch is a number, "
-            "and epoch['name'] or epoch.values has its values"
-        )
-
-    def __len__(self) -> NoReturn:
-        # A class with __getitem__ looks like a sequence, so code that makes tensors asks for this.
-        raise TypeError("an epoch is a number and has no length; write int(epoch) in its place")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # Python itself asks for such names

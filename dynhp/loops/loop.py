@@ -17,6 +17,7 @@ from dynhp.executors.contract import Outcome
 from dynhp.loops import bindings
 from dynhp.loops.bindings import Binding
 from dynhp.loops.counter_watch import CounterWatch
+from dynhp.loops.counting import Counted
 from dynhp.loops.epoch import Epoch, Passes
 from dynhp.loops.parts import CounterPart, GeneratorsBefore, Parts
 from dynhp.loops.saving import load_loop, saved_loop
@@ -52,6 +53,7 @@ class Loop:
         parts: Parts,
         *,
         training: Parts,
+        counted: Counted,
         unit: Unit = EPOCHS,
         keeper: BestKeeper | None = None,
         generators: GeneratorsBefore | None = None,
@@ -63,13 +65,16 @@ class Loop:
         self.generators = generators
         self.driven = False  # whether hooks of a framework drive it
         self.work: Attempt | Train | None = None  # what the body carried out last in this round
+        self.now: Epoch | None = None
+        """The pass that the body is in, or was in last: for a body that is given items."""
         self.kept: int | None = None  # the place of the try kept last; a driver clears it
         self._bind = bind
+        self._counted = counted
         self._training = training  # the parts without what the loop itself remembers
         self._unit = unit
         self._display = display
         self._driver = adapter.driver = BodyDriver(adapter.trainer, adapter.table)
-        self._run: weakref.ref[Generator[Epoch, None, None]] | None = None
+        self._run: weakref.ref[Generator[Any, None, None]] | None = None
         self._runs = False
         self._silent = 0  # how many passes in a row were not reported
         self._counters = CounterWatch(())  # those of the state, once the loop has begun
@@ -168,20 +173,26 @@ class Loop:
         if self._run is not None:
             raise LoopError("load_state_dict() is for before the first epoch; make a new loop")
         self._left_open = load_loop(self.adapter, state, self.keeper, self.generators)
+        if not self._counted.can_go_back and (self.adapter.epoch or self._left_open):
+            raise LoopError(
+                f"a saved loop goes on after the {self._unit} that it has trained, but what this "
+                "loop goes through can only be taken from its beginning; give list(...) of it, or "
+                "the number, and take batches in the body"
+            )
 
     def close(self) -> None:
         """End the run as ``break`` would."""
         if self._run is not None and (run := self._run()) is not None:
             run.close()
 
-    def __iter__(self) -> Iterator[Epoch]:
+    def __iter__(self) -> Iterator[Any]:
         if self._run is not None:
             raise LoopError("a loop over adapt(...) runs once; call adapt(...) again for another")
         run = self._rounds()
         self._run = weakref.ref(run)  # weak, so that leaving the loop ends the run at once
         return run
 
-    def _rounds(self) -> Generator[Epoch, None, None]:
+    def _rounds(self) -> Generator[Any, None, None]:
         """All passes through the body, round by round."""
         self._runs = True
         if self.generators is not None:
@@ -200,7 +211,7 @@ class Loop:
             if self.generators is not None:
                 self.generators.leave(self.adapter.memory.rounds)
 
-    def _round(self) -> Generator[Epoch, None, None]:
+    def _round(self) -> Generator[Any, None, None]:
         """Carry out one round: the body trains, and the driver answers all other commands."""
         adapter, driver = self.adapter, self._driver
         left_open, self._left_open = self._left_open, None
@@ -262,10 +273,11 @@ class Loop:
             "`if epoch.main:`"
         )
 
-    def _attempt(self, job: Job) -> Generator[Epoch, None, Tried]:
+    def _attempt(self, job: Job) -> Generator[Any, None, Tried]:
         """Let the body carry out a job: a try, a stage of one, or its repeat."""
         self._silent = 0
         self._driver.begin_job(job)
+        self._counted.drop_before(job.start - job.epochs_before)
         passes = Passes(job.candidate, trying=True, place=job.place)
         log = TryLog(job, self.adapter.trainer.get_state)
         if not job.scheduled:
@@ -278,7 +290,9 @@ class Loop:
                     passes = passes.going_on(log.values, tail=in_tail)
                     bindings.apply(self._bind, log.values, tail=in_tail)
                 passes.ends_try = number == job.epochs + len(job.tail)
-                yield (epoch := passes.epoch(job.start + number - 1))
+                epoch, given = self._counted.begin(passes, job.start + number - 1)
+                self.now = epoch
+                yield given
                 if epoch.failure is None and (epoch.metrics is not None or number >= job.epochs):
                     self._after(epoch, log.values)
         finally:
@@ -298,9 +312,10 @@ class Loop:
         if command.start == command.first and not command.scheduled:
             bindings.apply(self._bind, command.values)  # also if no epoch is left to train
         self._piece = _Piece(command)
+        self._counted.drop_before(command.start)
         return self._piece
 
-    def _train(self, piece: _Piece) -> Generator[Epoch, None, None]:
+    def _train(self, piece: _Piece) -> Generator[Any, None, None]:
         """Let the body train a piece of the main line."""
         command = piece.command
         stretch_end = command.first + command.planned
@@ -310,8 +325,9 @@ class Loop:
                 if command.scheduled:
                     piece.passes = piece.passes.going_on(command.scheduled[place])
                     bindings.apply(self._bind, piece.passes.values)
-                epoch = piece.passes.epoch(number)
-                yield epoch
+                epoch, given = self._counted.begin(piece.passes, number)
+                self.now = epoch
+                yield given
                 if epoch.failure is not None:
                     piece.fail(epoch.failure)
                     return
@@ -343,7 +359,7 @@ class Loop:
 
     def _judge(self, epoch: Epoch) -> None:
         if self.keeper is not None and epoch.metrics is not None and not epoch.tail:
-            self.keeper.judge(int(epoch), epoch.metrics, self._training.get_state)
+            self.keeper.judge(epoch.number, epoch.metrics, self._training.get_state)
 
     def _require_used(self, passes: Passes) -> None:
         """Refuse a hyperparameter that is not bound, and that no pass of a whole try has read."""
@@ -364,7 +380,8 @@ class Loop:
         last_report = outcome.reported[-1] if outcome.reported else len(outcome.series)
         if last_report > (job.epochs if job.tail else 0):
             return
-        start, end = job.start, job.start + outcome.epochs - 1
+        numbers = self._counted.numbers
+        start, end = numbers[job.start], numbers[job.start + outcome.epochs - 1]
         steps = f"step {start}" if start == end else f"steps {start} to {end}"
         planned = self.adapter.epochs
         origin = job.start - job.epochs_before
@@ -433,7 +450,7 @@ class _Piece:
     def add(self, epoch: Epoch) -> None:
         """A pass has ended."""
         if epoch.metrics is not None:
-            self.measured.append((int(epoch), epoch.metrics))
+            self.measured.append((epoch.number, epoch.metrics))
         self.epochs += 1
 
     def fail(self, failure: Exception) -> None:
@@ -455,6 +472,6 @@ class _Piece:
                     f"{shown(now)} counts as done once it is reported; call report(...) first, and "
                     "save the loop after it"
                 )
-            measured = (*measured, (int(now), now.metrics))
+            measured = (*measured, (now.number, now.metrics))
             epochs += 1
         return Trained(epochs=epochs, measured=measured, failure=self.failure, left=left)

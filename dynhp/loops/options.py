@@ -12,6 +12,7 @@ from dynhp.criteria import Criterion
 from dynhp.errors import SettingsError, shown
 from dynhp.loops.adapt import adapt
 from dynhp.loops.bindings import Binding
+from dynhp.loops.counting import Length
 from dynhp.loops.driver import LoopDriver
 from dynhp.loops.loop import Loop
 from dynhp.loops.parts import Part
@@ -34,7 +35,7 @@ class LoopOptions(PolicyFields, total=False):
     """
 
     policy: Policy | None
-    steps: int | None
+    steps: Length | None
     keep_best: bool | Criterion
     callbacks: Callback | Sequence[Callback]
     progress: bool | Display

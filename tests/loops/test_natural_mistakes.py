@@ -38,11 +38,6 @@ from tests.support.mistakes import (
 )
 
 
-def pairs(model: CountedModel) -> None:
-    for _epoch, _batch in loop_of(model):
-        pass
-
-
 def nested(model: CountedModel) -> None:
     loop = loop_of(model)
     for _ in loop:
@@ -83,7 +78,6 @@ STATES = rows_of(
 
 BODIES = rows_of(
     "bodies",
-    ("pairs", pairs, LoopError),
     ("nested", nested, LoopError),
     ("list(loop)", lambda m: list(loop_of(m)), LoopError),
     ("loop.report", lambda m: loop_of(m).report(loss=1), UnknownName),
@@ -122,7 +116,7 @@ OPTIONS = rows_of(
     ("tolerance", made(tolerance="1e-6"), SettingsError),
     ("dry run", made(dry_run="yes"), SettingsError),
     ("share", made(try_for=1.2), SettingsError),
-    ("length", made(epochs=range(6)), SettingsError),
+    ("length", made(epochs=iter(range(6))), SettingsError),
 )
 
 TABLE = [*STATES, *BODIES, *OPTIONS]

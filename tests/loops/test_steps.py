@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import json
 import pickle
+from collections.abc import Iterable, Sized
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +17,7 @@ from dynhp import Racing, adapt, plan_for, spent
 from dynhp.errors import LoopError, SettingsError
 from dynhp.loops import Epoch, Loop
 from dynhp.loops.epoch import pickle_epochs_as
+from dynhp.loops.named_number import named_number
 from dynhp.records import Candidate
 from dynhp.storage.codecs import decode, encode
 from dynhp.tails import annealed
@@ -209,10 +212,19 @@ def test_a_framework_says_how_its_reader_gets_the_number_of_an_epoch() -> None:
 
 def test_an_epoch_is_no_sequence() -> None:
     epoch: Any = Epoch(Candidate({"lr": 0.1}), number=12, trying=False)
-    with raises(TypeError):
+    with pytest.raises(TypeError, match="has no len"):  # Python's own text, as for any number
         len(epoch)
-    with raises(LoopError):
-        iter(epoch)
+    assert not isinstance(epoch, Iterable | Sized)
+    assert ctypes.pythonapi.PySequence_Check(ctypes.py_object(epoch)) == 0  # asked by frameworks
+
+
+def test_a_python_without_its_c_api_has_epochs_too() -> None:
+    class Three(named_number(None)):  # type: ignore[misc]
+        def __matmul__(self, name: str) -> str:
+            return f"value of {name}"
+
+    three: Any = Three(3)
+    assert (three["lr"], three + 1, isinstance(three, Iterable)) == ("value of lr", 4, False)
 
 
 def test_print_of_a_loop_is_a_short_table() -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any
 
 from dynhp.errors import LoopError
 from dynhp.loops import Epoch
+from dynhp.loops.named_number import NamedNumber
 from dynhp.records import Value
 from dynhp_jax.carry import Carry
 
 __all__ = ["PytreeEpoch"]
 
 
-class PytreeEpoch(int):
+class PytreeEpoch(NamedNumber):
     """A pass as ``dynhp.loops.Epoch`` is one, whose report begins with the new carry.
 
     It is the epoch's number, has its values (``epoch["dropout"]``, ``epoch.values``), ``main`` and
@@ -50,14 +51,11 @@ class PytreeEpoch(int):
     def __reduce__(self) -> tuple[type[int], tuple[int]]:
         return int, (int(self),)
 
-    def __getitem__(self, name: str) -> Value:
+    def __matmul__(self, name: str) -> Value:  # what epoch[name] is
         return self._epoch[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
         self._epoch[name] = value
-
-    def __iter__(self) -> NoReturn:
-        raise LoopError("write `for epoch, carry in loop`; epoch['name'] has the value of a name")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # Python itself asks for such names

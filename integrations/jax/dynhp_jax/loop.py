@@ -110,7 +110,7 @@ class PytreeLoop:
 @with_options
 def adapt_pytree(
     carry: Any,
-    epochs: int | None = None,
+    epochs: int | range | None = None,
     *,
     space: SpaceLike | None = None,
     bind: Mapping[str, Binding | Injected] | None = None,
@@ -123,7 +123,7 @@ def adapt_pytree(
     Args:
         carry: a pytree with all that decides the future: parameters, optimiser state, keys (typed
             or raw), counters; each pass is given one and hands back the next of the same structure.
-        epochs: the epochs of the main line.
+        epochs: the epochs of the main line: their number, or a range to count as it counts.
         space: the hyperparameters and their values. Names that ``optax.inject_hyperparams`` knows
             are set in the carry and read back; the others are read from the epoch. It is left out
             where a ``policy`` has it.
@@ -150,7 +150,7 @@ def adapt_pytree(
     >>> [round_.candidate["learning_rate"] for round_ in loop.history]
     [0.1, 0.1]
     """
-    if isinstance(carry, int) and not isinstance(epochs, int):
+    if isinstance(carry, int) and not isinstance(epochs, int | range):
         raise SettingsError("adapt_pytree takes the carry first, then the epochs")
     if isinstance(state, str):
         raise SettingsError(f"state must be a list of objects beside the carry, got {state!r}")

@@ -18,6 +18,8 @@ from dynhp_torch.values.hints import look_at_values
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from dynhp.loops.counting import Length
+
 __all__ = ["OptimizerSpaceLike", "adapt"]
 
 _Values: TypeAlias = Axis | Sequence[Value]
@@ -28,7 +30,7 @@ OptimizerSpaceLike: TypeAlias = SpaceLike | Mapping[Any, Any]
 
 @with_options
 def adapt(
-    epochs: int | None = None,
+    epochs: Length | None = None,
     *,
     state: Sequence[Any] | Literal["auto"],
     space: OptimizerSpaceLike | None = None,
@@ -40,7 +42,8 @@ def adapt(
     """Adapt hyperparameters in a torch loop of your own: ``dynhp.adapt`` that knows torch.
 
     Args:
-        epochs: the epochs of the main line.
+        epochs: the epochs of the main line: their number, a range to count as it counts, or what
+            else the loop goes through.
         state: all that decides the future: modules, optimisers, schedulers, scalers, generators,
             samplers, loaders, averaged weights. The global generators of torch, numpy and Python
             are always included. ``everything(...)`` of dynhp lists it for you, and ``"auto"`` takes
