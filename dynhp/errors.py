@@ -52,7 +52,7 @@ class SettingsError(DynhpError, ValueError):
 
 
 class LeaveItAlone(DynhpError, ValueError):
-    """Advice, raised by ``recommended``: better not adapt this hyperparameter."""
+    """Advice, raised by ``recommended`` or at a start: better not adapt this, or not like this."""
 
 
 class ContractError(DynhpError, RuntimeError):

@@ -8,9 +8,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dynhp._checks import is_number, require_count
-from dynhp.advice import canonical_name
+from dynhp.advice import canonical_name, misleading
 from dynhp.criteria.contract import metrics_of
-from dynhp.errors import ContractError, MetricError, SettingsError, advise, nearest, shown
+from dynhp.errors import (
+    ContractError,
+    LeaveItAlone,
+    MetricError,
+    SettingsError,
+    advise,
+    nearest,
+    shown,
+)
 from dynhp.policy import Policy, require_tolerance
 from dynhp.read_back import read_metrics, same_value
 from dynhp.records import Candidate, Round, Value
@@ -19,6 +27,7 @@ from dynhp.selection import epochs_of_tries
 from dynhp.spaces import Space
 from dynhp.tails.contract import (
     Course,
+    Tail,
     require_correction,
     require_course,
     require_tail,
@@ -51,6 +60,8 @@ def policy_for(policy: Policy, trainer: Trainer) -> Policy:
             raise MetricError(f"there is no metric {shown(name)}{nearest(name, known)}")
     if policy.course is not None and not isinstance(trainer, Delivers):
         _require_no_average(policy.course)
+    if policy.tail is not None:
+        _require_learning_rate(policy.tail, getattr(trainer, "kinds", None) or {})
     policy = _driven_once(policy, trainer)
     space, start = starting_point(policy.space, trainer, policy.initial)
     declared = getattr(trainer, "tolerance", 0.0)
@@ -68,6 +79,22 @@ def _require_no_average(course: Course) -> None:
             "here, so it would end at a constant rate that is too high for that; list what does "
             "in the state, such as an integration's AveragedWeights(model, share=0.1), or take "
             "ending='schedule'"
+        )
+
+
+def _require_learning_rate(tail: Tail, kinds: Mapping[str, str]) -> None:
+    """Refuse tries that end by annealing a value that is no learning rate, or one but in name."""
+    from dynhp.tails.annealing import Annealed  # few runs have a tail
+
+    if not isinstance(tail, Annealed):
+        return
+    for reasons in misleading([tail.name], kinds).values():
+        kind = canonical_name(kinds.get(tail.name, tail.name))
+        raise LeaveItAlone(
+            f"{tail.name} is a {kind}, and tail={tail!r}, as in recommended('learning_rate'), is "
+            f"for learning rates alone; {reasons[0]}. Leave it at a constant value, which a few "
+            f"whole runs choose better, or take the cautious settings of recommended({kind!r}, "
+            f"name={tail.name!r}, epochs=..., default=..., force=True)"
         )
 
 

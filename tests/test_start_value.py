@@ -21,10 +21,11 @@ from dynhp import (
     highest,
     lowest,
     plan_for,
+    recommended,
     spent,
 )
 from dynhp import errors as errors_module
-from dynhp.errors import Hint, SettingsError
+from dynhp.errors import Hint, LeaveItAlone, SettingsError
 from dynhp.records import Candidate
 from dynhp.testing import NoisyQuadratic, Quadratic
 from tests.support.messages import raises, warns
@@ -293,3 +294,42 @@ def test_a_value_bound_to_a_learning_rate_is_a_number_above_zero_whatever_its_na
         DynamicGridAdapter(Bound(), {"speed": [0.1, "high"]}, minimize="loss", **settings)
     with raises(SettingsError):
         DynamicGridAdapter(Bound(), {"speed": [0.1, -0.1]}, minimize="loss", **settings)
+
+
+class Kinds(NoisyQuadratic):
+    """Says what its values are."""
+
+    def __init__(self, **kinds: str) -> None:
+        super().__init__()
+        self.kinds = kinds
+
+    def hyperparameters(self) -> dict[str, float]:
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [("rate", {"rate": "shrinkage"}), ("shrinkage", {}), ("p", {"p": "Dropout"})],
+)
+def test_annealed_tries_of_what_is_no_learning_rate_are_refused(
+    name: str, kinds: dict[str, str]
+) -> None:
+    with raises(LeaveItAlone):
+        policy = recommended("learning_rate", name=name, loss="loss")
+        DynamicGridAdapter(Kinds(**kinds), policy=policy)
+    DynamicGridAdapter(
+        Kinds(**kinds), {name: [0.1, 0.3]}, minimize="loss", adapt_every=4, try_for=1
+    )
+
+
+@pytest.mark.parametrize("kind", ["learning_rate", "step_size"])
+def test_those_of_a_learning_rate_and_of_what_nobody_knows_are_not(kind: str) -> None:
+    policy = recommended("learning_rate", name="lr", loss="loss", default=0.3)
+    adapter = DynamicGridAdapter(Kinds(lr=kind), policy=policy)
+    assert adapter.current == {"lr": 0.3}
+
+
+def test_annealed_tries_beside_a_value_that_is_better_left_alone_are_not() -> None:
+    policy = recommended("learning_rate", name="lr", loss="loss")
+    space = Space({**policy.space, "p": [0.1]})
+    assert DynamicGridAdapter(Kinds(p="dropout"), space, policy=policy).current["p"] == 0.1

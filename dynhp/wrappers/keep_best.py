@@ -50,7 +50,7 @@ class KeepBest:
         self._keeper = BestKeeper(BestRule(criterion=criterion))
         self._epoch = 0
         # What a trainer may offer is offered exactly if the wrapped one has it.
-        for name in ("hyperparameters", "reseed", "kinds", "tolerance", "unit"):
+        for name in ("hyperparameters", "reseed", "kinds", "driven_by", "tolerance", "unit"):
             if hasattr(trainer, name):
                 setattr(self, name, getattr(trainer, name))
 

@@ -86,8 +86,10 @@ def test_what_makes_no_sense_is_refused() -> None:
 def test_a_wrapped_trainer_says_of_itself_what_it_said_before() -> None:
     trainer: Any = Quadratic()
     trainer.kinds, trainer.tolerance = {"lr": "dropout"}, 0.5
+    trainer.driven_by = {"lr": "a schedule"}
     kept: Any = KeepBest(trainer, lowest("loss"))
     assert (kept.kinds, kept.tolerance) == ({"lr": "dropout"}, 0.5)
+    assert kept.driven_by == trainer.driven_by
     assert not hasattr(KeepBest(Quadratic(), lowest("loss")), "kinds")
 
 

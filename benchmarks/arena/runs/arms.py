@@ -40,8 +40,12 @@ ARMS: Mapping[str, Arm] = {
     "pbt-whole": populations.pbt_whole,
     "pb2": populations.pb2,
 }
-TORCH_ONLY = ("prodigy", "schedule-free", "ema-race", "placebo", "average", "preset-average")
-"""What needs torch; and copies that differ by random numbers alone: boosting draws none."""
+TORCH_ONLY = (
+    *("prodigy", "schedule-free", "ema-race", "placebo", "average", "search", "scan"),
+    *("preset-schedule", "preset-average", "preset-none", "preset-shifted"),
+)
+"""What needs torch; copies that differ by random numbers alone, of which boosting draws none; and
+the preset, which is refused for the shrinkage of boosted trees."""
 
 WITHOUT_START = ("one-cycle", "range-test", "prodigy", "scan")
 """Arms that find the rate themselves, and one that tries all rates of the ladder."""

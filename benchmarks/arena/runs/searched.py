@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from benchmarks.arena.runs.setting import RunSetting, outcome
 from benchmarks.arena.tracked import Checkpoint
-from dynhp import FullGrid, Ordered, Policy, adapt, attribute, recommended, spent
+from dynhp import FullGrid, Ordered, Policy, adapt, attribute, errors, recommended, spent
 from dynhp.errors import AllTriesFailed, Hint
 from dynhp.loops import Loop
 from dynhp.planning import RateFinder, rate_search
@@ -38,8 +40,7 @@ def preset(
     best = tracked.best  # the untrained model is the first checkpoint
     policy = _policy(setting, ending)
     policy = replace(policy, space=Space({"lr": Around(setting.rate, anchor=anchor)}))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with _caught() as caught:
         loop = _loop(setting, trainer, policy)
         try:
             for step in loop:
@@ -68,8 +69,7 @@ def preset(
 def search(setting: RunSetting) -> dict[str, Any]:
     """The search alone, from a start that may be very far off."""
     trainer: Any = setting.trainer().trainer
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with _caught() as caught:
         finder = RateFinder(_loop(setting, trainer, _policy(setting, "schedule")))
         try:
             _train_tries(finder, trainer)
@@ -135,6 +135,15 @@ def _train_tries(finder: RateFinder, trainer: Any) -> None:
         if step.ends_try:
             metrics["val_loss"] = trainer.measure("validation").loss
         step.report(metrics)
+
+
+@contextmanager
+def _caught() -> Iterator[list[warnings.WarningMessage]]:
+    """All warnings of one run, whatever runs the process had before: it gives each hint once."""
+    errors._given.clear()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield caught
 
 
 def _warned(caught: list[warnings.WarningMessage]) -> bool:

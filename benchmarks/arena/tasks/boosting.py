@@ -80,11 +80,6 @@ class BoostedTrainer:
         for _ in range(k * self._steps):
             self._grow()
 
-    def one_step(self) -> float:
-        """Add a tree with the rate in force, and give the training loss."""
-        self._grow()
-        return self.train_loss
-
     def _grow(self) -> None:
         factor = 1.0
         if self._factors is not None:

@@ -42,18 +42,16 @@ def report(folder: Path, *arguments: str) -> dict[str, bytes]:
 def test_one_worker_or_two_or_a_second_call_give_the_same_bytes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one = report(tmp_path / "one", "--workers", "1", "--tasks", "boosting-diabetes")
-    first = report(
-        tmp_path / "two", "--workers", "2", "--tasks", "boosting-diabetes", "--seeds", "1"
-    )
-    two = report(tmp_path / "two", "--workers", "2", "--tasks", "boosting-diabetes")
+    one = report(tmp_path / "one", "--workers", "1", "--tasks", "links-cora")
+    first = report(tmp_path / "two", "--workers", "2", "--tasks", "links-cora", "--seeds", "1")
+    two = report(tmp_path / "two", "--workers", "2", "--tasks", "links-cora")
     assert one == two != first
     assert {"report.html", "report.md", "values.csv", "differences.csv", "cost.csv"} <= set(one)
     assert (tmp_path / "one/results.csv").read_bytes() == (
         tmp_path / "two/results.csv"
     ).read_bytes()
     assert "CPU hours" in capsys.readouterr().out
-    again = report(tmp_path / "two", "--report-only", "--tasks", "boosting-diabetes")
+    again = report(tmp_path / "two", "--report-only", "--tasks", "links-cora")
     assert again == two
 
 

@@ -1,4 +1,4 @@
-"""The preset for a learning rate as one argument, and values of which LightGBM shows six digits."""
+"""The preset for a learning rate is refused; and values of which LightGBM shows six digits."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import lightgbm as lgb
 import numpy as np
 import pytest
 
-from dynhp import DynamicGridAdapter, plan_for, recommended, spent
-from dynhp.errors import ValueNotInForce
-from dynhp.planning import rate_search
+from dynhp import DynamicGridAdapter, find_rate, recommended
+from dynhp.errors import LeaveItAlone, ValueNotInForce
 from dynhp_lightgbm import adapted_train, lightgbm_trainer
 from dynhp_lightgbm.boosters import BoosterModel
 from dynhp_lightgbm.trainer import LightGBMTrainer
@@ -28,7 +27,7 @@ PARAMS: dict[str, Any] = {
     "force_col_wise": True,
     "verbosity": -1,
 }
-ROUNDS, OF_A_TRY = 60, 3
+ROUNDS = 60
 PRESET = recommended("learning_rate", loss="train-l2")
 
 
@@ -42,32 +41,25 @@ def trainer_for(space: Any, **params: Any) -> LightGBMTrainer:
     return lightgbm_trainer({**PARAMS, **params}, space=space, **datasets())
 
 
-@pytest.mark.parametrize("start", [1 / 300, 3.0])
-def test_the_preset_finds_a_rate_and_the_run_goes_on_with_it(start: float) -> None:
-    booster, history = adapted_train(
-        {**PARAMS, "eta": start}, rounds=ROUNDS, **datasets(), policy=PRESET
+def test_the_preset_for_learning_rates_is_refused_and_nothing_was_trained() -> None:
+    with raises(LeaveItAlone):
+        adapted_train({**PARAMS, "eta": 0.1}, rounds=ROUNDS, **datasets(), policy=PRESET)
+    trainer = trainer_for(PRESET.space, learning_rate=0.1)
+    with raises(LeaveItAlone):
+        DynamicGridAdapter(trainer, policy=PRESET)
+    with raises(LeaveItAlone):
+        find_rate(trainer, epochs=ROUNDS, name="learning_rate", loss="train-l2")
+    assert trainer.booster.num_trees() == 0
+
+
+def test_what_the_refusal_names_works() -> None:
+    params = {**PARAMS, "learning_rate": 0.1}
+    cautious = recommended(
+        "shrinkage", name="learning_rate", epochs=16, default=0.1, loss="val-l2", force=True
     )
-    search = rate_search(history)
-    assert search.start == start  # to the last digit, though LightGBM shows 0.00333333
-    assert 0.1 < search.rate < 1
-    assert booster.num_trees() == history.epochs == ROUNDS
-    assert history[-1].candidate["learning_rate"] == search.rate
-    assert f"[learning_rate: {search.rate:g}]" in booster.model_to_string()
-    alone = lgb.train({**PARAMS, "eta": start}, datasets()["data"], ROUNDS)
-    squares = [
-        np.mean((np.asarray(each.predict(X[180:])) - Y[180:]) ** 2) for each in (booster, alone)
-    ]
-    assert squares[0] < squares[1]
-
-
-def test_the_preset_costs_what_was_planned() -> None:
-    trainer = trainer_for(PRESET.space, learning_rate=0.01)
-    adapter = DynamicGridAdapter(trainer, epochs=ROUNDS, policy=PRESET)
-    plan = plan_for(adapter)
-    cost, tries = spent(adapter.run(ROUNDS)), len(adapter.history[0].tries)
-    assert plan.least.total <= cost.total <= plan.most.total
-    assert cost.overhead == (tries + 2) * OF_A_TRY  # of which one is carried out twice more
-    assert trainer.booster.num_trees() == cost.main_line == ROUNDS
+    booster, history = adapted_train(params, rounds=16, **datasets(), policy=cautious)
+    assert booster.num_trees() == history.epochs == 16
+    assert {len(round_.tries) for round_ in history} <= {2, 3}
 
 
 HALVES = [0.4743415, 2.7669949999999996, 0.09371154999999999, 1.422915e-05, 7.497945e-05]

@@ -74,6 +74,9 @@ class EstimatorTrainer:
     ) -> None:
         self.estimator = estimator
         self.kinds = {name: "learning_rate" for name in names if name in RATES}
+        shape = estimator.get_params().get("learning_rate")
+        falls = "eta0" in names and shape == "invscaling"
+        self.driven_by = {"eta0": f"learning_rate={shape!r}"} if falls else {}
         self._train, self._validation = train, validation
         self._names, self._scorer, self._losses = names, scorer, _require_losses(losses)
         self._classes, self._batch_size = classes, batch_size

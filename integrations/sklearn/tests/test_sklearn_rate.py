@@ -10,14 +10,25 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_digits
+from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from dynhp import DynamicGridAdapter, errors, lowest, plan_for, plateau, recommended, rescue
-from dynhp.errors import Hint, MetricError, SettingsError
+from dynhp import (
+    DynamicGridAdapter,
+    adapt,
+    attribute,
+    errors,
+    lowest,
+    plan_for,
+    plateau,
+    recommended,
+    rescue,
+)
+from dynhp.errors import Hint, LeaveItAlone, MetricError, SettingsError
 from dynhp.planning import paper, rate_search
 from dynhp.triggers import OnPlateau
 from dynhp_sklearn import AdaptiveClassifier, AdaptiveRegressor, trainer_from_estimator
@@ -43,15 +54,29 @@ def adaptive(estimator: Any = None, *space: Any, **changed: Any) -> AdaptiveClas
     return AdaptiveClassifier(estimator or linear(), *space, **{**given, **changed})
 
 
+def rates_of(model: Any) -> list[float]:
+    """The rate of each epoch of the main line, or of each stretch of equal ones."""
+    return [values["eta0"] for _, values in model.schedule_.as_list()]
+
+
 @pytest.mark.parametrize("loss", ["train_loss", "val_loss"])
 def test_a_start_far_too_low_and_one_far_too_high_come_to_the_very_same_model(loss: str) -> None:
     preset = recommended("learning_rate", name="eta0", loss=loss)
     low, high = (adaptive(linear(eta0=start), policy=preset).fit(X, Y) for start in (0.001, 10.0))
     assert [rate_search(each.history_).start for each in (low, high)] == [0.001, 10.0]
-    assert 0.01 <= low.estimator_.eta0 == high.estimator_.eta0 <= 1
+    found = rate_search(low.history_).rate
+    assert 0.01 <= found == rate_search(high.history_).rate <= 1
     assert low.estimator_.coef_.tobytes() == high.estimator_.coef_.tobytes()
     assert low.history_.epochs == 20
-    assert low.estimator_.eta0 == rate_search(low.history_).rate
+    rates = rates_of(low)
+    assert (max(rates), min(rates)) == (found, rates[-1])
+    assert 0 < low.estimator_.eta0 == rates[-1] < found / 10, "it ends near zero"
+
+
+def test_a_schedule_of_the_estimators_own_is_left_alone() -> None:
+    model = adaptive(linear(learning_rate="invscaling", power_t=0.2, eta0=0.01)).fit(X, Y)
+    found = rate_search(model.history_).rate
+    assert set(rates_of(model)) == {found} == {model.estimator_.eta0}
 
 
 def test_what_is_done_is_what_the_adapter_does_with_the_same_rows() -> None:
@@ -85,6 +110,17 @@ def test_a_regressor_finds_its_rate_too() -> None:
         rates.append(model.fit(inputs, targets).estimator_.eta0)
         assert model.score(inputs, targets) > 0.4
     assert rates[0] == rates[1]
+
+
+def test_the_shrinkage_of_boosted_trees_is_refused() -> None:
+    model = GradientBoostingRegressor(warm_start=True, n_estimators=1)
+    name = "learning_rate"
+    bound = {name: attribute(model, name)}
+    with raises(LeaveItAlone):
+        adapt(60, state=[model], bind=bound, policy=recommended(name, loss="val_loss"))
+    run: Any = {"space": {name: [0.1, 0.3]}, "minimize": "val_loss", "adapt_every": 20}
+    grid = adapt(60, state=[model], bind=bound, **run, try_for=5)
+    assert grid.adapter.current == {name: 0.1}
 
 
 def test_the_value_in_a_preset_takes_the_place_of_the_estimators_own() -> None:
