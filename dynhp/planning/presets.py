@@ -69,7 +69,7 @@ def paper(
     require_word("criterion", criterion, ("validation", "gap"))
     judge = highest(validation) if criterion == "validation" else smallest_gap(train, validation)
     return Policy(
-        space=space if isinstance(space, Space) else Space(space),
+        space=Space(space),
         criterion=smoothed(judge),
         when=Every(alpha),
         try_for=beta,

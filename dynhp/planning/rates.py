@@ -94,7 +94,7 @@ def rate_search(history: Sequence[Round] | HasHistory) -> RateSearch:
 def _of_round(round_: Round) -> RateSearch:
     [(name, start)] = round_.previous.items()
     scores = {
-        float(try_.candidate[name]): math.nan if try_.error is not None else try_.score  # type: ignore[arg-type]
+        float(try_.candidate[name]): try_.score  # type: ignore[arg-type]
         for try_ in round_.tries
     }
     rates = tuple(sorted(scores))

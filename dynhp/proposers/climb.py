@@ -77,12 +77,12 @@ class Climb:
         """The values of the axis by their steps from where the climb begins."""
         start = axis.nearest(current) if isinstance(axis, Around) else current
         down, up = sides_of_value(axis, start, self.rungs)
-        values = dict(zip(range(-len(down), 0), reversed(down), strict=True))
-        return values | dict(enumerate([start, *up]))
+        below = {-distance: value for distance, value in enumerate(down, start=1)}
+        return below | dict(enumerate([start, *up]))
 
     def _wanted(self, tried: Mapping[int, Try]) -> Iterable[int]:
         """The steps that must be known, the first one first, also beyond the ends."""
-        below = min(0, *tried) - 1
+        below = min(tried) - 1
         best = best_step(tried)
         if best is None:
             yield below
@@ -116,7 +116,7 @@ class Climb:
             advise(
                 f"{name}: all {len(tried)} tries scored {tried[best].score!r}, so they do not say "
                 "which value is better; is what judges them measured anew in each try?",
-                about=(name, "level", tried[best].score),
+                about=(name, tried[best].score),  # however many tries there were
             )
         elif not self._has_learnt(tried[best]):
             advise(

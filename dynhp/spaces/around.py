@@ -42,7 +42,8 @@ class Around:
     def __init__(
         self, value: float, factor: float = math.sqrt(10), *, anchor: float | None = None
     ) -> None:
-        for name, number in (("value", value), ("anchor", 1.0 if anchor is None else anchor)):
+        given = {"value": value} if anchor is None else {"value": value, "anchor": anchor}
+        for name, number in given.items():
             rule = "be a positive number"
             require_number(f"Around: {name}", number, rule, lambda each: 0 < each < math.inf)
         rule = "be a number of 1.001 or more"  # or steps of six digits would be one

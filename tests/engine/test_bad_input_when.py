@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import time
@@ -94,6 +95,7 @@ CALLS: list[tuple[Call, type[Exception]]] = [
     (lambda: plateau("", default=0.1), SettingsError),
     (lambda: plateau("lr", default=0.0), SettingsError),
     (lambda: plateau("lr", default=1.0, factor=1), SettingsError),
+    (lambda: plateau("lr", default=1.0, factor=math.inf), SettingsError),
     (lambda: plateau("lr", default=1.0, steps=0), SettingsError),
     (lambda: plateau("lr", default=1.0, steps=999), SettingsError),
     (lambda: rescue("lr", default=1.0, factor=1e99), SettingsError),

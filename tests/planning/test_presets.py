@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from dynhp import (
     DynamicGridAdapter,
     FullGrid,
     Neighbors,
+    Ordered,
     Policy,
     Racing,
     Space,
@@ -27,7 +29,9 @@ from dynhp import (
     phased,
     plan,
     plan_for,
+    plateau,
     recommended,
+    rescue,
     smallest_gap,
     smoothed,
     spent,
@@ -37,12 +41,13 @@ from dynhp.advice import LEAVE_ALONE
 from dynhp.criteria import worse_of
 from dynhp.errors import Hint, LeaveItAlone, SettingsError
 from dynhp.planning import ema_race
-from dynhp.proposers import Climb
+from dynhp.proposers import Climb, Ladder
 from dynhp.records import Progress
+from dynhp.snapshots import Snapshots
 from dynhp.spaces import Around
 from dynhp.tails import annealed, at_peak, averaged, scheduled
 from dynhp.testing import Quadratic
-from dynhp.triggers import At, Every
+from dynhp.triggers import At, Every, OnPlateau, OnSpike
 from tests.support.messages import raises, warns
 
 RATIO = {"ratio": [0.1 * i for i in range(1, 10)]}
@@ -249,6 +254,7 @@ def test_the_race_costs_1_7_runs_however_long_they_are(epochs: int) -> None:
         check="off",
     )
     assert cost.runs == pytest.approx(1.7, abs=0.05)
+    assert policy.selection == Racing(keep=0.5, every=epochs // 40)  # races at the same shares
 
 
 def test_the_race_goes_into_the_adapter_as_it_is() -> None:
@@ -281,6 +287,45 @@ def test_forced_settings_stay_below_1(default: float, values: tuple[float, ...])
     policy = recommended("dropout", epochs=8, default=default, force=True)
     assert policy.space["dropout"].grid() == values
     assert (policy.adapt_every, policy.try_for) == (1, 1)
+
+
+def test_forced_settings_are_judged_by_the_loss_they_are_given() -> None:
+    policy = recommended("dropout", epochs=8, default=0.2, loss="mse", force=True)
+    assert policy.criterion == lowest("mse")
+
+
+def test_a_plateau_lowers_a_rate_step_by_step_from_the_best_state() -> None:
+    assert plateau("lr", default=243.0) == Policy(
+        space=Space({"lr": Ordered(1.0, 3.0, 9.0, 27.0, 81.0, 243.0)}),
+        initial={"lr": 243.0},
+        criterion=smoothed(lowest("val_loss")),
+        when=OnPlateau("val_loss", patience=5),
+        try_for=5,
+        proposer=Ladder(1),
+        start_from="best",
+        max_rounds=5,
+    )
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_a_rescue_waits_for_a_spike_and_tries_three_lower_rates(lag: int) -> None:
+    assert rescue("lr", default=729.0, lag=lag) == Policy(
+        space=Space({"lr": Ordered(1.0, 3.0, 9.0, 27.0, 81.0, 243.0, 729.0)}),
+        initial={"lr": 729.0},
+        criterion=lowest("val_loss"),
+        when=OnSpike("val_loss", window=10, factor=3.0, lag=lag),
+        try_for=3,
+        proposer=Ladder(3),
+        start_from="before",
+        snapshots=Snapshots(k=2 + lag),
+        max_rounds=0,
+        max_rescues=5,
+    )
+
+
+def test_the_lowest_value_of_a_ladder_may_be_the_smallest_number_there_is() -> None:
+    values = plateau("lr", default=2.0**-1021, factor=2, steps=1).space["lr"].grid()
+    assert values == (pytest.approx(sys.float_info.min, rel=0.01), 2.0**-1021)
 
 
 def test_force_changes_nothing_for_a_learning_rate() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,39 @@ def test_a_whole_run_ends_the_same_from_any_start(times: float) -> None:
     # One that is left alone is worse by a factor of ten and more where it starts far off.
     assert trainer.metrics()["train_loss"] < 0.08
     assert spent(history).runs <= 1.4
+
+
+def test_a_search_without_checks_trains_the_tries_alone() -> None:
+    search = find_rate(Valley(), epochs=700, check="off")
+    assert search.epochs == 21 * len(search.rates)
+    assert replace(search, epochs=search.epochs + 2 * 21) == find_rate(Valley(), epochs=700)
+
+
+class FailsAbove(Quadratic):
+    """Raises at rates above 0.5."""
+
+    def train_k(self, k: int, values: Any) -> None:
+        if values["lr"] > 0.5:
+            raise ArithmeticError("too high")
+        super().train_k(k, values)
+
+
+def test_a_search_tells_all_that_was_tried_and_which_failed() -> None:
+    search = find_rate(FailsAbove(), epochs=100, start=0.03, loss="loss")
+    assert (search.name, search.unit) == ("lr", "epochs")
+    assert search.rates == (0.0316228, 0.1, 0.316228, 1.0)
+    assert [math.isnan(score) for score in search.scores] == [False, False, False, True]
+    assert search.best == 0.316228
+    assert max(search.scores[:3]) == search.scores[search.rates.index(search.best)]
+
+
+def test_a_search_in_a_loop_over_steps_is_told_in_steps() -> None:
+    model = Quadratic()
+    policy = recommended("lr", default=0.1, loss="loss")
+    for epoch in (loop := adapt(steps=1000, state=[model], policy=policy)):
+        model.train_k(1, epoch.values)
+        epoch.report(model.metrics())
+    assert rate_search(loop).unit == "steps"
 
 
 def test_a_rate_that_diverges_everywhere_is_left_downwards() -> None:
@@ -288,7 +322,7 @@ def test_a_loop_and_a_trainer_each_have_their_own_search() -> None:
         RateFinder(Quadratic())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("start", [0, -1.0, math.nan, "0.1", True, 10**400])
+@pytest.mark.parametrize("start", [0, -1.0, math.nan, "0.1", True, 10**400, math.inf])
 def test_a_bad_start_is_named_as_it_was_given(start: Any) -> None:
     with raises(SettingsError):
         find_rate(Quadratic(), epochs=100, start=start)

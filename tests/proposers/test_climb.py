@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import math
 import operator
+import warnings
 from collections.abc import Callable, Sequence
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dynhp.errors
 from dynhp import Ordered, Space, highest, lowest
 from dynhp.criteria import Criterion
 from dynhp.errors import Hint
 from dynhp.proposers import Climb, Known
-from dynhp.records import Candidate, Try
+from dynhp.proposers.climb import second_peak
+from dynhp.records import Candidate, Metrics, Progress, Try
 from dynhp.spaces import Around, Axis
 from tests.support.messages import warns
 
 FAILED = None
+LOSS = lowest("loss")
+TWO_PEAKS = {0: 5.0, 1: 1.0, 2: 0.0, 3: 3.0, -1: 4.0, -2: 3.0}
 Scores = Callable[[int], float | None]
 
 
@@ -164,6 +170,55 @@ def test_at_the_ends_of_an_axis(values: Sequence[float], start: float, steps: li
     assert climbed(float, axis=Ordered(*values), start=start) == steps
 
 
+def shortest(climb: Climb, known: Known, most: int) -> int:
+    """The fewest tries after which a climb may end, whatever they score, up to a number."""
+    wave = climb.propose(known, np.random.default_rng(0))
+    if not wave or len(known.tries) >= most:
+        return len(known.tries)
+    able = sorted(try_.score for try_ in known.tries if try_.error is None)
+    between = [(low + high) / 2 for low, high in pairwise(able)]
+    for score in (None, *([able[0] - 1, *between, able[-1] + 1] if able else [0.0])):
+        for second in (None, -9.0, 9.0) if len(wave) == 2 else (None,):
+            scores = dict(zip(map(step_of, wave), (score, second), strict=False))
+            more = [tried(candidate, scores.__getitem__) for candidate in wave]
+            after = known._replace(tries=[*known.tries, *more])
+            most = min(most, shortest(climb, after, most))
+    return most
+
+
+@pytest.mark.parametrize("worse", [1, 2, 3])
+@pytest.mark.parametrize("length", range(2, 8))
+@pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
+def test_the_least_that_it_may_cost_is_what_the_shortest_climb_costs(
+    length: int, worse: int
+) -> None:
+    space, climb = Space({"lr": Ordered(*(2.0**n for n in range(length)))}), Climb(worse=worse)
+    starts = [Candidate({"lr": 2.0**n}) for n in range(length)]
+    costs = [shortest(climb, Known(space=space, current=each), length) for each in starts]
+    assert {sum(climb.waves(space, each).least) for each in starts} == {min(costs)}
+
+
+@pytest.mark.parametrize("worse", [1, 2, 3])
+@pytest.mark.parametrize("rungs", range(1, 6))
+@pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
+def test_so_it_is_on_a_ladder_without_ends(rungs: int, worse: int) -> None:
+    space, climb = Space({"lr": Around(1.0, 2.0)}), Climb(rungs, worse)
+    known = Known(space=space, current=Candidate({"lr": 1.0}))
+    least = climb.waves(space, known.current).least
+    assert sum(least) == shortest(climb, known, 1 + 2 * rungs)
+
+
+@pytest.mark.parametrize("worse", [1, 2, 3])
+@pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
+def test_so_it_is_where_the_first_step_down_is_the_last(worse: int) -> None:
+    axis = Around(6e-300, 2.0)
+    space, climb = Space({"lr": axis}), Climb(worse=worse)
+    assert axis.neighbors(axis.grid()[0], 9)[0] == 1.5e-300, "there are no smaller numbers"
+    starts = [Candidate({"lr": each}) for each in axis.grid()]
+    costs = [shortest(climb, Known(space=space, current=each), 17) for each in starts]
+    assert {sum(climb.waves(space, each).least) for each in starts} == {min(costs)}
+
+
 @pytest.mark.parametrize("start", [0.8, 1.0, 1.4])
 def test_on_a_grid_with_an_anchor_it_begins_next_to_the_start(start: float) -> None:
     axis = Around(start, 2.0, anchor=1.0)
@@ -212,10 +267,73 @@ def test_what_is_within_the_noise_of_the_last_third_is_not_learnt() -> None:
         climbed(lambda step: -1.0 - abs(step), rungs=2, learns=lowest("loss"), series=noisy)
 
 
+@pytest.mark.parametrize(
+    "losses",
+    [
+        pytest.param([1.0, 1.1], id="the shortest series in which something can be learnt"),
+        pytest.param([1.0, 1.0, 1.0, 1.0, 0.2, 1.7], id="a last third of two, and their noise"),
+        pytest.param([1.0, *[1.5] * 6, 0.5, 0.5], id="a last third of three, and no fewer"),
+    ],
+)
+def test_what_has_not_learnt_gets_a_hint(losses: Sequence[float]) -> None:
+    assert hints(series=lambda step: losses) == 1
+
+
+def hints(
+    series: Callable[[int], Sequence[float]] | None = None,
+    *,
+    scores: Scores = lambda step: -1.0 - abs(step),
+    learns: Criterion = LOSS,
+    axis: Axis | None = None,
+    worse: int = 2,
+) -> int:
+    """How many hints a climb gives."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        climbed(scores, learns=learns, series=series, rungs=3, axis=axis, worse=worse)
+    return sum(issubclass(each.category, Hint) for each in caught)
+
+
+def test_each_search_without_an_answer_gets_a_hint_of_its_own() -> None:
+    searches: list[dict[str, Any]] = [
+        {"series": lambda step: [1.0, 1.0, 1.0]},
+        {"scores": peak_at(9)},
+        {"scores": lambda step: TWO_PEAKS.get(step, -1.0), "worse": 3},
+    ]
+    for search in searches:
+        assert [hints(**search), hints(**search)] == [1, 1]
+
+
+def test_all_that_scores_the_same_gets_one_hint_however_many_tries_there_were() -> None:
+    dynhp.errors._given.clear()
+    assert [hints(scores=lambda step: 0.5), hints(scores=lambda step: 0.5)] == [1, 0]
+    few = Ordered(0.5, 1.0, 2.0)
+    assert hints(scores=lambda step: 0.5, axis=few) == 0, "the level was said, with more tries"
+    assert hints(scores=lambda step: 0.75, axis=few) == 1
+    assert hints(scores=lambda step: 0.875, axis=Ordered(1.0, 2.0)) == 0, "two may be equal"
+
+
+class AtTheBegin:
+    """The loss as a criterion that knows when it is asked."""
+
+    metrics = ("loss",)
+
+    def __call__(self, series: Sequence[Metrics], progress: Progress) -> float:
+        assert (len(series), progress.epoch) == (1, 0)
+        return -series[0]["loss"]
+
+
+def test_each_epoch_of_a_try_is_judged_by_itself_whatever_the_run() -> None:
+    assert hints(series=lambda step: [1.0, 0.8, 0.5], learns=AtTheBegin()) == 0
+    assert hints(series=lambda step: [1.0, 1.0, 1.0], learns=AtTheBegin()) == 1
+
+
 @pytest.mark.filterwarnings("error")
 def test_what_has_learnt_gets_no_hint() -> None:
     climbed(peak_at(1), learns=lowest("loss"), series=lambda step: [1.0, 0.8, 0.5])
     climbed(peak_at(1), learns=highest("loss"), series=lambda step: [0.1, 0.4, 0.5])
+    noise = [*[1.0] * 6, 0.5, 0.7, 0.9]  # twice what the mean of the last three is known by
+    climbed(peak_at(1), learns=lowest("loss"), series=lambda step: noise)
 
 
 @pytest.mark.parametrize("best", [9, -9])
@@ -231,9 +349,19 @@ def test_scores_that_are_all_the_same_get_a_hint() -> None:
 
 
 def test_two_peaks_get_a_hint() -> None:
-    two = {0: 5.0, 1: 1.0, 2: 0.0, 3: 3.0, -1: 4.0, -2: 3.0}
     with warns(Hint):
-        assert climbed(lambda step: two.get(step, -1.0), worse=3) == [0, 2, -1, -2, -3, 1, 3]
+        assert climbed(lambda step: TWO_PEAKS.get(step, -1.0), worse=3) == [0, 2, -1, -2, -3, 1, 3]
+
+
+def test_the_other_peak_is_the_highest_of_the_others() -> None:
+    heights = {0: 10.0, 1: 0.0, 2: 8.0, 3: 0.0, 4: 5.0, -1: 1.0, -2: 4.0}
+    tries = {step: tried(Candidate({"lr": 2.0**step}), heights.get) for step in heights}
+    assert second_peak(tries) == 2
+
+
+@pytest.mark.filterwarnings("error")
+def test_scores_that_are_no_numbers_have_no_peaks() -> None:
+    assert climbed(lambda step: math.nan)[0] == 0
 
 
 @pytest.mark.filterwarnings("error")
