@@ -98,6 +98,7 @@ class DynamicGridAdapter:
         self.callbacks: tuple[Callback, ...] = tuple(listed)
         self.middleware: tuple[Middleware, ...] = (self._told, *middleware)
         self.described: dict[str, str] = {}  # the policy in words, once a round has begun
+        self.per_epoch = 1  # how many values of a schedule an epoch has; hooks may move them more
         start = self.policy.space.candidate(self.policy.initial or {})
         self._unit = trained_unit(trainer)
         require_waves(self.policy, start, planned=self.epochs, unit=self._unit)
@@ -211,7 +212,7 @@ class DynamicGridAdapter:
 
         self.described = self.described or policy_text(self.policy)
         conditions = engine.Conditions(
-            self.epochs, self._unit, self._can_reseed, self._rng, self.described
+            self.epochs, self._unit, self._can_reseed, self._rng, self.described, self.per_epoch
         )
         commands = engine.one_round(self.policy, self.memory, conditions, left_open=left_open)
         for each in self.middleware:

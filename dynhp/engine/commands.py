@@ -115,6 +115,7 @@ class Job:
         repeat: whether it is run again only to compare, so that it is not a try.
         scheduled: the values of each of its epochs, if the policy has a schedule.
         tail: the values of extra epochs, trained only to judge the try.
+        per_epoch: how many values of both an epoch has: more than one if they move within it.
         keeps: whether the state before the tail may be asked for.
         compared: whether the state after the tail may be asked for too.
         inner_rule: which state before its end is wanted as well, if any, for ``start_from="best"``.
@@ -135,6 +136,7 @@ class Job:
     repeat: bool = False
     scheduled: tuple[Candidate, ...] = ()
     tail: tuple[Candidate, ...] = ()
+    per_epoch: int = 1
     keeps: bool = True
     compared: bool = False
     inner_rule: BestRule | None = None
@@ -154,6 +156,7 @@ class Job:
             self.repeat,
             self.scheduled,
             self.tail,
+            self.per_epoch,
             self.keeps,
             self.compared,
             self.inner_rule,
@@ -162,6 +165,11 @@ class Job:
             self.place,
             self.beat,
         )
+
+    @property
+    def tail_epochs(self) -> int:
+        """How many epochs the tail has."""
+        return len(self.tail) // self.per_epoch
 
     @property
     def last_values(self) -> Candidate:
@@ -296,12 +304,12 @@ class Train:
     """Train the main line from where the trainer is.
 
     With 0 epochs, if the tries were the whole round, it only puts the values in force. Reply:
-    ``Trained``. ``scheduled`` has the values of each epoch, if the policy has a schedule;
-    ``values`` are then its height. ``from_try`` is the place of the try that it goes on from, None
-    if it goes on from the origin or was begun before. ``may_be_rescued`` says that an exception
-    does not end the run, ``measure_each`` that each epoch must be measured. ``so_far`` gives the
-    record of the round as if it ended after the epochs so far: a loop saves that in the middle of a
-    round.
+    ``Trained``. ``scheduled`` has the values of each epoch, if the policy has a schedule, or so
+    many ``per_epoch`` if they move within it; ``values`` are then its height. ``from_try`` is the
+    place of the try that it goes on from, None if it goes on from the origin or was begun before.
+    ``may_be_rescued`` says that an exception does not end the run, ``measure_each`` that each epoch
+    must be measured. ``so_far`` gives the record of the round as if it ended after the epochs so
+    far: a loop saves that in the middle of a round.
     """
 
     values: Candidate
@@ -311,6 +319,7 @@ class Train:
     planned: int  # the epochs of the whole stretch, at most
     so_far: Callable[[Trained], RoundSoFar]
     scheduled: tuple[Candidate, ...] = ()
+    per_epoch: int = 1
     from_try: int | None = None
     may_be_rescued: bool = False
     measure_each: bool = False

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
@@ -55,6 +55,7 @@ class Conditions(NamedTuple):
     can_reseed: bool  # whether the trainer's generators can be seeded
     rng: RunGenerator
     settings: Mapping[str, str]  # the policy in words, for records
+    per_epoch: int = 1  # how many values of a schedule or a tail an epoch has
 
 
 def one_round(
@@ -87,7 +88,14 @@ def one_round(
         )
         current = memory.current
         open_round = OpenRound(
-            started, watched, current, current, origin.epoch, memory.generator, clock
+            started,
+            watched,
+            current,
+            current,
+            origin.epoch,
+            memory.generator,
+            clock,
+            conditions.per_epoch,
         )
         yield Tell(started)
     if due is not None:
@@ -105,7 +113,17 @@ def one_round(
         seed = draw_seed(rng) if rescue and conditions.can_reseed else None
         inner = None if watched is None else watched.states.inner_rule
         setup = Setup(  # by position: names take twice as long, in every round
-            policy, memory, origin, planned, conditions.unit, try_for, rng, seed, inner, check
+            policy,
+            memory,
+            origin,
+            planned,
+            conditions.unit,
+            try_for,
+            rng,
+            seed,
+            inner,
+            check,
+            conditions.per_epoch,
         )
         chosen = yield from try_candidates(setup)  # lines 3 to 6
         open_round.generator = conditions.rng.state()
@@ -116,7 +134,12 @@ def one_round(
         if chosen.on_main_line is not None:
             kept = chosen.on_main_line
             open_round.scheduled += course_values(
-                policy.course, kept.candidate, origin.epoch, kept.epochs, planned
+                policy.course,
+                kept.candidate,
+                origin.epoch,
+                kept.epochs,
+                planned,
+                conditions.per_epoch,
             )
             open_round.reached += kept.epochs
             open_round.from_try = chosen.place
@@ -147,6 +170,7 @@ class OpenRound:
     reached: int  # the epochs of the main line by now
     generator: Mapping[str, Any]  # the state of the run's own generator
     clock: float  # when it began
+    per_epoch: int = 1  # how many values of a schedule an epoch has
     because: str = ""  # why it has tries
     rescue: bool = False
     chosen: Chosen | None = None
@@ -154,7 +178,8 @@ class OpenRound:
     tolerance: float = 0.0
     from_try: int | None = None  # the place of the try that the main line goes on from, if from one
     measured: list[tuple[int, Metrics]] = field(default_factory=list)  # since the tries
-    scheduled: list[Candidate] = field(default_factory=list)  # the values of each epoch so far
+    # The values of each epoch so far, or of each step if they move within an epoch.
+    scheduled: list[Candidate] = field(default_factory=list)
     piece: tuple[Candidate, ...] = ()  # those of the piece that is being trained
     failure: str | None = None
 
@@ -167,7 +192,7 @@ class OpenRound:
         """Take in one more piece of the main line."""
         self.reached += trained.epochs
         self.measured += trained.measured
-        self.scheduled += self.piece[: trained.epochs]
+        self.scheduled += self.piece[: trained.epochs * self.per_epoch]
         self.failure = trained.failure
 
     def so_far(self, trained: Trained) -> RoundSoFar:
@@ -272,8 +297,22 @@ def _reopened(
         clock=time.perf_counter() - left_open.seconds,
         reached=reached,
         measured=[each for each in left_open.measured if each[0] >= left_open.start + kept_epochs],
-        scheduled=list(left_open.values_by_epoch) if policy.course is not None else [],
+        per_epoch=conditions.per_epoch,
+        scheduled=[]
+        if policy.course is None
+        else _spread(left_open.values_by_step, left_open.steps_per_epoch, conditions.per_epoch),
     )
+
+
+def _spread(values: Sequence[Candidate], before: int, now: int) -> list[Candidate]:
+    """The values of each step, where an epoch had other steps before it was resumed than now."""
+    if before == now:
+        return list(values)
+    return [
+        values[first + step * before // now]
+        for first in range(0, len(values), before)
+        for step in range(now)
+    ]
 
 
 def _started(
@@ -375,6 +414,7 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
     """
     watched = open_round.watched
     planned = open_round.started.planned
+    per_epoch = open_round.per_epoch
     first = open_round.reached
     end = open_round.started.start + open_round.started.epochs  # if nothing ends it before
     ask_at = None  # the epoch at which the trigger is asked next
@@ -398,11 +438,11 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
         if watched is not None:
             until = min(end, _next_stop(watched, ask_at, start) or end)
         open_round.piece = course_values(
-            policy.course, open_round.values, start, until - start, planned
+            policy.course, open_round.values, start, until - start, planned, per_epoch
         )
         values = open_round.values
         if policy.course is not None and until == start:  # as after the last epoch
-            [values] = course_values(policy.course, values, start - 1, 1, planned)
+            values = course_values(policy.course, values, start - 1, 1, planned, per_epoch)[-1]
         trained: Trained = yield Train(
             values=values,
             epochs=until - start,
@@ -411,6 +451,7 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
             planned=end - first,
             so_far=open_round.so_far,
             scheduled=open_round.piece,
+            per_epoch=per_epoch,
             from_try=open_round.from_try,
             may_be_rescued=may_be_rescued,
             measure_each=needs_metrics,

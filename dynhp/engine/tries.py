@@ -50,6 +50,7 @@ class Setup(NamedTuple):
     seed: int | None  # of all tries, if a rescue must not meet the same data again
     inner_rule: BestRule | None  # which state inside of a try is wanted, for start_from="best"
     check: SelfCheck | None
+    per_epoch: int = 1  # how many values of a schedule or a tail an epoch has
 
 
 class Chosen(NamedTuple):
@@ -240,16 +241,19 @@ def next_job(setup: Setup, running: RunningTry, epochs: int) -> Job:
     tail: tuple[Candidate, ...] = ()
     if policy.tail is not None:
         length = policy.tail_epochs(setup.planned, setup.unit)
-        tail = tail_values(policy.tail, running.candidate, length)
+        tail = tail_values(policy.tail, running.candidate, length, setup.per_epoch)
     return Job(
         origin=running.state,
         candidate=running.candidate,
         epochs=epochs,
         seed=None if running.epochs_done else running.seed,
         watch=policy.watch,
-        scheduled=course_values(policy.course, running.candidate, start, epochs, setup.planned),
+        scheduled=course_values(
+            policy.course, running.candidate, start, epochs, setup.planned, setup.per_epoch
+        ),
         inner_rule=rule,
         tail=tail,
+        per_epoch=setup.per_epoch,
         keeps=policy.keeps_tries,
         compared=bool(tail) and policy.keeps_tries and setup.check is not None,
         start=start,

@@ -99,7 +99,7 @@ class TryLog:
         self._job, self._get_state = job, get_state
         self._before: State = UNKNOWN_STATE  # the state before the tail, if that may be kept
         self._inner = None if job.inner_rule is None else BestKeeper(job.inner_rule)
-        self.values = job.candidate  # of the epoch under way
+        self.along: tuple[Candidate, ...] = (job.candidate,)  # the values of the epoch under way
         self._began = time.perf_counter()
         self._series: list[Metrics] = []
         self._reported: list[int] = []
@@ -117,14 +117,14 @@ class TryLog:
         """
         job, inner = self._job, self._inner
         watch, beat, own, tail = job.watch, job.beat, job.epochs, job.tail
-        scheduled = job.scheduled
-        for number in range(1, own + len(tail) + 1):
+        scheduled, steps = job.scheduled, job.per_epoch
+        for number in range(1, own + job.tail_epochs + 1):
             if number > own:
                 if number == own + 1 and job.keeps:
                     self._before = self._get_state()
-                self.values = tail[number - own - 1]
+                self.along = tail[(number - own - 1) * steps : (number - own) * steps]
             elif scheduled:
-                self.values = scheduled[number - 1]
+                self.along = scheduled[(number - 1) * steps : number * steps]
             self._begun = number
             yield number
             try:
@@ -148,6 +148,11 @@ class TryLog:
                 inner.judge(
                     job.start + number - 1, metrics, self._get_state if number < own else None
                 )
+
+    @property
+    def values(self) -> Candidate:
+        """The values that the epoch under way begins with."""
+        return self.along[0]
 
     def _fail(self, failure: Exception) -> None:
         self._error = error_text(failure)

@@ -7,10 +7,14 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any
 
+from dynhp._checks import require_count
 from dynhp.engine.commands import Attempt
 from dynhp.errors import LoopError, SettingsError, shown
 from dynhp.loops.epoch import Epoch
 from dynhp.loops.loop import Loop
+
+_MOST_VALUES = 20_000
+"""How many values of a schedule a run records, if they move within its epochs."""
 
 
 class Move(Enum):
@@ -33,6 +37,10 @@ class LoopDriver:
     Epochs of tries must be hidden from everything that counts or records. The epochs of the try
     that is kept become part of the main line: ``kept`` has them as soon as that is known.
 
+    With ``steps``, the steps of an epoch, a schedule or a tail of the policy changes its values
+    from step to step, if ``move(step)`` is called before each of them; else they stay for an epoch.
+    A run records up to 20,000 values: in a longer one several steps have the same.
+
     >>> from dynhp import adapt
     >>> from dynhp.testing import Quadratic
     >>> model = Quadratic()
@@ -52,7 +60,7 @@ class LoopDriver:
     Epoch(3, {'lr': 0.5}, main line) stop []
     """
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Loop, *, steps: int = 1) -> None:
         policy = loop.adapter.policy
         if policy.start_from != "here" or policy.max_rescues:
             raise SettingsError(
@@ -62,7 +70,9 @@ class LoopDriver:
                 'out: policy=plateau(...), start_from="here" goes on from where the training is'
             )
         self.loop = loop
+        self._steps = require_count("LoopDriver: steps", steps)
         loop.driven = True
+        loop.adapter.per_epoch = max(1, min(steps, _MOST_VALUES // len(loop)))
         self.kept: tuple[Epoch, ...] = ()  # what has become part of the main line by the last move
         self._passes: Iterator[Epoch] | None = None  # held, because a loop that is not held ends
         self._next: Epoch | None = None
@@ -96,6 +106,10 @@ class LoopDriver:
             )
         self._under_way = True
         return self._next
+
+    def move(self, step: int) -> None:
+        """Put in force what a schedule or a tail has for this step of the epoch, from 0."""
+        self.loop.move(self._required(), step, self._steps)
 
     def report(self, metrics: Mapping[str, Any]) -> None:
         """Say what was measured; from here on the epoch counts as done in ``state_dict``."""

@@ -37,12 +37,24 @@ class Passes:
     (Epoch(4, {'lr': 0.1}, main line), Epoch(5, {'lr': 0.1}, main line))
     """
 
-    __slots__ = ("ends_try", "names_read", "now", "place", "rescues", "tail", "trying", "values")
+    __slots__ = (
+        "along",
+        "ends_try",
+        "names_read",
+        "now",
+        "place",
+        "rescues",
+        "tail",
+        "trying",
+        "values",
+    )
 
     def __init__(
         self, values: Candidate, *, trying: bool, place: int | None = None, rescues: bool = False
     ) -> None:
         self.values = values
+        # Those of all steps of a pass, if they move within it.
+        self.along: tuple[Candidate, ...] = (values,)
         self.trying = trying
         self.place = place
         self.tail = False  # whether they are run only to judge a try, and then thrown away
@@ -51,13 +63,24 @@ class Passes:
         self.names_read: set[str] = set()  # by the body
         self.now: Epoch | None = None  # the pass that the body is in
 
-    def going_on(self, values: Candidate, *, tail: bool = False) -> Passes:
+    def going_on(self, along: tuple[Candidate, ...], *, tail: bool = False) -> Passes:
         """The next passes of the same line, trained with other values, or in the tail of a try."""
         self.now = None  # a report on a pass from before comes too late
-        passes = Passes(values, trying=self.trying, place=self.place, rescues=self.rescues)
+        passes = Passes(along[0], trying=self.trying, place=self.place, rescues=self.rescues)
+        passes.along = along
         passes.names_read = self.names_read
         passes.tail = tail
         return passes
+
+    def at_step(self, step: int, of: int) -> Candidate:
+        """The values of a step of the pass: there may be fewer of them than steps.
+
+        >>> low, high = Candidate({"lr": 0.1}), Candidate({"lr": 0.3})
+        >>> passes = Passes(low, trying=False).going_on((low, high))
+        >>> [passes.at_step(step, 4)["lr"] for step in range(5)]
+        [0.1, 0.1, 0.3, 0.3, 0.3]
+        """
+        return self.along[min(step * len(self.along) // of, len(self.along) - 1)]
 
     def epoch(self, number: int, shown_as: int | None = None) -> Epoch:
         """Begin the next pass, which ends the one before. It must be cheap: it runs every step.

@@ -180,6 +180,15 @@ class Loop:
                 "the number, and take batches in the body"
             )
 
+    def move(self, epoch: Epoch, step: int, of: int) -> None:
+        """Put the values of a step in force, where they move within the epoch that is under way."""
+        passes = epoch._passes
+        values = passes.at_step(step, of)
+        if values is not passes.values:
+            bindings.verify(self._bind, passes.values, "before the next step")
+            bindings.apply(self._bind, values, tail=passes.tail)
+            passes.values = values
+
     def close(self) -> None:
         """End the run as ``break`` would."""
         if self._run is not None and (run := self._run()) is not None:
@@ -285,16 +294,16 @@ class Loop:
         self._counters.begin()
         try:
             for number in log.epochs(lambda: passes.take_metrics(required=self._unit == "epochs")):  # noqa: B023
-                if log.values is not passes.values:
+                if log.values is not passes.along[0]:
                     in_tail = number > job.epochs
-                    passes = passes.going_on(log.values, tail=in_tail)
+                    passes = passes.going_on(log.along, tail=in_tail)
                     bindings.apply(self._bind, log.values, tail=in_tail)
-                passes.ends_try = number == job.epochs + len(job.tail)
+                passes.ends_try = number == job.epochs + job.tail_epochs
                 epoch, given = self._counted.begin(passes, job.start + number - 1)
                 self.now = epoch
                 yield given
                 if epoch.failure is None and (epoch.metrics is not None or number >= job.epochs):
-                    self._after(epoch, log.values)
+                    self._after(epoch, passes.values)
         finally:
             passes.now = None
         outcome = log.outcome()
@@ -323,7 +332,9 @@ class Loop:
         try:
             for place, number in enumerate(range(command.start, command.start + command.epochs)):
                 if command.scheduled:
-                    piece.passes = piece.passes.going_on(command.scheduled[place])
+                    first = place * command.per_epoch
+                    along = command.scheduled[first : first + command.per_epoch]
+                    piece.passes = piece.passes.going_on(along)
                     bindings.apply(self._bind, piece.passes.values)
                 epoch, given = self._counted.begin(piece.passes, number)
                 self.now = epoch

@@ -15,6 +15,7 @@ from dynhp.executors.attempt import advance, reseed
 from dynhp.planning.budget import HasHistory, history_of
 from dynhp.records import Candidate, History, Round, Try, Value
 from dynhp.records.history import kept_epochs
+from dynhp.records.units import Unit
 from dynhp.trainer import Trainer, trained_unit
 
 __all__ = ["Schedule", "Segment", "follow", "replay", "schedule_of"]
@@ -25,6 +26,8 @@ _FORMAT = "dynhp-schedule"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
     """A number of epochs with these values; ``seed`` reseeds the trainer first, if given.
+
+    In a schedule that has ``steps_per_epoch``, it is a number of steps.
 
     >>> from dynhp.testing import Quadratic
     >>> high, low = (Segment(epochs=2, values=Candidate({"lr": lr})) for lr in (0.5, 0.1))
@@ -41,6 +44,11 @@ class Segment:
 class Schedule:
     """The values of the main line, segment by segment.
 
+    Attributes:
+        segments: what was trained with which values, in order.
+        steps_per_epoch: above 1 if values moved within epochs: then segments count steps, of which
+            an epoch has so many.
+
     >>> schedule = Schedule((Segment(epochs=10, values=Candidate({"lr": 0.1})),))
     >>> Schedule.from_json(schedule.to_json()) == schedule
     True
@@ -49,23 +57,29 @@ class Schedule:
     """
 
     segments: tuple[Segment, ...]
+    steps_per_epoch: int = 1
 
     @property
     def epochs(self) -> int:
         """The epochs of the whole schedule."""
-        return sum(segment.epochs for segment in self.segments)
+        return sum(segment.epochs for segment in self.segments) // self.steps_per_epoch
 
     def as_list(self) -> list[tuple[int, dict[str, Value]]]:
-        """The schedule as (epochs, values), to be used without dynhp."""
+        """The schedule as (epochs, values), or (steps, values), to be used without dynhp."""
         return [(segment.epochs, dict(segment.values)) for segment in self.segments]
 
     def to_json(self) -> str:
         """Write the schedule as JSON."""
+        steps = self.steps_per_epoch
+        unit = "epochs" if steps == 1 else "steps"
         segments = [
-            {"epochs": segment.epochs, "values": dict(segment.values), "seed": segment.seed}
+            {unit: segment.epochs, "values": dict(segment.values), "seed": segment.seed}
             for segment in self.segments
         ]
-        document = {"format": _FORMAT, "version": 1, "epochs": self.epochs, "segments": segments}
+        document: dict[str, Any] = {"format": _FORMAT, "version": 1, "epochs": self.epochs}
+        if steps > 1:
+            document |= {"version": 2, "steps_per_epoch": steps}
+        document["segments"] = segments
         return json.dumps(document, indent=1, allow_nan=False)
 
     @staticmethod
@@ -85,20 +99,26 @@ class Schedule:
             ) from None
         if not isinstance(document, dict) or document.get("format") != _FORMAT:
             raise SettingsError(f"not a schedule of dynhp: {shown(str(text)[:80])}")
-        if document.get("version") != 1:
+        if document.get("version") not in (1, 2):
             raise SettingsError(
-                f"this dynhp reads schedules of version 1, got {shown(document.get('version'))}"
+                "this dynhp reads schedules of versions 1 and 2, got "
+                f"{shown(document.get('version'))}"
             )
         segments = document.get("segments")
         if not isinstance(segments, list):
             raise SettingsError(f"a schedule has a list of segments, got {shown(segments)}")
-        return Schedule(tuple(_segment(index, plain) for index, plain in enumerate(segments)))
+        steps = 1
+        if document["version"] == 2:
+            steps = require_count("a schedule's steps_per_epoch", document.get("steps_per_epoch"))
+        unit: Unit = "epochs" if document["version"] == 1 else "steps"
+        read = (_segment(index, plain, unit) for index, plain in enumerate(segments))
+        return Schedule(tuple(read), steps)
 
 
-def _segment(index: int, plain: Any) -> Segment:
-    if not isinstance(plain, Mapping) or not {"epochs", "values"} <= plain.keys():
-        raise SettingsError(f"segment {index} needs epochs and values, got {shown(plain)}")
-    require_count(f"segment {index}: epochs", plain["epochs"])
+def _segment(index: int, plain: Any, unit: Unit) -> Segment:
+    if not isinstance(plain, Mapping) or not {unit, "values"} <= plain.keys():
+        raise SettingsError(f"segment {index} needs {unit} and values, got {shown(plain)}")
+    require_count(f"segment {index}: {unit}", plain[unit])
     values = plain["values"]
     if not isinstance(values, Mapping) or not values or not all(map(_is_value, values.values())):
         raise SettingsError(
@@ -110,7 +130,7 @@ def _segment(index: int, plain: Any) -> Segment:
         raise SettingsError(
             f"segment {index}: seed must be a whole number of 0 or more, or null, got {shown(seed)}"
         )
-    return Segment(epochs=plain["epochs"], values=Candidate(values), seed=seed)
+    return Segment(epochs=plain[unit], values=Candidate(values), seed=seed)
 
 
 def _is_value(value: object) -> bool:
@@ -131,26 +151,29 @@ def schedule_of(history: Sequence[Round] | HasHistory) -> Schedule:
     """
     rounds = history_of(history)
     segments: list[Segment] = []
+    steps = math.lcm(*(round_.steps_per_epoch for round_ in rounds))
     for round_, epochs in zip(rounds, kept_epochs(rounds), strict=True):
         if round_.scheduled:
+            own = round_.steps_per_epoch
             segments += [
-                Segment(epochs=1, values=values, seed=round_.seed if place == 0 else None)
-                for place, values in enumerate(round_.values_by_epoch[:epochs])
+                Segment(epochs=steps // own, values=values, seed=None if place else round_.seed)
+                for place, values in enumerate(round_.values_by_step[: epochs * own])
             ]
             continue
+        epochs *= steps
         if not round_.tries and segments and segments[-1].values == round_.candidate:
             segments[-1] = replace(segments[-1], epochs=segments[-1].epochs + epochs)
             continue
         seed = round_.seed
         if round_.corrected is not None and not round_.restarted and epochs:
             # The try that was kept had its own value, before it was corrected.
-            tried = min(epochs, round_.winner.own.epochs)
+            tried = min(epochs, round_.winner.own.epochs * steps)
             segments.append(Segment(epochs=tried, values=round_.winner.candidate, seed=seed))
             epochs -= tried
             seed = None if tried else seed
         if epochs:  # none is left of a round that was abandoned
             segments.append(Segment(epochs=epochs, values=round_.candidate, seed=seed))
-    return Schedule(tuple(segments))
+    return Schedule(tuple(segments), steps)
 
 
 def replay(schedule: Schedule, trainer: Trainer) -> History:
@@ -167,6 +190,14 @@ def replay(schedule: Schedule, trainer: Trainer) -> History:
         raise SettingsError(
             f"a Schedule is needed, got {shown(schedule)}; make one with schedule_of(history), or "
             "read one with Schedule.from_json(text)"
+        )
+    require_trainer(trainer)
+    if schedule.steps_per_epoch > 1 and trained_unit(trainer) != "steps":
+        raise SettingsError(
+            "the values of this schedule move within epochs of "
+            f"{schedule.steps_per_epoch} steps, and train_k of {shown(trainer)} trains whole "
+            "epochs; give a trainer that counts steps (unit = 'steps'), or set the values of "
+            "as_list() step by step in your own loop"
         )
     return follow(schedule.segments, trainer)
 

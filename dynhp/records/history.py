@@ -114,7 +114,7 @@ class Round:
         failure: the exception that ended the main line after its last epoch, if it was rescued.
         corrected: the values it went on with, if ``then`` made others of those of the winner.
         scheduled: for each name whose value a schedule changed, the values of all epochs of the
-            main line in this round.
+            main line in this round, or of all their steps if hooks moved them within epochs.
         unit: whether all these are "epochs", or the "steps" of a loop over steps; not compared.
 
     >>> from dynhp import complete_search, lowest
@@ -175,6 +175,8 @@ class Round:
     def values_by_epoch(self) -> tuple[Candidate, ...]:
         """The values that each epoch of the main line in this round was trained with.
 
+        If they moved within an epoch, these are those in its middle.
+
         >>> from dynhp import DynamicGridAdapter
         >>> from dynhp.tails import scale
         >>> from dynhp.testing import Quadratic
@@ -183,9 +185,16 @@ class Round:
         >>> adapter.step().values_by_epoch
         (Candidate(lr=0.5), Candidate(lr=0.5), Candidate(lr=0.5))
         """
-        values = [self.candidate] * self.epochs
+        steps = self.steps_per_epoch
+        return self.values_by_step[steps // 2 :: steps]
+
+    @property
+    def values_by_step(self) -> tuple[Candidate, ...]:
+        """As ``values_by_epoch``, for each step of an epoch where values moved within it."""
+        steps = self.steps_per_epoch
+        values = [self.candidate] * (self.epochs * steps)
         if self.tries and not self.restarted:  # the try that was kept had its own value
-            tried = min(self.epochs, self.winner.own.epochs)
+            tried = min(self.epochs, self.winner.own.epochs) * steps
             values[:tried] = [self.winner.candidate] * tried
         if not self.scheduled:
             return tuple(values)
@@ -193,6 +202,11 @@ class Round:
             each.but({name: along[place] for name, along in self.scheduled.items()})
             for place, each in enumerate(values)
         )
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """How many values of a schedule each epoch has: more than 1 where they moved within it."""
+        return max([len(along) // self.epochs for along in self.scheduled.values()], default=1)
 
     @property
     def last_values(self) -> Candidate:

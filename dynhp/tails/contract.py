@@ -25,7 +25,8 @@ class Tail(Protocol):
     """What a try runs after its own epochs, before it is judged: it is then thrown away.
 
     Each of its epochs is trained with the values in the middle of that epoch, whatever they are:
-    they need not lie in the space.
+    they need not lie in the space. Where hooks of a framework move them within an epoch, it is each
+    of its steps.
 
     >>> from dynhp import DynamicGridAdapter, lowest
     >>> from dynhp.testing import Quadratic
@@ -91,7 +92,8 @@ class Course(Protocol):
     """How values go along the main line, as a schedule of a learning rate does.
 
     Each epoch (or step) is trained with the values in its middle, in tries as well, but not in
-    tails. What is chosen, and what records call the value in force, is what it makes them of.
+    tails; where hooks of a framework move the values within an epoch, each of its steps is. What is
+    chosen, and what records call the value in force, is what it makes them of.
 
     >>> from dynhp import DynamicGridAdapter
     >>> from dynhp.testing import Quadratic
@@ -122,9 +124,16 @@ def require_course(course: Any, space: Space, current: Candidate) -> None:
 
 
 def course_values(
-    course: Course | None, candidate: Candidate, first: int, epochs: int, planned: int | None
+    course: Course | None,
+    candidate: Candidate,
+    first: int,
+    epochs: int,
+    planned: int | None,
+    per_epoch: int = 1,
 ) -> tuple[Candidate, ...]:
     """The values that each of these epochs is trained with; () without a course.
+
+    If they move within an epoch, there are so many ``per_epoch``, one for each step of it.
 
     >>> from dynhp.tails import scheduled
     >>> values = course_values(scheduled("lr", "linear"), Candidate({"lr": 1.0}), 2, 2, 4)
@@ -139,8 +148,8 @@ def course_values(
             "the adapter"
         )
     return tuple(
-        values_at(course, candidate, (number + 0.5) / planned)
-        for number in range(first, first + epochs)
+        values_at(course, candidate, (number + 0.5) / (planned * per_epoch))
+        for number in range(first * per_epoch, (first + epochs) * per_epoch)
     )
 
 
@@ -195,15 +204,20 @@ def values_at(tail: Tail | Course, candidate: Candidate, progress: float) -> Can
     return Candidate({name: plain_value(name, value) for name, value in values.items()})
 
 
-def tail_values(tail: Tail, candidate: Candidate, epochs: int) -> tuple[Candidate, ...]:
+def tail_values(
+    tail: Tail, candidate: Candidate, epochs: int, per_epoch: int = 1
+) -> tuple[Candidate, ...]:
     """The values that each epoch of a tail is trained with: those in its middle.
+
+    If they move within an epoch, there are so many ``per_epoch``, one for each step of it.
 
     >>> from dynhp.tails import annealed
     >>> tail = annealed("lr", epochs=2, warm_up=0.0)
     >>> [each["lr"] for each in tail_values(tail, Candidate({"lr": 2.0}), 2)]
     [1.5, 0.5]
     """
-    return tuple(values_at(tail, candidate, (place + 0.5) / epochs) for place in range(epochs))
+    steps = epochs * per_epoch
+    return tuple(values_at(tail, candidate, (place + 0.5) / steps) for place in range(steps))
 
 
 def require_correction(then: Any, space: Space) -> None:
