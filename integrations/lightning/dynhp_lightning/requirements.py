@@ -9,7 +9,7 @@ from lightning.pytorch.strategies import SingleDeviceStrategy
 
 from dynhp.errors import SettingsError, shown
 
-__all__ = ["planned_epochs", "require_fit"]
+__all__ = ["planned_epochs", "require_fit", "step_of_batch", "steps_per_epoch"]
 
 
 def require_fit(trainer: Any) -> None:
@@ -61,7 +61,12 @@ def planned_epochs(trainer: Any) -> int:
                 "Trainer(max_epochs=...)"
             )
         return int(by_epochs)
-    steps = _steps_per_epoch(trainer)
+    if not isinstance(trainer.num_training_batches, int):
+        raise SettingsError(
+            f"Adapt: with max_steps={shown(trainer.max_steps)} the loader must have a length; give "
+            "max_epochs and limit_train_batches"
+        )
+    steps = steps_per_epoch(trainer)
     epochs, rest = divmod(trainer.max_steps, steps)
     if by_epochs not in (None, -1) and by_epochs <= epochs:
         return int(by_epochs)
@@ -73,11 +78,21 @@ def planned_epochs(trainer: Any) -> int:
     return int(epochs)
 
 
-def _steps_per_epoch(trainer: Any) -> int:
+def steps_per_epoch(trainer: Any) -> int:
+    """The steps of the optimiser in an epoch; 1 where nobody knows how many batches there are."""
     batches = trainer.num_training_batches
     if not isinstance(batches, int):
-        raise SettingsError(
-            f"Adapt: with max_steps={shown(trainer.max_steps)} the loader must have a length; give "
-            "max_epochs and limit_train_batches"
-        )
+        return 1
     return -(-batches // int(trainer.accumulate_grad_batches))
+
+
+def step_of_batch(trainer: Any, batch: int, steps: int) -> int:
+    """Which of so many steps of an epoch a batch belongs to; accumulation may change meanwhile.
+
+    >>> from types import SimpleNamespace
+    >>> trainer = SimpleNamespace(num_training_batches=10, accumulate_grad_batches=4)
+    >>> [step_of_batch(trainer, batch, steps_per_epoch(trainer)) for batch in range(10)]
+    [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
+    """
+    together = int(trainer.accumulate_grad_batches)
+    return batch // together * together * steps // trainer.num_training_batches if steps > 1 else 0

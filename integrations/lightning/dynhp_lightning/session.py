@@ -14,6 +14,7 @@ from dynhp.loops import Binding, Epoch, Loop, LoopDriver, Move
 from dynhp_lightning.effects import Effects, HeldBack
 from dynhp_lightning.metrics import FreshMetrics
 from dynhp_lightning.monitors import RateMonitors
+from dynhp_lightning.requirements import step_of_batch, steps_per_epoch
 from dynhp_lightning.resuming import EndedFit, FitPosition
 from dynhp_torch import remove_scale
 
@@ -56,17 +57,21 @@ class FitSession:
         self._error: Exception | None = None
         self._metrics = FreshMetrics(trainer)
         self._passes = 0
+        self._steps = 1  # of the optimiser, in an epoch
         self._bound: Mapping[str, Binding] = {}
         self._module: Any = None
         loop: Any = trainer.fit_loop
         wrapped = (self._on_start, self._on_advance, self._on_end)
         for name, step in zip(_STEPS, wrapped, strict=True):
             setattr(loop, name, functools.partial(step, getattr(loop, name)))
+        batches = loop.epoch_loop
+        batches.advance = functools.partial(self._on_batch, batches.advance)
 
     def remove(self) -> None:
         """Give the fit loop its own steps back."""
         for name in _STEPS:
             vars(self.trainer.fit_loop).pop(name, None)
+        vars(self.trainer.fit_loop.epoch_loop).pop("advance", None)
         self._position.remove()
 
     def close(self) -> None:
@@ -124,6 +129,13 @@ class FitSession:
         self._position.renew_iterator(first=self._passes == 0)
         self._passes += 1
         self._guarded(step)
+
+    def _on_batch(self, advance: Callable[..., None], *args: Any) -> None:
+        """Values move before anything sees the batch: monitors of rates are callbacks too."""
+        if self.run is not None and self._epoch is not None:
+            batch = self.trainer.fit_loop.epoch_loop.batch_progress.current.ready
+            self.run.move(step_of_batch(self.trainer, batch, self._steps))
+        advance(*args)
 
     def _on_end(self, step: Callable[[], None]) -> None:
         if self.run is None or self._epoch is None:
@@ -208,7 +220,8 @@ class FitSession:
         """Make the loop, whose first epoch is this one of the trainer."""
         self._first, self._module = first, self.trainer.lightning_module
         loop, self._bound = self._make(self, first, values)
-        self.run = LoopDriver(loop)
+        self._steps = steps_per_epoch(self.trainer)
+        self.run = LoopDriver(loop, steps=self._steps)
         self._monitors.show_true_rates()
 
     def _resume(self, saved: dict[str, Any]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from dynhp.errors import SettingsError
 from dynhp.loops import Binding
+from dynhp.spaces import Around
+from dynhp.spaces.axis import Axis
 from dynhp_torch.callbacks import Place, bindings_of
 from dynhp_torch.settings import setting_binding
 
@@ -14,7 +16,7 @@ __all__ = ["fit_bindings"]
 
 
 def fit_bindings(
-    names: Iterable[str], places: Mapping[str, Place], trainer: Any
+    space: Mapping[str, Axis], places: Mapping[str, Place], trainer: Any
 ) -> dict[str, Binding]:
     """A binding for every name of the space.
 
@@ -22,16 +24,19 @@ def fit_bindings(
     attribute of the module.
     """
     return bindings_of(
-        names,
+        space,
         places,
         trainer,
         module=trainer.lightning_module,
         optimizers=trainer.optimizers,
-        setting=lambda name: _setting(name, trainer),
+        setting=lambda name: _setting(name, trainer, searched=isinstance(space[name], Around)),
     )
 
 
-def _setting(name: str, trainer: Any) -> Binding | None:
+def _setting(name: str, trainer: Any, *, searched: bool) -> Binding | None:
+    """The binding of a setting; the rate of a search is that of all groups, whatever each has."""
+    if searched and name == "learning_rate":  # as others than torch call it
+        name = "lr"
     schedulers = [config.scheduler for config in trainer.lr_scheduler_configs]
     owners = [each for each in trainer.optimizers if _is_setting(name, each)]
     if len(owners) > 1:
@@ -41,7 +46,7 @@ def _setting(name: str, trainer: Any) -> Binding | None:
             "(where a scheduler drives it schedule_scale, whose values are factors and not rates), "
             "both of dynhp_torch"
         )
-    return setting_binding(owners[0], name, schedulers) if owners else None
+    return setting_binding(owners[0], name, schedulers, ratios=searched) if owners else None
 
 
 def _is_setting(name: str, optimizer: Any) -> bool:

@@ -11,10 +11,12 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from dynhp import plan_for, recommended, schedule_of, spent
 from dynhp.planning import rate_search
+from dynhp.tails import wsd
 from dynhp_lightning import Adapt
 
 EPOCHS, BATCHES = 10, 4
 INPUTS = torch.randn(16 * BATCHES, 4, generator=torch.Generator().manual_seed(0))
+USED: list[float] = []  # by all steps of a fit, tries too: what a module keeps itself is put back
 # Ten epochs are short for a preset whose tries have three: a hint says so.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dynhp.errors.Hint"),
@@ -28,7 +30,6 @@ class LinearModule(lightning.LightningModule):
         super().__init__()
         torch.manual_seed(0)
         self.model, self.rate, self.replayed = torch.nn.Linear(4, 1), rate, replayed
-        self.used: list[float] = []
 
     def training_step(self, batch: Any, index: int) -> Any:
         loss = torch.nn.functional.mse_loss(self.model(batch[0]), batch[1])
@@ -36,7 +37,7 @@ class LinearModule(lightning.LightningModule):
         return loss
 
     def on_before_optimizer_step(self, optimizer: Any) -> None:
-        self.used.append(optimizer.param_groups[0]["lr"])
+        USED.append(optimizer.param_groups[0]["lr"])
 
     def configure_optimizers(self) -> Any:
         optimizer = torch.optim.SGD(self.parameters(), lr=self.rate)
@@ -50,6 +51,7 @@ class LinearModule(lightning.LightningModule):
 
 
 def fitted(module: LinearModule, *callbacks: Any) -> LinearModule:
+    USED.clear()
     trainer = lightning.Trainer(
         max_epochs=EPOCHS,
         callbacks=list(callbacks),
@@ -72,14 +74,17 @@ def test_one_argument_finds_the_same_rate_from_anywhere(spread: bool) -> None:
     for start in (0.003, 0.02, 0.1, 0.7):
         policy = recommended("lr", default=start)
         adapt = Adapt(**policy) if spread else Adapt(policy=policy)
-        module = fitted(LinearModule(start), adapt)
+        fitted(LinearModule(start), adapt)
         search, cost, plan = rate_search(adapt.loop), spent(adapt.loop), plan_for(adapt.loop)
         assert search.start == start
         assert plan.least.overhead <= cost.overhead <= plan.most.overhead
         assert 0.01 < search.rate < 1
-        main = module.used[-EPOCHS * BATCHES :]
-        assert max(main) == search.rate
-        assert 0 < main[-1] < 0.2 * search.rate  # the fit ends near zero
+        main = USED[-EPOCHS * BATCHES :]
+        steps = EPOCHS * BATCHES
+        assert main == [search.rate * wsd((step + 0.5) / steps) for step in range(steps)]
+        first = USED[: 3 * BATCHES]  # a try goes up and down, step by step
+        assert len(set(first)) > 2 * BATCHES
+        assert first[-1] < first[0] < max(first) / 3
         rates.add(search.rate)
     assert len(rates) == 1
 
@@ -90,6 +95,7 @@ def test_what_is_recorded_replays_in_a_plain_fit() -> None:
     rates: list[Any] = [
         values["lr"] for count, values in schedule_of(adapt.loop).as_list() for _ in range(count)
     ]
+    main = USED[-EPOCHS * BATCHES :]
     again = fitted(LinearModule(1.0, replayed=rates))
-    assert again.used == module.used[-EPOCHS * BATCHES :]
+    assert main == USED
     assert torch.equal(again.model.weight, module.model.weight)

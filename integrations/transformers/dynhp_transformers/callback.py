@@ -59,6 +59,11 @@ class Adapt(AdaptsTraining, TrainerCallback):
             )
         self._session = TrainSession(trainer, self, self._make)
 
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Let the values move to those of this step."""
+        if self._session is not None:
+            self._session.on_step()
+
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         """Take what was logged."""
         if self._session is not None:

@@ -49,6 +49,7 @@ class TrainSession:
         self.first = 0  # the epoch at which adaptation began
         self._done = 0  # the epochs of the main line that are trained
         self._epoch: Epoch | None = None
+        self._first_step = 0  # of the epoch that is under way
         self._held: HeldReports | None = None
         self._tries: dict[int, tuple[Epoch, HeldReports]] = {}
         self._run_epoch, self._save = trainer._run_epoch, trainer._save_checkpoint
@@ -81,6 +82,11 @@ class TrainSession:
         for name, value in metrics.items():
             if isinstance(value, int | float) and not name.endswith(_BY_THE_CLOCK):
                 self.metrics[name] = float(value)
+
+    def on_step(self) -> None:
+        """A step of the optimiser begins."""
+        if self.run is not None and self._epoch is not None:
+            self.run.move(self.trainer.state.global_step - self._first_step)
 
     def _rate_in_force(self) -> float:
         """The rate that the trainer logs: what steps are made with, not the schedule's own."""
@@ -143,6 +149,7 @@ class TrainSession:
 
     def _plain_epoch(self, call: dict[str, Any]) -> None:
         trainer = self.trainer
+        self._first_step = trainer.state.global_step - _steps_done(call, trainer.args)
         trainer.control = self._begin_event(trainer.args, trainer.state, trainer.control)
         self._run_epoch(**call)
 
@@ -205,7 +212,7 @@ class TrainSession:
             call["resume_from_checkpoint"] = None
         self.first = self._done = started if saved is None else saved["first"]
         loop, bound = self._make(self, call["train_dataloader"])
-        self.run = LoopDriver(loop)
+        self.run = LoopDriver(loop, steps=call["num_update_steps_per_epoch"])
         for each in scales_on(plain_optimizer(self.trainer)):
             show_scale(each, plain_scheduler(self.trainer))
         if saved is not None:
@@ -243,3 +250,10 @@ class TrainSession:
             self._done += 1
         for number in range(started, self._done):  # saved in a try that was kept, before its end
             self._plain_epoch({**call, "epoch": number})
+
+
+def _steps_done(call: Mapping[str, Any], args: Any) -> int:
+    """The steps that an epoch had before a checkpoint that was made in the middle of it."""
+    if call["resume_from_checkpoint"] is None or call["epoch"] != call["epochs_trained"]:
+        return 0
+    return int(call["steps_trained_in_current_epoch"] // args.gradient_accumulation_steps)
