@@ -30,12 +30,15 @@ from dynhp.spaces import SpaceLike
 from dynhp.start import (
     hint_at_edges,
     hint_at_length,
+    longest_run,
     policy_for,
     require_sendable,
     require_total,
     require_waves,
+    with_until,
 )
 from dynhp.trainer import ReadsBack, Reseeds, Trainer, trained_unit
+from dynhp.triggers import Trigger
 from dynhp.turns import OneAtATime, Turn
 
 if TYPE_CHECKING:
@@ -138,7 +141,10 @@ class DynamicGridAdapter:
 
     @property
     def is_over(self) -> bool:
-        """Whether the main line has all its planned epochs, and no rescue is due at its end."""
+        """Whether the main line has all its planned epochs, or has ended before by ``until``.
+
+        Not while a rescue is due at its end.
+        """
         return self.epochs is not None and engine.is_over(self.policy, self.memory, self.epochs)
 
     @property
@@ -146,21 +152,50 @@ class DynamicGridAdapter:
         """Whether the next round with tries carries out one of them twice more, to compare."""
         return engine.check_is_due(self.policy, self.memory)
 
-    def run(self, epochs: int, *, progress: bool | Display = False) -> History:
-        """Train until the main line has that many epochs; ``progress`` shows how far it is."""
-        for _ in self.rounds(epochs, progress=progress):
+    def run(
+        self,
+        epochs: int | None = None,
+        *,
+        at_most: int | None = None,
+        until: Trigger | None = None,
+        progress: bool | Display = False,
+    ) -> History:
+        """Train until the main line has that many epochs; ``progress`` shows how far it is.
+
+        With ``until``, here or in the policy, it ends when that says so, at the latest after
+        ``at_most`` epochs.
+        """
+        for _ in self.rounds(epochs, at_most=at_most, until=until, progress=progress):
             pass
         return self.history
 
-    def rounds(self, epochs: int, *, progress: bool | Display = False) -> Iterator[Round]:
+    def rounds(
+        self,
+        epochs: int | None = None,
+        *,
+        at_most: int | None = None,
+        until: Trigger | None = None,
+        progress: bool | Display = False,
+    ) -> Iterator[Round]:
         """Like ``run``, a round at a time; a round without tries is one too."""
         from dynhp.middleware.display import chosen_display
 
-        total = require_total(epochs, self.epoch)
-        return self._rounds_until(total, chosen_display(progress))
+        policy = self.policy
+        length: object = epochs
+        if until is not None:
+            policy = with_until(policy, until, self.trainer)
+        if until is not None or at_most is not None:
+            length = longest_run(epochs, at_most, policy.until)
+        total = require_total(length, self.epoch)
+        return self._rounds_until(total, policy, chosen_display(progress))
 
-    def _rounds_until(self, epochs: int, display: Display | None) -> Iterator[Round]:
+    def _rounds_until(
+        self, epochs: int, policy: Policy, display: Display | None
+    ) -> Iterator[Round]:
         self._guard.require_free()  # a round under way keeps its plan
+        if policy is not self.policy:
+            self.policy, self.described = policy, {}
+            self.memory = self.memory._replace(line=None)  # it may have noted less than is read now
         if self.memory.rounds:
             hint_at_length(self.policy, self.epochs, epochs)
         self.epochs = epochs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dynhp.criteria import Criterion
@@ -92,9 +92,10 @@ class BestKeeper:
     (BestEpoch(epoch=0, metrics={'loss': 0.5}, score=-0.5), 'first')
     """
 
-    def __init__(self, rule: BestRule) -> None:
+    def __init__(self, rule: BestRule, *, where: Sequence[str] = ()) -> None:
         self.best: BestEpoch | None = None
         self._rule = rule
+        self._where = where  # epochs without these metrics are passed over
 
     def judge(self, epoch: int, metrics: Metrics, get_state: Callable[[], State] | None) -> None:
         """Keep this epoch, whose number counts from 0, if it is the best so far.
@@ -102,6 +103,8 @@ class BestKeeper:
         Pass None as ``get_state`` if the caller keeps this epoch's state itself; an older best is
         then only dropped.
         """
+        if any(name not in metrics for name in self._where):
+            return
         best = None if self.best is None else self.best.score
         worth = self._rule.worth(epoch + 1, metrics, best)
         if worth is None:

@@ -38,7 +38,7 @@ from dynhp.tails.contract import (
     tail_length,
 )
 from dynhp.triggers import Every, Trigger
-from dynhp.triggers.contract import looks_at, require_trigger
+from dynhp.triggers.contract import goes_by_epochs, looks_at, require_trigger
 
 __all__ = ["Policy", "PolicyFields", "named_fields", "policy_from"]
 
@@ -61,6 +61,9 @@ class Policy:
             ``minimize="val_loss"`` or ``maximize="val_auc"``.
         when: when a round begins: ``Every(10)``, ``OnPlateau("val_loss", patience=5)``, or any
             function of the main line so far. As a keyword also ``adapt_every=10``.
+        until: when the run ends, if not by its length: ``Settled("val_loss")``, or any function of
+            the main line so far, as for ``when``. The length is then the most that it may have, and
+            shares of the run are shares of that.
         try_for: the epochs of a try; below 1, a share of the run, to the nearest whole number and
             at least 1; 0 is possible with a ``tail``.
         proposer: which candidates a round tries; all of the grid by default.
@@ -116,6 +119,7 @@ class Policy:
     max_rounds: int | None = field(default=None, metadata=_MAY_CHANGE)
     max_rescues: int = field(default=0, metadata=_MAY_CHANGE)
     record_every: int | None = None
+    until: Trigger | None = field(default=None, metadata=_MAY_CHANGE)
     randomness: Literal["common", "independent"] | None = None
     initial: Mapping[str, Value] | None = None
     seed: int = 0
@@ -125,6 +129,10 @@ class Policy:
     # What follows from these, worked out once:
     trigger: Trigger = field(init=False, repr=False, compare=False)
     """The trigger, combined with the one that calls for rescues if there may be any."""
+    watched: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """The metrics of the main line that the trigger and ``until`` say they read."""
+    is_blind: bool = field(init=False, repr=False, compare=False)
+    """Whether both go by epochs alone, so that what is measured on the line is not noted."""
     in_whole_rounds: bool = field(init=False, repr=False, compare=False)
     """Whether each round ends when the next one is due, so that nothing looks inside it."""
     restarts: bool = field(init=False, repr=False, compare=False)
@@ -146,6 +154,9 @@ class Policy:
         put(self, "try_for", require_try_for(plain_int(self.try_for), self.tail))
         if isinstance(self.when, Every) and isinstance(self.try_for, int):
             require_lengths(self.when.n, max(1, self.try_for))
+        if self.until is not None:
+            require_trigger("until", self.until)
+            _require_no_planned_end(self)
         if self.record_every is not None:
             put(self, "record_every", require_count("record_every", self.record_every))
         if self.max_rounds is not None:
@@ -166,11 +177,16 @@ class Policy:
         require_word("dry_run", self.dry_run, (True, False))
         _require_tries_between_rounds(self.when, self.try_for)
         _require_way_back(self)
-        _require_one_direction(self.when, self.criterion)
+        for trigger in (self.when, self.until):
+            _require_one_direction(trigger, self.criterion)
         _require_randomness_of(self.proposer, self.randomness)
-        put(self, "trigger", _with_alarm(self.when, self.criterion, self.max_rescues))
+        asked = [each for each in (self.when, self.until) if each is not None]
+        put(self, "watched", tuple(dict.fromkeys(n for each in asked for n in looks_at(each))))
+        put(self, "trigger", _with_alarm(self))
+        put(self, "is_blind", goes_by_epochs(self.trigger) and all(map(goes_by_epochs, asked)))
         only_every = isinstance(self.when, Every) and self.record_every is None
-        put(self, "in_whole_rounds", only_every and self.start_from == "here")
+        unwatched = self.start_from == "here" and self.until is None
+        put(self, "in_whole_rounds", only_every and unwatched)
         another = self.randomness == "independent" or self.then is not None
         from_origin = self.keep == "value" and another
         put(self, "restarts", self.dry_run or self.try_for == 0 or from_origin)
@@ -267,6 +283,7 @@ class PolicyFields(TypedDict, total=False):
     max_rounds: int | None
     max_rescues: int
     record_every: int | None
+    until: Trigger | None
     randomness: Literal["common", "independent"] | None
     initial: Mapping[str, Value] | None
     seed: int
@@ -410,7 +427,17 @@ def _require_way_back(policy: Policy) -> None:
         )
 
 
-def _require_one_direction(when: Trigger, criterion: Criterion) -> None:
+def _require_no_planned_end(policy: Policy) -> None:
+    """Refuse a schedule that leads to an end, where none is known beforehand."""
+    if policy.course is not None and getattr(policy.course, "needs_end", True):
+        raise SettingsError(
+            f"course={shown(policy.course)} leads to an end that must be known beforehand, and "
+            f"until={shown(policy.until)} decides it on the way; leave one of the two out, or take "
+            "averaged weights, which need no end"
+        )
+
+
+def _require_one_direction(when: Trigger | None, criterion: Criterion) -> None:
     """Refuse a trigger that calls worse what the criterion calls better."""
     direction = direction_of(criterion)
     for trigger in _each_of(when):
@@ -434,13 +461,14 @@ def _require_randomness_of(proposer: Proposer, randomness: str | None) -> None:
         )
 
 
-def _with_alarm(when: Trigger, criterion: Criterion, max_rescues: int) -> Trigger:
-    if not max_rescues:
+def _with_alarm(policy: Policy) -> Trigger:
+    when = policy.when
+    if not policy.max_rescues:
         return when
     from dynhp.triggers import any_of  # few runs rescue
     from dynhp.triggers.spike import NotFinite
 
-    names = (*metrics_of(criterion), *looks_at(when))
+    names = (*metrics_of(policy.criterion), *policy.watched)
     return any_of(when, NotFinite(tuple(dict.fromkeys(names))))
 
 

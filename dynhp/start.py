@@ -34,13 +34,13 @@ from dynhp.tails.contract import (
     values_at,
 )
 from dynhp.trainer import Delivers, ReadsBack, Reseeds, Trainer
-from dynhp.triggers.contract import looks_at
 
 if TYPE_CHECKING:
     from dynhp.executors import Executor
+    from dynhp.triggers import Trigger
 
-__all__ = ["hint_at_edges", "hint_at_length", "policy_for", "require_sendable", "require_total"]
-__all__ += ["require_waves"]
+__all__ = ["hint_at_edges", "hint_at_length", "longest_run", "policy_for", "require_sendable"]
+__all__ += ["require_total", "require_waves", "with_until"]
 
 MANY_TRIES = 1000
 """More candidates in a round than this are probably a mistake: a hint says what they cost."""
@@ -53,11 +53,7 @@ def policy_for(policy: Policy, trainer: Trainer) -> Policy:
             "randomness='independent' needs a trainer with reseed(seed), "
             f"got {shown(trainer)}; add that method or use randomness='common'"
         )
-    known = read_metrics(trainer)
-    for name in (*metrics_of(policy.criterion), *looks_at(policy.when)):
-        # A trainer that measures nothing before it has trained is checked at its first try.
-        if known and name not in known:
-            raise MetricError(f"there is no metric {shown(name)}{nearest(name, known)}")
+    _require_metrics(policy, trainer)
     if policy.course is not None and not isinstance(trainer, Delivers):
         _require_no_average(policy.course)
     if policy.tail is not None:
@@ -96,6 +92,22 @@ def _require_learning_rate(tail: Tail, kinds: Mapping[str, str]) -> None:
             f"whole runs choose better, or take the cautious settings of recommended({kind!r}, "
             f"name={tail.name!r}, epochs=..., default=..., force=True)"
         )
+
+
+def with_until(policy: Policy, until: Trigger, trainer: Trainer) -> Policy:
+    """The policy of a run that goes on, and ends when this says so."""
+    changed = replace(policy, until=until)
+    _require_metrics(changed, trainer)
+    return changed
+
+
+def _require_metrics(policy: Policy, trainer: Trainer) -> None:
+    """Refuse a metric that the trainer does not have."""
+    known = read_metrics(trainer)
+    for name in (*metrics_of(policy.criterion), *policy.watched):
+        # A trainer that measures nothing before it has trained is checked at its first try.
+        if known and name not in known:
+            raise MetricError(f"there is no metric {shown(name)}{nearest(name, known)}")
 
 
 def _driven_once(policy: Policy, trainer: Trainer) -> Policy:
@@ -232,6 +244,27 @@ def require_sendable(policy: Policy, executor: Executor) -> None:
         executor.require_sendable(
             "with start_from='best' and tries of several epochs the criterion", policy.criterion
         )
+
+
+def longest_run(epochs: object, at_most: object, until: object) -> object:
+    """The length of a run: as planned, or the most of one that ``until`` ends.
+
+    >>> longest_run(None, 500, lambda line: line.epoch == 7)
+    500
+    """
+    if until is None and at_most is None:
+        return epochs
+    if until is None:
+        raise SettingsError(
+            f"at_most={shown(at_most)} is the limit of a run that ends by itself; say when with "
+            "until=Settled('val_loss'), or give its length without at_most="
+        )
+    if epochs is not None or at_most is None:
+        raise SettingsError(
+            f"a run with until={shown(until)} has no planned length, but needs a limit: give "
+            f"at_most=500 alone, got epochs={shown(epochs)} and at_most={shown(at_most)}"
+        )
+    return at_most
 
 
 def require_total(epochs: object, done: int) -> int:

@@ -16,9 +16,9 @@ from dynhp.policy import Policy
 from dynhp.records import Metrics, Round, Try
 from dynhp.records.history import measured_on
 from dynhp.triggers import Due, LineSoFar
-from dynhp.triggers.contract import ask, goes_by_epochs
+from dynhp.triggers.contract import ask, next_look
 
-__all__ = ["HeldStates", "WatchedLine", "due_now", "is_over", "line_of", "rounds_had"]
+__all__ = ["HeldStates", "WatchedLine", "due_now", "ended_now", "is_over", "line_of", "rounds_had"]
 
 
 @dataclass(slots=True, eq=False)
@@ -33,7 +33,6 @@ class WatchedLine:
     planned: int | None
     line: LineSoFar
     states: HeldStates
-    blind: bool  # whether the trigger looks only at epochs, so that metrics are not noted
     under_way: Due | None = None  # why the round has tries, once they are over
 
     @classmethod
@@ -53,12 +52,26 @@ class WatchedLine:
             if left_open.tries:
                 under_way = Due(alarm=left_open.rescue)
         states = HeldStates(policy, planned, memory.refs, memory.held)
-        blind = goes_by_epochs(policy.trigger)
-        return cls(policy, memory, planned, line, states, blind, under_way)
+        return cls(policy, memory, planned, line, states, under_way)
 
     def due(self) -> Due | None:
         """Why a round is due now, if one is; it may be a rescue although none is left."""
         return due_now(self.policy, self.line, self.memory.tried, self.under_way)
+
+    @property
+    def ends(self) -> Due | None:
+        """Why the run ends here, if it does."""
+        return ended_now(self.policy, self.line)
+
+    def is_at_end(self) -> bool:
+        """Whether the round ends here: because the run does, or because another one is due."""
+        return self.ends is not None or self.due() is not None
+
+    def next_look(self) -> int | None:
+        """The epoch at which it must be asked again whether the round ends; None: never."""
+        asked = [each for each in (self.policy.trigger, self.policy.until) if each is not None]
+        looks = [next_look(each, self.line) for each in asked]
+        return min((look for look in looks if look is not None), default=None)
 
     def rescues_spent(self, due: Due) -> RescuesSpent | None:
         """The error that ends a run if it needs a rescue and none is left; else None."""
@@ -100,7 +113,7 @@ class WatchedLine:
         self._note_measured(measured)
 
     def _note_measured(self, measured: Sequence[tuple[int, Metrics]]) -> None:
-        if not self.blind:
+        if not self.policy.is_blind:
             self.line.measured = self.line.measured.and_then(measured)
 
     def memory_after(self, round_: Round, generator: Mapping[str, Any], *, checked: bool) -> Memory:
@@ -124,7 +137,7 @@ def line_of(policy: Policy, rounds: Sequence[Round], epoch: int, planned: int | 
     """The line up to this epoch, made from the records."""
     tried = [round_ for round_ in rounds if round_.tries]
     line = LineSoFar(
-        () if goes_by_epochs(policy.trigger) else measured_on(rounds, until=epoch),
+        () if policy.is_blind else measured_on(rounds, until=epoch),
         epoch=epoch,
         planned=planned,
         fired=[round_.start + round_.abandoned for round_ in tried],
@@ -168,10 +181,18 @@ def due_now(
     return due if had[False] < policy.max_rounds else None
 
 
+def ended_now(policy: Policy, line: LineSoFar) -> Due | None:
+    """Why the run ends here before it has its length, if it does: what ``until`` answers."""
+    return None if policy.until is None else ask(policy.until, line)
+
+
 def is_over(policy: Policy, memory: Memory, planned: int) -> bool:
-    """Whether the main line has all planned epochs, and nothing broke in the last of them."""
+    """Whether the main line is at its end, and nothing broke in the last of its epochs."""
     if memory.epoch < planned:
-        return False
+        if policy.until is None or not memory.epoch:
+            return False
+        if ended_now(policy, line_before(policy, memory, planned)) is None:
+            return False
     if not policy.max_rescues:
         return True
     due = due_now(policy, line_before(policy, memory, planned), memory.tried)

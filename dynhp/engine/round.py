@@ -32,14 +32,14 @@ from dynhp.engine.commands import (
 from dynhp.engine.line import WatchedLine
 from dynhp.engine.memory import Held, Memory, RunGenerator, StateRef
 from dynhp.engine.tries import Chosen, Setup, draw_seed, try_candidates
-from dynhp.errors import SettingsError
+from dynhp.errors import SettingsError, shown
 from dynhp.policy import Policy
 from dynhp.records import Candidate, Metrics, Round, RoundStarted, Value
 from dynhp.records.units import Unit
 from dynhp.selection import reason
 from dynhp.tails.contract import course_values
 from dynhp.triggers import Due
-from dynhp.triggers.contract import looks_at, next_look
+from dynhp.triggers.contract import looks_at
 
 __all__ = ["Conditions", "check_is_due", "one_round"]
 
@@ -150,6 +150,8 @@ def one_round(
             watched.note_tries(due, start=origin.epoch, kept=chosen.on_main_line)
             yield from _hold_kept(watched, chosen, origin.epoch)
     yield from train_stretch(policy, open_round)  # line 7
+    if watched is not None and (ends := watched.ends) is not None:
+        open_round.ended = ends.because or shown(policy.until)
     round_ = open_round.record()
     yield Tell(round_)
     # A check by an earlier process does not count in this one.
@@ -182,6 +184,7 @@ class OpenRound:
     scheduled: list[Candidate] = field(default_factory=list)
     piece: tuple[Candidate, ...] = ()  # those of the piece that is being trained
     failure: str | None = None
+    ended: str = ""  # why the run ends with it, if not by its length
 
     @property
     def is_empty(self) -> bool:
@@ -240,6 +243,7 @@ class OpenRound:
             rescue=self.rescue,
             abandoned=started.abandoned,
             failure=self.failure,
+            ended=self.ended,
             corrected=corrected,
             scheduled=self._scheduled_by_name() if self.scheduled else {},
             unit=started.unit,
@@ -277,7 +281,7 @@ def _reopened(
     )
     if watched is not None and reached > max(watched.line.since, left_open.start):
         # It was left before the trigger saw its last epoch.
-        if watched.due() is not None:
+        if watched.is_at_end():
             started = replace(started, epochs=left_open.epochs)
         else:
             yield from watched.states.hold_if_wanted(
@@ -424,12 +428,13 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
         # The trigger was asked about the origin, not yet about the end of a try that was kept.
         in_round = watched.under_way is not None
         from_kept_try = in_round and line.epoch == line.since > (line.began or 0)
-        if from_kept_try and watched.due() is not None:
+        if from_kept_try and watched.is_at_end():
             end = first
-        ask_at = next_look(policy.trigger, line)
-        is_looked_at = not watched.blind or watched.states.wanted or (ask_at or end) < end
+        ask_at = watched.next_look()
+        is_looked_at = not policy.is_blind or watched.states.wanted or (ask_at or end) < end
         in_pieces = first < end and is_looked_at
-        needs_metrics = in_pieces and (bool(looks_at(policy.trigger)) or watched.states.by_score)
+        reads = looks_at(policy.trigger) or policy.watched
+        needs_metrics = in_pieces and (bool(reads) or watched.states.by_score)
         may_be_rescued = in_pieces and watched.has_rescues_left()
 
     while True:
@@ -465,9 +470,9 @@ def train_stretch(policy: Policy, open_round: OpenRound) -> Generator[Command, A
             return
         # The trigger is asked first: a state that it finds broken is never held.
         if ask_at is not None and open_round.reached >= ask_at:
-            if watched.due() is not None:
+            if watched.is_at_end():
                 return
-            ask_at = next_look(policy.trigger, watched.line)
+            ask_at = watched.next_look()
         if watched.states.wanted:
             yield from watched.states.hold_if_wanted(open_round.reached, open_round.metrics or None)
         if open_round.reached >= end:

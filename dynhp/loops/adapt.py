@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from dynhp._checks import require_word
 from dynhp.adapter import Callback, DynamicGridAdapter
 from dynhp.criteria import Criterion
 from dynhp.errors import SettingsError, advise, shown
@@ -25,7 +26,10 @@ from dynhp.records.units import EPOCHS, Unit
 from dynhp.selfcheck.reach import in_reach, loop_names
 from dynhp.selfcheck.things import kind_of, read_state
 from dynhp.spaces import SpaceLike
+from dynhp.start import longest_run
 from dynhp.trainer import Delivers
+from dynhp.triggers import Trigger
+from dynhp.triggers.contract import looks_at
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -45,8 +49,10 @@ def adapt(
     space: SpaceLike | None = None,
     policy: Policy | None = None,
     steps: Length | None = None,
+    at_most: Length | None = None,
+    unit: Unit = EPOCHS,
     bind: Mapping[str, Binding] | None = None,
-    keep_best: bool | Criterion = False,
+    keep_best: bool | Criterion | None = None,
     callbacks: Callback | Sequence[Callback] = (),
     progress: bool | Display = False,
     as_part: Callable[[Any], Part] = part_of,
@@ -69,11 +75,15 @@ def adapt(
         steps: in place of epochs, the steps of the main line, or what they go through, such as a
             loader of batches: the body runs once per step and reports only when it has measured, at
             least once in every try.
+        at_most: in place of both, the limit of a run that ends by ``until``, a field of the policy
+            such as ``until=Settled("val_loss")``.
+        unit: what ``at_most`` counts: "epochs" or "steps".
         bind: where values live, so that they are set and read back for you, such as
             ``{"p": attribute(model, "dropout.p")}``; the others are read from the epoch.
         keep_best: keep the state after the best reported epoch of the main line, for ``loop.best``
             and ``loop.restore_best()``; its score is what the criterion makes of that epoch alone,
-            as a series of one. A criterion given here judges instead of the one of the tries.
+            as a series of one. A criterion given here judges instead of the one of the tries. On
+            by default where the run ends by ``until``, which is after its best epoch.
         callbacks: one function or a list of them, called with each event of the run.
         progress: show the run while it goes on; a display of your own in place of True.
         as_part: how an object of ``state`` is taken and set; needed by integrations only.
@@ -98,15 +108,13 @@ def adapt(
     from dynhp.loops.loop import Loop
     from dynhp.middleware.display import chosen_display
 
-    if (epochs is None) == (steps is None):
-        raise SettingsError(
-            "give the length of the run once, as adapt(40, ...) in epochs or as "
-            f"adapt(steps=5000, ...), got epochs={shown(epochs, 80)} and steps={shown(steps, 80)}"
-        )
-    unit: Unit = EPOCHS if steps is None else "steps"
-    length: Any = epochs if steps is None else steps
-    planned, through = length_of(length, unit)
     policy = policy_from(policy, {"space": space, **fields}, caller="adapt")
+    length, unit = _length(epochs, steps, at_most, unit, policy.until)
+    planned, through = length_of(length, unit)
+    where: tuple[str, ...] = ()
+    if keep_best is None and policy.until is not None:
+        keep_best = getattr(policy.until, "criterion", True)
+        where = looks_at(policy.until)  # measured now and then, as the end of the run is
     bound = bindings.require_bindings(bind, policy.space)
 
     # What is restored: the user's objects, bound values, global generators, memories of the loop.
@@ -125,7 +133,7 @@ def adapt(
     keeper = None
     best_by = best_criterion(keep_best, policy.criterion)
     if best_by is not None:
-        keeper = BestKeeper(BestRule(criterion=best_by, planned=planned))
+        keeper = BestKeeper(BestRule(criterion=best_by, planned=planned), where=where)
         memories.append(_memory_of(keeper))
     generators = None
     # Whether by rescues is left open: a run that goes on may allow them.
@@ -153,6 +161,26 @@ def adapt(
         generators=generators,
         display=chosen_display(progress),
     )
+
+
+def _length(
+    epochs: Any, steps: Any, at_most: Any, unit: Unit, until: Trigger | None
+) -> tuple[Any, Unit]:
+    """The length of the run as it was given, or the most of it, and what it counts."""
+    require_word("unit", unit, ("epochs", "steps"))
+    given = epochs if steps is None else steps
+    if at_most is not None or until is not None:
+        return longest_run(given, at_most, until), unit
+    if (epochs is None) == (steps is None):
+        raise SettingsError(
+            "give the length of the run once, as adapt(40, ...) in epochs or as "
+            f"adapt(steps=5000, ...), got epochs={shown(epochs, 80)} and steps={shown(steps, 80)}"
+        )
+    if unit != EPOCHS:
+        raise SettingsError(
+            f"unit={shown(unit)} says what at_most= counts; give steps=5000 for a length in steps"
+        )
+    return given, EPOCHS if steps is None else "steps"
 
 
 class _LoopTrainer:

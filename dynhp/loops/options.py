@@ -36,7 +36,7 @@ class LoopOptions(PolicyFields, total=False):
 
     policy: Policy | None
     steps: Length | None
-    keep_best: bool | Criterion
+    keep_best: bool | Criterion | None
     callbacks: Callback | Sequence[Callback]
     progress: bool | Display
 
@@ -71,7 +71,14 @@ def policy_and_others(
     others = dict(options)
     fields = {name: others.pop(name) for name in PolicyFields.__annotations__ if name in others}
     given = {"space": space, **fields}
-    return policy_from(others.pop("policy", None), given, caller=caller), others
+    policy = policy_from(others.pop("policy", None), given, caller=caller)
+    if policy.until is not None:
+        raise SettingsError(
+            f"until={shown(policy.until)} ends a loop of your own (adapt) or a DynamicGridAdapter; "
+            f"here {caller} is told the length by what it belongs to, which has its own way to "
+            "stop early"
+        )
+    return policy, others
 
 
 class CallbackSettings:

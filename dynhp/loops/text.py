@@ -44,9 +44,19 @@ def loop_text(adapter: DynamicGridAdapter, unit: Unit) -> str:
         *([] if policy.course is None else [("course", str(policy.course)[:200])]),
         ("by", str(policy.criterion)[:200]),
         ("plan", str(plan_for(adapter, planned))),
-        ("done", f"{adapter.epoch} of {planned} {unit}"),
+        *([] if policy.until is None else [("until", str(policy.until)[:200])]),
+        ("done", _done(adapter, planned, unit)),
     ]
     return text_table(rows)
+
+
+def _done(adapter: DynamicGridAdapter, planned: int, unit: Unit) -> str:
+    """How far the run has come, or why it has ended."""
+    rounds = adapter.history
+    if rounds and rounds[-1].ended:
+        return f"{adapter.epoch} {unit}, and ended: {rounds[-1].ended[:200]}"
+    most = "" if adapter.policy.until is None else "at most "
+    return f"{adapter.epoch} of {most}{planned} {unit}"
 
 
 def _searched(policy: Policy, name: str, current: Candidate) -> str:

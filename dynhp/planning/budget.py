@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from dynhp._checks import require_count, require_lengths, require_whole, require_word
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.engine.check import REPEATS
-from dynhp.engine.line import line_of, rounds_had
+from dynhp.engine.line import is_over, line_of, rounds_had
 from dynhp.engine.memory import Memory
 from dynhp.engine.round import check_is_due
 from dynhp.errors import SettingsError, shown
@@ -245,23 +245,27 @@ def plan_from(policy: Policy, memory: Memory, epochs: int, *, unit: Unit) -> Pla
         uncorrected=0 if memory.tried else 1,
     )
 
-    least, most = rounds_of(policy, memory, epochs)
+    # A run that ends by itself may do so early; its shares are those of the longest all the same.
+    shortest = longest = epochs
+    if policy.until is not None:
+        shortest, longest = _ends(policy, memory, epochs)
+    least = rounds_of(policy, memory, epochs, end=shortest)[0]
+    most = rounds_of(policy, memory, epochs, end=longest)[1]
     done = spent(history)
-    left = max(0, epochs - memory.epoch)
     axes = policy.space.values()
     endless = any(isinstance(axis, Around) for axis in axes)
     grid = None if endless else math.prod(len(axis.grid()) for axis in axes)
 
     return Plan(
         least=Cost(
-            main_line=done.main_line + left,
+            main_line=done.main_line + max(0, shortest - memory.epoch),
             overhead=done.overhead + tries.overhead(least.rounds, waves, at_most=False),
             abandoned=done.abandoned,
             candidates=grid,
             unit=unit,
         ),
         most=Cost(
-            main_line=done.main_line + left,
+            main_line=done.main_line + max(0, longest - memory.epoch),
             overhead=done.overhead + tries.overhead(most.rounds, waves, at_most=True),
             abandoned=done.abandoned + most.abandoned,
             candidates=grid,
@@ -334,9 +338,25 @@ class PlannedRounds(NamedTuple):
     abandoned: int = 0
 
 
-def rounds_of(policy: Policy, memory: Memory, epochs: int) -> tuple[PlannedRounds, PlannedRounds]:
-    """The rounds that are left of a run of this many epochs, at least and at most."""
-    left = max(0, epochs - memory.epoch)
+def _ends(policy: Policy, memory: Memory, epochs: int) -> tuple[int, int]:
+    """The fewest epochs that a run may end after by itself, and the most."""
+    if is_over(policy, memory, epochs):
+        return memory.epoch, memory.epoch
+    least = getattr(policy.until, "least_epochs", 1)
+    return min(epochs, max(memory.epoch + 1, least)), epochs
+
+
+def rounds_of(
+    policy: Policy, memory: Memory, epochs: int, *, end: int | None = None
+) -> tuple[PlannedRounds, PlannedRounds]:
+    """The rounds that are left of a run, at least and at most.
+
+    It is planned for so many epochs, and ends after ``end`` of them, or after all.
+    """
+    if is_over(policy, memory, epochs):
+        return PlannedRounds(Counter()), PlannedRounds(Counter())
+    end = epochs if end is None else end
+    left = max(0, end - memory.epoch)
     try_for = policy.try_epochs(epochs)
     here = policy.start_from == "here"
     limited = policy.max_rounds is not None or policy.record_every is not None
@@ -344,7 +364,7 @@ def rounds_of(policy: Policy, memory: Memory, epochs: int) -> tuple[PlannedRound
         planned = PlannedRounds(every(policy.when.n, try_for, left))
         return planned, planned
     if here and goes_by_epochs(policy.when):
-        planned = PlannedRounds(_by_the_clock(policy, memory, epochs))
+        planned = PlannedRounds(_by_the_clock(policy, memory, epochs, end))
         return planned, planned
 
     had = rounds_had(policy, memory.tried, None)
@@ -388,7 +408,7 @@ def _first(rounds: Counter[int], count: int) -> Counter[int]:
     return first
 
 
-def _by_the_clock(policy: Policy, memory: Memory, epochs: int) -> Counter[int]:
+def _by_the_clock(policy: Policy, memory: Memory, epochs: int, last: int) -> Counter[int]:
     """The rounds of a trigger that looks at nothing but the clock: asked as the run will ask it."""
     rounds: Counter[int] = Counter()
     line = line_of(policy, memory.rounds, memory.epoch, epochs)
@@ -396,7 +416,7 @@ def _by_the_clock(policy: Policy, memory: Memory, epochs: int) -> Counter[int]:
     longest = policy.longest_round(epochs)
     try_for = policy.try_epochs(epochs)
 
-    while line.epoch < epochs:
+    while line.epoch < last:
         start = line.epoch
         due = rounds.total() < left and ask(policy.when, line) is not None
         length = max(longest, try_for) if due else longest

@@ -112,6 +112,7 @@ class Round:
         rescue: whether it was due because something broke.
         abandoned: the epochs of the main line before it that it left behind.
         failure: the exception that ended the main line after its last epoch, if it was rescued.
+        ended: why the run ended with this round, in the words of ``until``; empty if it did not.
         corrected: the values it went on with, if ``then`` made others of those of the winner.
         scheduled: for each name whose value a schedule changed, the values of all epochs of the
             main line in this round, or of all their steps if hooks moved them within epochs.
@@ -142,6 +143,7 @@ class Round:
     rescue: bool = False
     abandoned: int = 0
     failure: str | None = None
+    ended: str = ""
     corrected: Candidate | None = None
     scheduled: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     unit: Unit = field(default=EPOCHS, repr=False, compare=False)

@@ -107,6 +107,7 @@ _LATER = (
     "rescue",
     "abandoned",
     "failure",
+    "ended",
     "tail",
     "corrected",
     "scheduled",

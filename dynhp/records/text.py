@@ -135,8 +135,12 @@ def history_text(rounds: Sequence[Round]) -> str:
             )
     shown = [round_cells(round_) for round_ in _ends(joined)]
     rows = [[_cut(cells[heading]) for heading in headings] for cells in shown]
-    titles = headings_of(headings, unit_of(rounds))
-    return _table([titles, *rows], len(joined) - len(shown), "rounds")
+    unit = unit_of(rounds)
+    table = _table([headings_of(headings, unit), *rows], len(joined) - len(shown), "rounds")
+    last = rounds[-1]
+    if not last.ended:
+        return table
+    return f"{table}\nended after {last.start + last.epochs} {unit}: {_cut(last.ended)}"
 
 
 def round_text(round_: Round) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from dynhp._checks import require_number
 from dynhp.records import Candidate
@@ -18,6 +19,7 @@ class Averaged:
     """What ``averaged`` gives; integrations that know weights look for it in ``policy.course``."""
 
     share: float
+    needs_end: ClassVar[bool] = False  # of a run, beforehand: the window grows with it
 
     def __repr__(self) -> str:
         return f"averaged({'' if self.share == SHARE else repr(self.share)})"

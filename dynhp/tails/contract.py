@@ -93,7 +93,8 @@ class Course(Protocol):
 
     Each epoch (or step) is trained with the values in its middle, in tries as well, but not in
     tails; where hooks of a framework move the values within an epoch, each of its steps is. What is
-    chosen, and what records call the value in force, is what it makes them of.
+    chosen, and what records call the value in force, is what it makes them of. One with
+    ``needs_end = False`` also suits a run whose length is not known beforehand (``until=``).
 
     >>> from dynhp import DynamicGridAdapter
     >>> from dynhp.testing import Quadratic

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from dynhp.triggers.combined import any_of
     from dynhp.triggers.contract import Due, LineSoFar, Trigger
     from dynhp.triggers.plateau import OnPlateau
+    from dynhp.triggers.settled import Settled
     from dynhp.triggers.spike import OnSpike
 else:
     __getattr__, __dir__ = lazily(
@@ -18,8 +19,10 @@ else:
             "combined": "any_of",
             "contract": "Due LineSoFar Trigger",
             "plateau": "OnPlateau",
+            "settled": "Settled",
             "spike": "OnSpike",
         },
     )
 
-__all__ = ["At", "Due", "Every", "LineSoFar", "OnPlateau", "OnSpike", "Trigger", "any_of"]
+__all__ = ["At", "Due", "Every", "LineSoFar", "OnPlateau", "OnSpike", "Settled", "Trigger"]
+__all__ += ["any_of"]

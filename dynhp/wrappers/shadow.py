@@ -125,15 +125,16 @@ class Shadow:
         adapted = self.adapter.history
         adapted_score = math.nan if error else self._score(adapted)
         cost = spent(adapted)
+        total = cost.total + shadow.epochs
         if error:
             delivers_adapted = False
-            overhead = cost.total + trained.epochs
+            total += trained.epochs
             abandoned = 0
         else:
             better = math.isfinite(adapted_score) and adapted_score > shadow.score
             delivers_adapted = better or not math.isfinite(shadow.score)
-            overhead = cost.overhead + shadow.epochs
             abandoned = cost.abandoned
+        main_line = cost.main_line if delivers_adapted else shadow.epochs
 
         if not delivers_adapted:
             move_to(self.adapter.trainer, shadow.end)
@@ -146,14 +147,19 @@ class Shadow:
             shadow_score=shadow.score,
             adapted_error=error,
             shadow_error=shadow.error,
-            cost=Cost(main_line=epochs, overhead=overhead, abandoned=abandoned, unit=cost.unit),
+            cost=Cost(
+                main_line=main_line,
+                overhead=total - main_line - abandoned,
+                abandoned=abandoned,
+                unit=cost.unit,
+            ),
         )
 
     def _unadapted(self, epochs: int, saving: Saving) -> _ShadowLine:
         """Train the shadow and put the trainer back to the start, whatever happens.
 
         It is a run without tries, whose rounds are as long as those of the adapted line, so that
-        the epochs of one that fails are known, to the round.
+        the epochs of one that fails are known, to the round. ``until`` ends each line by itself.
         """
         trainer, policy = self.adapter.trainer, self.adapter.policy
         start = trainer.get_state()
@@ -167,6 +173,7 @@ class Shadow:
                 record_every=policy.record_every or policy.adapt_every,
                 try_for=1,
                 course=policy.course,
+                until=policy.until,
                 initial=self.adapter.current,
                 check="off",
             ),
@@ -175,7 +182,7 @@ class Shadow:
             with saving("shadow", line):
                 line.run(epochs)
             history = _as_one_round(line.history)
-            return _ShadowLine(history, self._score(history), epochs, trainer.get_state())
+            return _ShadowLine(history, self._score(history), history.epochs, trainer.get_state())
         except DynhpError:
             raise
         except Exception as failure:

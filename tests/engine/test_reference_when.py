@@ -62,16 +62,18 @@ def require_equal(
     expected = ReferenceWhen(plain, problem, epochs)
     expected.run()
     adapter = problem.made(trainer)
+    length = {"epochs": epochs} if problem.until is None else {"at_most": epochs}
     plan = plan_for(adapter, epochs)
     if expected.error is not None:
         with pytest.raises(expected.error):
-            adapter.run(epochs)
+            adapter.run(**length)
     else:
-        adapter.run(epochs)
-        assert adapter.epoch == epochs
+        adapter.run(**length)
+        assert adapter.epoch == expected.epoch
+        assert adapter.epoch == epochs or adapter.history[-1].ended
         cost = spent(adapter.history)
         assert cost.total == trainer.trained
-        assert cost.main_line == epochs
+        assert cost.main_line == adapter.epoch
         assert cost.total <= plan.most.total
         if not any(bad):
             assert plan.least.total <= cost.total
@@ -79,7 +81,7 @@ def require_equal(
         if not bad[0]:
             replay(schedule_of(adapter), third)
             assert bits(third.get_state()) == bits(trainer.get_state())
-            assert third.trained == epochs
+            assert third.trained == adapter.epoch
     assert records(adapter.history, problem) == records(expected.rounds, problem)
     assert bits(trainer.get_state()) == bits(plain.get_state())
     return expected.rounds
@@ -88,7 +90,10 @@ def require_equal(
 def records(rounds: Any, problem: WhenSettings) -> list[dict[str, Any]]:
     """What rounds say; where nothing looks inside them, the reference has measured more."""
     plain = without_times([dataclasses.replace(round_, reason="") for round_ in rounds])
+    looks = [
+        name for each in (problem.when, problem.until) for name in getattr(each, "metrics", ())
+    ]
     for round_ in plain:
-        if not getattr(problem.when, "metrics", ()):
+        if not looks:
             round_.pop("stretch", None)
     return plain

@@ -48,7 +48,7 @@ def test_a_shadow_costs_what_was_trained(
     if delivery.adapted_error is None and delivery.shadow_error is None:
         assert delivery.cost.total == trainer.trained
         assert delivery.cost.abandoned == spent(delivery.adapted).abandoned
-        plain.train_k(epochs, shadow.adapter.history[0].previous)
+        plain.train_k(delivery.shadow.epochs, shadow.adapter.history[0].previous)
         problem.made(alone).run(epochs)
         ends = {"shadow": plain.get_state(), "adapted": alone.get_state()}
         assert bits(ends[delivery.delivered]) == bits(trainer.get_state())

@@ -235,7 +235,7 @@ def test_a_history_goes_through_json_without_loss(history: History) -> None:
     assert history_to_plain(back) == history_to_plain(history)
 
 
-_OF_TRIGGERS = ("because", "rescue", "abandoned", "failure")
+_OF_TRIGGERS = ("because", "rescue", "abandoned", "failure", "ended")
 _OF_TAILS = ("tail", "corrected", "scheduled")
 
 

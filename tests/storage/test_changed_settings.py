@@ -25,7 +25,7 @@ from dynhp.storage import run_with_checkpoints
 from dynhp.storage.codecs import encode
 from dynhp.tails import annealed, scale, scheduled
 from dynhp.testing import NoisyQuadratic
-from dynhp.triggers import At, Every, OnPlateau
+from dynhp.triggers import At, Every, OnPlateau, Settled
 from tests.support.killing import Killed, MortalTrainer
 from tests.support.messages import raises
 from tests.support.resuming import without_times
@@ -123,6 +123,7 @@ MAY_CHANGE: dict[str, Any] = {
     "max_rescues": 9,
     "check": "every",
     "tolerance": 1e-9,
+    "until": Settled("loss", least=50),
 }
 MAY_NOT: dict[str, Any] = {
     "space": {"lr": [0.01, 0.1, 0.5]},

@@ -20,7 +20,7 @@ from dynhp.errors import AllTriesFailed, RescuesSpent
 from dynhp.read_back import read_metrics
 from dynhp.records import Candidate, Metrics, Progress, Round
 from dynhp.snapshots import Snapshots
-from dynhp.triggers import At, Due, Every, LineSoFar, OnPlateau, any_of
+from dynhp.triggers import At, Due, Every, LineSoFar, OnPlateau, Settled, any_of
 from dynhp.triggers.contract import ask
 from tests.support.kinds import PROPOSERS, SELECTIONS, TRIGGERS, randomness_of, worse
 from tests.support.reference import ReferenceSettings, choose, go_on
@@ -37,6 +37,7 @@ class WhenSettings(ReferenceSettings):
     snapshots: Any = None
     max_rounds: int | None = None
     max_rescues: int = 0
+    until: Any = None
 
     def made(self, trainer: Any, **more: Any) -> DynamicGridAdapter:
         return self.adapter(trainer, **more)
@@ -62,7 +63,8 @@ class ReferenceWhen:
     def run(self) -> list[Round]:
         while self.error is None:
             due = self.due()
-            if self.epoch >= self.epochs and not (due and self.is_rescue(due)):
+            over = self.epoch >= self.epochs or (self.epoch and self.ended())
+            if over and not (due and self.is_rescue(due)):
                 break
             had = sum(round_.rescue for round_ in self.rounds)
             if due and self.is_rescue(due) and had >= self.given.max_rescues:
@@ -80,8 +82,8 @@ class ReferenceWhen:
     def is_rescue(self, due: Due) -> bool:
         return due.alarm and self.given.max_rescues > 0
 
-    def due(self, *under_way: bool) -> Due | None:
-        line = LineSoFar(
+    def line(self) -> LineSoFar:
+        return LineSoFar(
             self.measured,
             epoch=self.epoch,
             planned=self.epochs,
@@ -92,6 +94,12 @@ class ReferenceWhen:
             stopped=self.stopped,
             failure=self.failure,
         )
+
+    def ended(self) -> Due | None:
+        return None if self.given.until is None else ask(self.given.until, self.line())
+
+    def due(self, *under_way: bool) -> Due | None:
+        line = self.line()
         answers = [ask(self.given.when, line), self.broken(line)]
         dues = [answer for answer in answers if answer is not None]
         if not dues:
@@ -112,7 +120,9 @@ class ReferenceWhen:
             return None
         if self.failure is not None:
             return Due(because=self.failure, healthy=self.epoch, alarm=True)
-        names = (*metrics_of(self.given.criterion), *getattr(self.given.when, "metrics", ()))
+        asked = (self.given.when, self.given.until)
+        read = [name for each in asked for name in getattr(each, "metrics", ())]
+        names = (*metrics_of(self.given.criterion), *read)
         if line.now is not None:
             for name in names:
                 if not math.isfinite(line.now[name]):
@@ -162,7 +172,7 @@ class ReferenceWhen:
                     for number, state in enumerate(best.states):
                         self.epoch = start + number + 1
                         self.hold(best.series[number], state)
-        at_once = done and self.epoch < start + alpha and self.due(*under_way) is not None
+        at_once = done and self.epoch < start + alpha and self.is_at_end(*under_way)
         while self.epoch < start + alpha and not at_once:
             try:
                 self.trainer.train_k(1, values)
@@ -178,12 +188,16 @@ class ReferenceWhen:
             next_due = self.due(*under_way)
             if next_due is None or (given.start_from == "best" and not next_due.alarm):
                 self.hold(metrics)
-            if next_due is not None:
+            if self.is_at_end(*under_way):
                 break
         self.record(due, start, end, values, stretch, failure, (done, seed, entries, best))
         self.stopped, self.failure = self.epoch - start < length, failure
 
+    def is_at_end(self, *under_way: bool) -> bool:
+        return self.due(*under_way) is not None or self.ended() is not None
+
     def record(self, due: Any, start: int, end: int, *rest: Any) -> None:
+        given = self.given
         values, stretch, failure, (done, seed, entries, best) = rest
         metrics = stretch[-1][1] if stretch else (best.series[-1] if best else {})
         self.rounds.append(
@@ -203,6 +217,7 @@ class ReferenceWhen:
                 rescue=due is not None and self.is_rescue(due),
                 abandoned=end - start,
                 failure=failure,
+                ended="" if (ended := self.ended()) is None else ended.because or repr(given.until),
             )
         )
         self.current = values
@@ -262,6 +277,7 @@ def problems(draw: st.DrawFn) -> WhenSettings:
         snapshots=Snapshots(k=draw(st.integers(1, 3)), every=draw(st.integers(1, 4))),
         max_rounds=draw(st.integers(0, 4)) if back else draw(st.none() | st.integers(0, 4)),
         max_rescues=draw(st.integers(0, 3)) if back else 0,
+        until=draw(st.none() | st.sampled_from(ENDS)),
     )
 
 
@@ -275,6 +291,14 @@ def problems_from_the_best(draw: st.DrawFn) -> WhenSettings:
     problem.when = draw(st.sampled_from(OFTEN))
     return problem
 
+
+ENDS: list[Any] = [
+    Settled("loss", factor=1.2, least=1),
+    Settled("loss", factor=3, least=2, better="lower"),
+    At([5]),
+    lambda line: line.epoch >= 4 and line.now is not None and line.now["loss"] < 0.5,
+]
+"""Ways in which a run ends by itself."""
 
 OFTEN: list[Any] = [Every(4), OnPlateau("loss", patience=1), any_of(worse, At([2])), At([3, 8, 9])]
 
