@@ -121,9 +121,8 @@ def _to_the_peak(value: float, tries: Mapping[float, Try]) -> float:
 
 
 def _below(best: float, try_: Try) -> float:
-    """By how much a try scored less than the best; without end if it has failed."""
-    lost = best - try_.score if try_.error is None else math.nan
-    return lost if math.isfinite(lost) else math.inf
+    """By how much a try scored less than the best; not a finite number if it has failed."""
+    return best - try_.score if try_.error is None else math.inf
 
 
 def at_peak(name: str, *, power: float = 0.0, factor: float = 1.0) -> AtPeak:

@@ -310,3 +310,29 @@ def test_axes_cannot_be_changed(whole: Int, listed: Ordered) -> None:
     for axis, name in ((whole, "low"), (listed, "values")):
         with pytest.raises(AttributeError):
             setattr(axis, name, 0)
+
+
+# ---- an axis without ends --------------------------------------------------------------------
+def test_a_value_between_two_steps_has_both_as_neighbours() -> None:
+    axis = Around(0.015, 10.0, anchor=1.0)
+    assert axis.neighbors(0.015) == (0.01, 0.1)
+    assert axis.neighbors(0.08) == (0.01, 0.1)
+    assert axis.neighbors(0.01) == axis.neighbors(0.01 * (1 + 1e-9)) == (0.001, 0.1)
+    assert Around(0.015, 10.0).neighbors(0.03) == (0.003, 0.3)  # counted from there
+
+
+def test_the_smallest_and_largest_numbers_are_no_steps() -> None:
+    assert Around(1e-299, 10.0).neighbors(1e-299, 3) == (1e-298, 1e-297, 1e-296)
+    assert Around(1e299, 10.0).neighbors(1e299, 3) == (1e296, 1e297, 1e298)
+
+
+def test_it_has_no_place_for_what_is_not_finite() -> None:
+    axis = Around(0.1)
+    assert axis.admits(1e300)
+    assert not any(axis.admits(value) for value in (math.inf, math.nan, 0.0, -1.0, "0.1"))
+
+
+def test_what_is_drawn_is_at_most_a_step_away_on_either_side() -> None:
+    rng, same = np.random.default_rng(3), np.random.default_rng(3)
+    drawn = [Around(0.5, 4.0).draw(rng) for _ in range(50)]
+    assert drawn == pytest.approx([0.5 * 4.0 ** same.uniform(-1, 1) for _ in drawn], rel=1e-5)

@@ -13,8 +13,8 @@ from dynhp.errors import ContractError, SettingsError
 from dynhp.proposers import Climb
 from dynhp.records import Candidate
 from dynhp.spaces import Around, Space
-from dynhp.tails import annealed, at_peak, averaged, scale, wsd
-from dynhp.tails.contract import Searched, corrected
+from dynhp.tails import annealed, at_peak, averaged, scale, scheduled, wsd
+from dynhp.tails.contract import Searched, corrected, require_course, require_tail
 from dynhp.triggers import At, Every, OnPlateau, any_of
 from tests.support.bad_input import Call, refuse
 from tests.support.messages import raises
@@ -214,3 +214,55 @@ def test_from_between_its_steps_an_axis_goes_on_from_there() -> None:
     assert repr(axis) == "Around(1.0, 10.0)"
     assert not axis.admits(0.0)
     assert not axis.admits(True)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: at_peak("lr", power=1.5),
+        lambda: at_peak("lr", factor=math.inf),
+        lambda: averaged(1.5),
+        lambda: Around(math.inf),
+        lambda: Around(0.1, anchor=math.inf),
+        lambda: Around(0.1, math.inf),
+        lambda: Around(0.1, 1.0009),
+    ],
+)
+def test_what_lies_beyond_the_limit_is_refused(made: Any) -> None:
+    with raises(SettingsError):
+        made()
+
+
+def test_the_limits_themselves_are_taken() -> None:
+    whole = at_peak("lr", power=1)
+    assert (whole.power, whole.factor) == (1.0, 1.0)
+    assert averaged(1).share == 1.0
+    assert Around(0.1, 1.001).factor == 1.001
+    assert annealed("lr", warm_up=0).at(ONE, 0.0) == ONE
+    assert scheduled("lr", "linear", warm_up=0).at(ONE, 0.0) == ONE
+    assert [wsd(at, warm_up=0.5, decay_from=0.5) for at in (0.25, 0.5, 0.75)] == [0.5, 1.0, 0.5]
+    assert [wsd(at) for at in (-math.inf, math.inf)] == [0.0, 0.0]
+
+
+ONE = Candidate({"lr": 1.0})
+
+
+class WithinTheRun:
+    """A tail and a schedule that is defined from the beginning to the end, and nowhere else."""
+
+    def length(self, planned: int | None, unit: str) -> int:
+        return 2
+
+    def at(self, candidate: Candidate, progress: float) -> Candidate:
+        assert 0 <= progress <= 1
+        return candidate
+
+
+def test_what_is_asked_for_values_is_asked_within_the_run() -> None:
+    require_course(WithinTheRun(), Space({"lr": [0.5, 1.0]}), ONE)
+    require_tail(WithinTheRun(), Space({"lr": [0.5, 1.0]}), ONE)
+
+
+def test_a_value_that_is_none_is_named() -> None:
+    with raises(SettingsError):
+        require_course(OddTail({"lr": [1.0]}), Space({"lr": [0.5, 1.0]}), ONE)

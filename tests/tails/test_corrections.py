@@ -41,6 +41,11 @@ def test_the_peak_is_at_most_half_of_the_way_to_a_neighbour() -> None:
     assert found(-9.0, -1.0, -1.0) == pytest.approx(0.5, abs=1e-4)
 
 
+def test_so_it_is_beside_a_better_neighbour_which_a_margin_may_leave_alone() -> None:
+    assert found(-0.9, -1.0, -9.0) == pytest.approx(-0.5, abs=1e-4)
+    assert found(-9.0, -1.0, -0.9) == pytest.approx(0.5, abs=1e-4)
+
+
 @pytest.mark.parametrize("lost", [math.nan, -math.inf])
 def test_a_neighbour_that_was_lost_pushes_the_peak_away(lost: float) -> None:
     assert found(-1.2, -1.0, lost) == pytest.approx(-0.5, abs=1e-4)

@@ -23,9 +23,9 @@ from dynhp import (
     smoothed,
     spent,
 )
-from dynhp.errors import NotRepeatable, SettingsError, ValueNotInForce, ValueNotUsed
+from dynhp.errors import Hint, NotRepeatable, SettingsError, ValueNotInForce, ValueNotUsed
 from dynhp.loops import LoopDriver, Move
-from dynhp.records import Progress
+from dynhp.records import Candidate, Progress
 from dynhp.spaces import Around
 from dynhp.storage.journal import Journal, history_from_journal
 from dynhp.tails import annealed, scale
@@ -318,3 +318,20 @@ def test_a_history_says_what_a_value_was_made_of() -> None:
     adapter.run(5)
     assert "; made of lr=" in str(adapter.history)
     assert "; made of lr=" in str(adapter.history[0])
+
+
+def test_a_value_rises_in_the_first_fifth_and_then_falls_to_zero() -> None:
+    one = Candidate({"lr": 1.0})
+    factors = [annealed("lr").at(one, at)["lr"] for at in (0.0, 0.1, 0.2, 0.6, 1.0)]
+    assert factors == pytest.approx([0.0, 0.5, 1.0, 0.5, 0.0])
+
+
+@pytest.mark.filterwarnings("error")
+def test_half_as_much_again_as_was_asked_for_is_not_much_longer() -> None:
+    assert annealed("lr", epochs=0.02).length(100, "epochs") == 3
+
+
+def test_each_search_in_a_run_that_is_short_gets_a_hint() -> None:
+    for name in ("lr", "momentum"):
+        with pytest.warns(Hint):
+            assert annealed(f"{name} of this test", epochs=0.02).length(50, "epochs") == 3
