@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from climbing import Climb
 from exact import exact, history_of
 from names import public
 from running import (
@@ -27,7 +28,7 @@ from trainers import Breaking, FailingDescent, Noisy, ReadableDescent, Restless
 from dynhp import FullGrid, Interpolation, Neighbors, Placebo, Racing
 
 At, OnPlateau, OnSpike = public("At"), public("OnPlateau"), public("OnSpike")
-Ladder, Climb, Around = public("Ladder"), public("Climb"), public("Around")
+Ladder, Around = public("Ladder"), public("Around")
 Snapshots, any_of = public("Snapshots"), public("any_of")
 annealed, scale = public("annealed"), public("scale")
 

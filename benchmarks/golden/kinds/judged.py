@@ -29,7 +29,7 @@ At, Around, annealed, scale = public("At"), public("Around"), public("annealed")
 FLOATS = {"lr": Float(0.01, 0.3, log=True, points=4)}
 
 
-def halved(candidate: Any) -> Any:
+def halved(candidate: Any, searched: Any = None) -> Any:
     """A correction of one's own, which stays in the range."""
     return candidate.but({"lr": max(0.01, candidate["lr"] / 2)})
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from climbing import Climb
 from exact import exact
 from names import public, settings_of
 from running import (
@@ -35,7 +36,7 @@ from kinds.resumed import in_a_process
 
 At, OnPlateau, OnSpike = public("At"), public("OnPlateau"), public("OnSpike")
 any_of, Ladder, Around = public("any_of"), public("Ladder"), public("Around")
-annealed, scale, Climb = public("annealed"), public("scale"), public("Climb")
+annealed, scale = public("annealed"), public("scale")
 
 BACK: dict[str, Any] = {
     "when": OnPlateau("loss", patience=2),

@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from climbing import Climb
 from names import public
 from running import RATES, Record, Run, trained
 from trainers import Descent, FailingDescent, Noisy, OnePassDescent, ReadableDescent
@@ -32,7 +33,6 @@ from dynhp import (
     smoothed,
 )
 
-Climb = public("Climb")
 Ladder = public("Ladder")
 Around = public("Around")
 
