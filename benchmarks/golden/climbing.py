@@ -1,4 +1,4 @@
-"""A climb of the golden runs' own, so that both versions climb alike: ``Climb`` has changed since."""
+"""A climb of the golden runs' own, so that both versions climb alike: ``Climb`` has changed."""
 
 from __future__ import annotations
 
