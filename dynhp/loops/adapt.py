@@ -27,7 +27,6 @@ from dynhp.selfcheck.reach import in_reach, loop_names
 from dynhp.selfcheck.things import kind_of, read_state
 from dynhp.spaces import SpaceLike
 from dynhp.start import longest_run
-from dynhp.trainer import Delivers
 from dynhp.triggers import Trigger
 from dynhp.triggers.contract import looks_at
 
@@ -209,8 +208,9 @@ class _LoopTrainer:
         self._said: set[Any] = set()  # a hint comes once in a run, whatever its numbers are then
         for thing in things:
             inner = thing.thing if isinstance(thing, CopyOf) else thing
-            if isinstance(inner, Delivers):
-                self.deliver = inner.deliver
+            deliver = getattr(inner, "deliver", None)
+            if callable(deliver):  # a part has the attribute, whether it delivers or not
+                self.deliver = deliver
 
     def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
         from dynhp.loops.loop import the_body_trains

@@ -31,7 +31,8 @@ class Part:
     ``reseed`` is there for generators, and for objects that have such a method of their own;
     ``name`` is what messages call it. ``shared`` says that the whole program uses it, such as a
     global generator; ``set`` then also takes what JSON makes of the state, lists for tuples and
-    arrays, because loops are saved with it.
+    arrays, because loops are saved with it. ``deliver`` hands over averaged weights after the run,
+    where the part holds some; a policy that ends by averages needs one.
 
     >>> position = [3]  # in the data; ``state=[model, part]`` makes it part of the state
     >>> part = Part(get=lambda: position[0], set=lambda state: position.__setitem__(0, state))
@@ -44,6 +45,7 @@ class Part:
     reseed: Callable[[int], None] | None = None
     name: str | None = None
     shared: bool = False
+    deliver: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

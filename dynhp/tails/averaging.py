@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from dynhp._checks import require_number
 from dynhp.records import Candidate
 
-__all__ = ["Averaged", "averaged"]
+__all__ = ["Averaged", "averaged", "newest_weight", "require_share"]
 
 SHARE = 0.1
 """Over about which last share of all steps so far weights are averaged."""
@@ -43,6 +44,27 @@ def averaged(share: float = SHARE) -> Averaged:
     >>> averaged(0.2).at(Candidate({"lr": 0.1}), 0.9)
     Candidate(lr=0.1)
     """
-    rule = "be a share above 0 and at most 1"
-    require_number("averaged: share", share, rule, lambda number: 0 < number <= 1)
-    return Averaged(float(share))
+    return Averaged(require_share("averaged", share))
+
+
+def require_share(caller: str, share: Any) -> float:
+    """The last share of all steps that an average is of, refused unless it is one."""
+    rule = "be a share above 0 and at most 1, such as 0.1 for the last tenth of the run so far"
+    return require_number(f"{caller}: share", share, rule, lambda number: 0 < number <= 1)
+
+
+def newest_weight(share: float, taken: Any, larger: Callable[[Any, Any], Any] = max) -> Any:
+    """How much the newest weights count in an average over about the last share of all so far.
+
+    The first ones are the average. Later ones move it by less and less, as if its window grew with
+    the run. For ``share=0.1`` two thirds of the average are of the last tenth.
+
+    Args:
+        share: over about which last share the average is.
+        taken: how many weights were taken into it before.
+        larger: the larger one of two numbers, where ``taken`` is no number of Python.
+
+    >>> [newest_weight(0.5, taken) for taken in range(4)]
+    [1.0, 1.0, 0.6666666666666666, 0.5]
+    """
+    return 1 / larger(1.0, share * (taken + 1))

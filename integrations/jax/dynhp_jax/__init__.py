@@ -10,11 +10,12 @@ except ModuleNotFoundError as missing:
 
 from dynhp.frameworks import Integration, register_integration
 from dynhp_jax import codecs
+from dynhp_jax.averaging import average_of
 from dynhp_jax.injected import injected
 from dynhp_jax.loop import adapt_pytree
 from dynhp_jax.trainer import pytree_trainer
 
-__all__ = ["adapt_pytree", "injected", "pytree_trainer"]
+__all__ = ["adapt_pytree", "average_of", "injected", "pytree_trainer"]
 
 del _jax, _optax
 

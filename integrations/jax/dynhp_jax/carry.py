@@ -11,6 +11,7 @@ from jax.tree_util import keystr, tree_flatten_with_path
 
 from dynhp.errors import LoopError, SettingsError, shown
 from dynhp.loops import Part
+from dynhp_jax.averaging import averages_in
 from dynhp_jax.leaves import copied_leaf, from_state, is_deleted, is_key, require_leaf, to_state
 
 __all__ = ["Carry"]
@@ -146,7 +147,17 @@ class Carry:
 
     def part(self) -> Part:
         """The carry as a part of a loop's state."""
-        return Part(get=self.get_state, set=self.set_state, reseed=self.reseed, name="the carry")
+        return Part(
+            get=self.get_state,
+            set=self.set_state,
+            reseed=self.reseed,
+            name="the carry",
+            deliver=self.averages if averages_in(self.tree) else None,
+        )
+
+    def averages(self) -> list[Any]:
+        """The averaged weights in it."""
+        return [average.weights for average in averages_in(self.tree)]
 
 
 def _flat(tree: Any) -> tuple[list[str], list[Any], Any]:

@@ -46,6 +46,8 @@ class PytreeTrainer:
         self.kinds = bindings.kinds_of(bind)
         if not carry.raw_keys():  # else it is not known which numbers to seed
             self.reseed = self._parts.reseed
+        if (averages := carry.part().deliver) is not None:
+            self.deliver = averages
 
     @property
     def carry(self) -> Any:

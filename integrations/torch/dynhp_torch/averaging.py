@@ -14,6 +14,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from dynhp.errors import SettingsError, advise, shown
+from dynhp.tails.averaging import newest_weight
 from dynhp_torch.parts.shards import is_fully_sharded
 
 __all__ = ["AveragedWeights"]
@@ -237,7 +238,7 @@ def _blend(horizon: object, share: object) -> Callable[..., None]:
 def _last_share(share: float) -> Callable[..., None]:
     def update(averaged: list[Tensor], current: list[Tensor], number: Tensor) -> None:
         # ``number`` is that of the weights taken in before, and these are the next.
-        weight = min(1.0, 1 / (share * (int(number) + 1)))
+        weight = newest_weight(share, int(number))
         for mean, own in zip(averaged, current, strict=True):
             mean.lerp_(own, weight)
 
