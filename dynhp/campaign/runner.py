@@ -87,7 +87,7 @@ def run_campaign(
     request = request_of(function, runs, name=name, cost=cost)
     with (
         _executor(workers, executor, partial(RunTrainer, function)) as made,
-        Ledger.opened(Path(folder), request.name) as ledger,
+        Ledger.opened(Path(folder).absolute(), request.name) as ledger,
         _shown(progress) as report,
     ):
         meter = ProgressMeter(request.costs, ledger.done(), report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -28,7 +29,7 @@ BUILT_IN = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with these arguments, and return its exit code.
 
-    0 is success, 1 failure, 2 misuse, 130 an interrupt.
+    0 is success, 1 failure, 2 misuse, 130 an interrupt, 141 an output that nobody reads any more.
 
     >>> main(["check", "dynhp.testing.toys:example", "--here"])
     dynhp.testing.toys:example
@@ -44,7 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         parsed = _parser(arguments).parse_args(arguments)
         with _hints_in_a_line():
-            return int(parsed.func(parsed) or 0)
+            code = int(parsed.func(parsed) or 0)
+            sys.stdout.flush()
+            return code
     except SystemExit as end:  # from argparse, which has printed its message, or from the command
         return _exit_code(end.code)
     except DynhpError as error:
@@ -52,6 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # as by `| head`; what is left goes nowhere, also when Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
 
 
 def _exit_code(given: object) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dynhp.campaign.ledger import is_tabulated, ledger_in
-from dynhp.errors import CheckpointError, SettingsError
+from dynhp.errors import CheckpointError, SettingsError, advise
 from dynhp.report.page import ReportedCampaign, ReportedRun, report_page, run_of, write_html
 from dynhp.storage.folder import CheckpointFolder, read_saved
 from dynhp.storage.journal import read_journal
@@ -143,13 +143,21 @@ checkpoints, a campaign, or a folder in which some are
     whole = _in_folder(path)
     if whole is not None:
         return [whole]
-    sources = []
+    sources: list[ReportedRun | ReportedCampaign] = []
+    damage: list[CheckpointError] = []
     for each in sorted(path.iterdir()):
-        if each.is_dir():
-            source = _in_folder(each)
-            sources += [] if source is None else [source]
-        elif each.is_file() and _begins(each, b'{"event":"journal"'):
-            sources.append(_in_file(each))
+        try:
+            if each.is_dir():
+                source = _in_folder(each)
+                sources += [] if source is None else [source]
+            elif each.is_file() and _begins(each, b'{"event":"journal"'):
+                sources.append(_in_file(each))
+        except CheckpointError as error:
+            damage.append(error)
+    if damage and not sources:
+        raise damage[0]
+    for error in damage:
+        advise(f"left out of the report: {error}", about=str(error))
     if not sources:
         raise SettingsError(f"there is no run to report in {str(path)!r}; {_GIVE}")
     return sources

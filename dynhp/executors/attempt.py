@@ -9,7 +9,14 @@ from typing import Protocol
 
 from dynhp._log import logger
 from dynhp.best import BestEpoch, BestKeeper
-from dynhp.errors import ContractError, DynhpError, SettingsError, StateLost, shown
+from dynhp.errors import (
+    ContractError,
+    DynhpError,
+    SettingsError,
+    StateLost,
+    ValueNotInForce,
+    shown,
+)
 from dynhp.executors.contract import UNKNOWN_STATE, Job, Outcome, TryStates
 from dynhp.read_back import check_in_force, not_finite, read_metrics, same_value
 from dynhp.records import Candidate, Metrics
@@ -227,7 +234,14 @@ def put_in_force(trainer: Trainer, candidate: Candidate) -> None:
     shared = Candidate({name: before.get(name, candidate[name]) for name in candidate})
     if not state.differs_only_by(now, shared, candidate):
         raise ContractError(f"{rule}, but it changed {state.difference(now)}; train k epochs")
-    check_in_force(trainer, candidate)
+    try:
+        check_in_force(trainer, candidate)
+    except ValueNotInForce as error:
+        found = str(error).partition(" after ")[0]
+        raise ValueNotInForce(
+            f"{rule}, but {found} then: no epoch follows in which it would be set; set the values "
+            "first thing in train_k, before the loop over its epochs"
+        ) from error
 
 
 def reseed(trainer: object, seed: int) -> None:

@@ -145,7 +145,8 @@ def stateful_part(thing: Any) -> Part:
     if isinstance(thing, np.random.Generator):
         return _numpy_part(thing)
     if isinstance(thing, np.random.RandomState):
-        return _legacy_part(thing)
+        kind = thing.get_state(legacy=False)["bit_generator"]
+        return _legacy_part(thing) if kind == "MT19937" else _other_legacy_part(thing, kind)
     if isinstance(thing, random.Random):
         return Part(get=thing.getstate, set=thing.setstate, reseed=thing.seed)
     if isinstance(thing, Counter):
@@ -218,6 +219,20 @@ def _legacy_part(source: Any) -> Part:
         set=source.set_state,
         # numpy takes a seed of more than 32 bits in pieces.
         reseed=lambda seed: source.seed([seed & 0xFFFFFFFF, seed >> 32]),
+    )
+
+
+def _other_legacy_part(source: np.random.RandomState, kind: str) -> Part:
+    """A ``RandomState`` around another bit generator, which it cannot seed itself."""
+
+    def reseed(seed: int) -> None:
+        bits = getattr(np.random, kind)(seed).state
+        source.set_state({**bits, "has_gauss": 0, "gauss": 0.0})
+
+    return Part(
+        get=lambda: copy.deepcopy(source.get_state(legacy=False)),
+        set=source.set_state,
+        reseed=reseed,
     )
 
 

@@ -90,7 +90,7 @@ def run_with_checkpoints(
 
     result: History | Delivery
     if isinstance(adapter, Shadow):
-        home = require_path("the folder", checkpoint)
+        home = require_path("the folder", checkpoint).absolute()
         try:
             result = adapter.run(
                 epochs, progress=progress, saving=lambda name, line: saving(home / name, line)
@@ -200,7 +200,7 @@ def checkpoints(
     require_word("resume", resume, ("allow", "must", "never"))
     adapter = _no_shadow(adapter)
     log = RunLog(
-        CheckpointFolder(require_path("the folder", folder)),
+        CheckpointFolder(require_path("the folder", folder).absolute()),
         adapter,
         every=every,
         keep=keep,

@@ -55,7 +55,8 @@ class Journal:
         on_error: Literal["stop", "warn"] = "stop",
     ) -> None:
         require_word("on_error", on_error, ("stop", "warn"))
-        self.path = require_path("Journal: the path", path)
+        # Absolute, as training code may change the working directory.
+        self.path = require_path("Journal: the path", path).absolute()
         self._seconds = seconds
         self._on_error = on_error
         self._file = AppendedFile(self.path, what="journal")
@@ -247,8 +248,14 @@ def read_journal(path: str | os.PathLike[str]) -> JournalContent:
     ...     read_journal(file.name).torn
     False
     """
+    file = require_path("the journal", path)
     try:
-        lines, rest = split_lines(require_path("the journal", path).read_bytes())
+        if file.is_fifo() or file.is_char_device() or file.is_socket():  # they may have no end
+            raise CheckpointError(
+                f"a journal is a file, and {os.fspath(path)!r} is none but a stream; write it to a "
+                "file first"
+            )
+        lines, rest = split_lines(file.read_bytes())
     except OSError as failure:
         raise CheckpointError(f"the journal cannot be read: {failure}") from failure
     if not lines and not json_line(_HEADER).startswith(rest):  # more than a kill can leave

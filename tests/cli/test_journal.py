@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from dynhp.cli import journal as command
+from dynhp.cli.main import main
+from dynhp.errors import CheckpointError
 from dynhp.storage.codecs.json_text import json_line
+from tests.support.messages import raises
 from tests.support.resuming import journaled
 
 
@@ -56,3 +61,23 @@ def test_what_a_terminal_would_obey_is_written_out(
     assert r"\x1b]0;title\x07\x1b[2J\n9  0-4  lr=1 \x9b31m\u202e" in printed
     assert all(each.isprintable() or each == "\n" for each in printed)
     assert len(printed.splitlines()) == 2
+
+
+def test_a_reader_that_has_seen_enough_gets_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    journaled(tmp_path / "journal", {}, 4)
+    reads, writes = os.pipe()
+    os.close(reads)
+    with open(writes, "w") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        assert main(["journal", "--json", str(tmp_path / "journal")]) == 141
+        output.write("what comes later goes nowhere")
+    assert capfd.readouterr().err == ""
+
+
+def test_a_stream_is_no_journal(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for stream in ("/dev/zero", str(tmp_path / "fifo")):
+        with raises(CheckpointError):
+            command.run(argparse.Namespace(file=stream, json=False))

@@ -16,7 +16,7 @@ from dynhp.campaign import product, run_campaign
 from dynhp.cli import report as command
 from dynhp.cli.main import main
 from dynhp.cli.report import sources_in
-from dynhp.errors import CheckpointError, CodecError, DamagedFile, SettingsError
+from dynhp.errors import CheckpointError, CodecError, DamagedFile, Hint, SettingsError
 from dynhp.executors import Serial
 from dynhp.report.page import ReportedCampaign, ReportedRun
 from dynhp.storage import run_with_checkpoints
@@ -25,7 +25,7 @@ from dynhp.storage.folder import read_saved
 from dynhp.storage.journal import Journal
 from dynhp.testing import NoisyQuadratic
 from dynhp.testing.toys.quadratic import divided
-from tests.support.messages import raises
+from tests.support.messages import raises, warns
 from tests.support.pages import data_of, run_on
 from tests.support.resuming import adapter_of, journaled, mortal
 
@@ -317,3 +317,19 @@ def test_the_numbers_are_strict_json(tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     assert main(["report", str(tmp_path / "run.jsonl"), "-o", str(out)]) == 0
     assert json.dumps(data_of(out.read_text()), allow_nan=False)
+
+
+def test_one_damaged_journal_does_not_stop_the_report_of_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # the text names the file
+    Path("runs").mkdir()
+    journaled(Path("runs/a.jsonl"), {}, 8)
+    lines = Path("runs/a.jsonl").read_bytes().splitlines(keepends=True)
+    Path("runs/b.jsonl").write_bytes(b"".join([*lines[:3], b"damage\n", *lines[3:]]))
+    with warns(Hint):
+        [source] = sources_in(Path("runs"))
+    assert source.name == "a"
+    Path("runs/a.jsonl").unlink()
+    with raises(CheckpointError):
+        sources_in(Path("runs"))

@@ -121,4 +121,4 @@ def test_a_value_that_did_not_take_stops_the_run() -> None:
             pass
 
     message = refusal(SetsNothing(lr=0.1), ValueNotInForce)
-    assert message.startswith("lr should be 0.2 but is 0.1 after training with it")
+    assert message.startswith(f"{RULE}, but lr should be 0.2 but is 0.1 then")

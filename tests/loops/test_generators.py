@@ -13,7 +13,7 @@ import pytest
 
 from dynhp import adapt, rescue
 from dynhp.errors import Hint, SettingsError
-from dynhp.loops.parts import GeneratorsBefore, Part
+from dynhp.loops.parts import GeneratorsBefore, Part, part_of
 from dynhp.storage import checkpoints
 from dynhp.triggers import At, OnPlateau, OnSpike
 from tests.support.killing import Killed
@@ -294,3 +294,19 @@ def test_generators_of_others_are_stored_as_plain_data_too() -> None:
     generators = GeneratorsBefore([Part(get=lambda: state, set=lambda new: None)])
     generators.enter()
     assert generators.to_plain() == {"generator 0": {"key": [0, 1, 2], "place": [1, 2.5]}}
+
+
+def test_a_random_state_around_another_generator_is_seeded_and_put_back() -> None:
+    source = np.random.RandomState(np.random.PCG64(3))  # type: ignore[arg-type]
+    part = part_of(source)
+    assert part.reseed is not None
+    source.normal()  # it keeps a second one for the next call
+    before = part.get()
+    drawn = [source.normal() for _ in range(3)]
+    part.set(before)
+    assert [source.normal() for _ in range(3)] == drawn
+    seeded = []
+    for seed in (5, 6, 5):
+        part.reseed(seed)
+        seeded.append([source.normal() for _ in range(3)])
+    assert seeded[0] == seeded[2] != seeded[1]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dynhp import History
+from dynhp import DynamicGridAdapter, History
 from dynhp.errors import CheckpointError, DamagedFile, SettingsError
 from dynhp.records import RoundStarted
+from dynhp.storage import run_with_checkpoints
 from dynhp.storage.journal import Journal, history_from_journal, read_journal
+from dynhp.testing import Quadratic
 from tests.support.messages import raises, warns
 from tests.support.resuming import adapter_of, journaled, mortal
 
@@ -178,3 +181,25 @@ def test_settings_that_cannot_work(tmp_path: Path) -> None:
         Journal(tmp_path / "journal", on_error="ignore")  # type: ignore[arg-type]
     with raises(CheckpointError):
         read_journal(tmp_path / "journal")
+
+
+def test_training_code_may_change_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Wanders(Quadratic):
+        calls = 0
+
+        def train_k(self, k: int, hyperparameters: Any) -> None:
+            self.calls += 1
+            if self.calls == 15:
+                os.chdir("below")
+            super().train_k(k, hyperparameters)
+
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path)  # put back after the test
+    adapter = DynamicGridAdapter(
+        Wanders(), {"lr": [0.1, 0.5]}, minimize="loss", adapt_every=2, try_for=1
+    )
+    history = run_with_checkpoints(adapter, 20, checkpoint="saved", journal="run.jsonl")
+    assert history_from_journal(tmp_path / "run.jsonl") == history
+    assert list((tmp_path / "below").iterdir()) == []

@@ -10,16 +10,23 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from dynhp.records import Metrics, Value
-from dynhp.spaces import Ordered, Space
+from dynhp.spaces import Categorical, Ordered, Space
 from dynhp.testing import NoisyQuadratic
 from dynhp.testing.executors.chameleon import LiesAboutValues
 from dynhp.trainer import State, Trainer
 from tests.support import forgetful
 
-__all__ = ["BROKEN", "SPACE", "Broken"]
+__all__ = ["BROKEN", "SPACE", "SPACES", "Broken"]
 
 SPACE: Final = Space({"lr": Ordered(0.02, 0.05, 0.1)})
-"""A space for every double."""
+"""A space for every double that adapts its rate."""
+
+WAYS: Final = ("sgd", "first", "second", "third", "fourth", "fifth", "sixth", "adam")
+SPACES: Final = {
+    "has a memory in one category": Space({"way": Categorical("sgd", "slow", "adam")}),
+    "raises for one of many categories": Space({"way": Categorical(*WAYS)}),
+}
+"""The spaces of the other doubles."""
 
 
 class IgnoresSeed(NoisyQuadratic):
@@ -60,6 +67,60 @@ class RestoresOldValue(NoisyQuadratic):
         if hyperparameters["lr"] != self.last:
             self.lr = self.last = hyperparameters["lr"]
         super().train_k(k, {**hyperparameters, "lr": self.lr})
+
+
+class SetsWhileTraining(NoisyQuadratic):
+    """Its value is set where it is used, in the loop over the epochs: not if there are none."""
+
+    lr: Any = 0.1
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
+        for _ in range(k):
+            super().train_k(1, hyperparameters)
+            self.lr = hyperparameters["lr"]
+
+    def hyperparameters(self) -> dict[str, Value]:
+        return {"lr": self.lr}
+
+
+class MissingDefault(NoisyQuadratic):
+    """Its hyperparameter has no default: it cannot be told before the first epoch."""
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
+        super().train_k(k, hyperparameters)
+        self.lr = hyperparameters["lr"]
+
+    def hyperparameters(self) -> dict[str, Value]:
+        return {"lr": self.lr}
+
+
+class MiddleCategory(NoisyQuadratic):
+    """Two of its ways to train are sound; the one in the middle has a memory of its own."""
+
+    memory = 0.0
+    way: Value = "sgd"
+
+    def hyperparameters(self) -> dict[str, Value]:
+        return {"way": self.way}
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
+        way = self.way = hyperparameters["way"]
+        if set(hyperparameters) != {"way"} or way not in (*WAYS, "slow"):
+            raise KeyError(f"known are {WAYS}, got {dict(hyperparameters)}")
+        for _ in range(k):
+            if way == "slow":
+                self.memory = 0.5 * self.memory + 0.02
+            lr = {"sgd": 0.05, "slow": self.memory}.get(str(way), 0.1)
+            super().train_k(1, {"lr": lr})
+
+
+class MiddleRaises(MiddleCategory):
+    """It has many ways, and one of them raises."""
+
+    def train_k(self, k: int, hyperparameters: Mapping[str, Value]) -> None:
+        if hyperparameters["way"] == "third":
+            raise ValueError("no way 'third'")
+        super().train_k(k, hyperparameters)
 
 
 class MetricsTrain(NoisyQuadratic):
@@ -152,6 +213,10 @@ BROKEN: Final[Mapping[str, Broken]] = MappingProxyType(
         "accepts any name": (AcceptsAnyName, "force"),
         "lies in hyperparameters()": (LiesAboutValues, "force"),
         "restores an old value over the new one": (RestoresOldValue, "force"),
+        "sets its value only while training": (SetsWhileTraining, "force"),
+        "has no default": (MissingDefault, "force"),
+        "has a memory in one category": (MiddleCategory, "restore"),
+        "raises for one of many categories": (MiddleRaises, "force"),
         "metrics that train": (MetricsTrain, "purity"),
         "metrics that are not floats": (MetricsOfNumpy, "purity"),
         "metrics that are infinite": (InfiniteMetrics, "purity"),

@@ -142,8 +142,9 @@ def check_trainer(
 
     For one axis of three values this takes about 200 epochs, and 12 more in another process; with
     ``epochs=1`` about 150. Each further value that is tried costs about 8 epochs; of a long axis
-    five are tried. Trainers start from their epochs 0, 1 and 3 and go on to epoch 6, or 7 in a
-    try; only if a value seems to have no effect, eight epochs are trained.
+    five are tried. Of categories all are, each in all laws. Trainers start from their epochs 0, 1
+    and 3 and go on to epoch 6, or 7 in a try; only if a value seems to have no effect, eight epochs
+    are trained.
 
     Args:
         make: builds a fresh trainer each time it is called; see ``dynhp.trainer.Trainer``.

@@ -12,7 +12,7 @@ from dynhp.testing.laws.experiments import (
     refuse,
     values_of,
 )
-from dynhp.trainer import State
+from dynhp.trainer import ReadsBack, State
 
 LAW = "composition"
 
@@ -26,8 +26,11 @@ def check(subject: Subject) -> tuple[str, ...]:
     long, half = 2 * subject.epochs + 1, subject.epochs
     _compose(subject, states[0], candidates[0], [[1] * long, [half, long - half]])
     short = subject.window
+    splits = [[1] * short, [1, short - 1]]
+    if subject.offers(ReadsBack):  # a run calls it where a value is to be in force, and read back
+        splits.append([0, short])
     for candidate in candidates:
-        _compose(subject, states[1], candidate, [[1] * short, [1, short - 1]])
+        _compose(subject, states[1], candidate, splits)
     return ()
 
 
@@ -43,8 +46,8 @@ def _compose(
             f"train_k({epochs}) and {', '.join(f'train_k({k})' for k in calls)} with "
             f"{values_of(candidate)} differ",
             "train_k makes something new in each call (an optimiser, a shuffled loader, a "
-            "schedule over its k epochs), ignores k, or a metric averages over the epochs of a "
-            "call",
+            "schedule over its k epochs), ignores k, also where it is 0, or a metric averages over "
+            "the epochs of a call",
             "train k times what train_k(1) trains, and keep what lasts longer than a call in the "
             "state",
         )

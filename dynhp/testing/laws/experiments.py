@@ -19,7 +19,7 @@ from dynhp.records import Candidate, Metrics, Value
 from dynhp.selfcheck.contents import shown
 from dynhp.selfcheck.difference import difference
 from dynhp.selfcheck.fingerprint import fingerprint
-from dynhp.spaces import Space
+from dynhp.spaces import Categorical, Space
 from dynhp.trainer import State, Trainer, require_trainer
 
 Make: TypeAlias = Callable[[], Trainer]
@@ -31,7 +31,7 @@ ORIGINS: Final = (0, 1, 3)
 """The epochs that experiments start from: odd ones, because much goes in twos."""
 
 VALUES: Final = 5
-"""At most this many values of an axis are tried: its ends, its middle, and some between."""
+"""At most this many numbers of an axis are tried: its ends, its middle, and some between."""
 
 SEE_RESTORE: Final = "not judged: training gives another result each time, see restore"
 
@@ -128,9 +128,17 @@ class Subject:
         return Line((metrics,), end, end)
 
     def candidates(self, law: str) -> list[Candidate]:
-        """The middle of the space and its two ends, without those that cannot be trained."""
+        """The middle of the space, its two ends and each category; none that cannot be trained."""
         usable = self.plain(law).candidate
-        return [usable, *(c for c in self._corners() if c != usable and not self.failure(c))]
+        others = dict.fromkeys([*self._corners(), *self.categories(law)])
+        return [usable, *(c for c in others if c != usable and not self.failure(c))]
+
+    def categories(self, law: str) -> list[Candidate]:
+        """One candidate for each other category: each may be a way of its own to train."""
+        usable = self.plain(law).candidate
+        axes = [name for name, axis in self.space.items() if isinstance(axis, Categorical)]
+        each = [usable.but({name: value}) for name in axes for value in self.values(name)]
+        return [c for c in each if c != usable and not self.failure(c)]
 
     def every(self, law: str) -> list[Candidate]:
         """The candidates, and those that differ from the first in one value."""
@@ -146,8 +154,13 @@ class Subject:
         return [key[1] for key, _ in failures if isinstance(key, tuple) and key[0] == "failure"]
 
     def values(self, name: str) -> list[Value]:
-        """All values of a small axis; of a large one its ends, its middle, and some between."""
+        """All values of a small axis; of a large one its ends, its middle, and some between.
+
+        Of categories, all: none lies between others.
+        """
         grid = list(self.space[name].grid())
+        if isinstance(self.space[name], Categorical):
+            return grid
         few = min(VALUES, len(grid))
         places = [round(i * (len(grid) - 1) / max(1, few - 1)) for i in range(few)]
         return [grid[i] for i in places]

@@ -1,4 +1,4 @@
-"""Force: values have an effect, unknown names are refused, and the read-back is true."""
+"""Force: values have an effect, unknown names are refused, and what is read back is true."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from dynhp.testing.laws.experiments import (
     Subject,
     broken,
     copy_of,
+    error_line,
     follow,
     refuse,
     values_of,
@@ -43,8 +44,10 @@ def check(subject: Subject) -> tuple[str, ...]:
     if len(subject.space) > 1:
         _names_count(subject, candidates[0])
     if subject.offers(ReadsBack):
+        _are_told_before_training(subject)
         _names_are_shared(subject, candidates[0])
         _values_are_true(subject, subject.every(LAW))
+        _are_set_without_an_epoch(subject, subject.every(LAW))
     return tuple(note for note in notes if note)
 
 
@@ -224,6 +227,25 @@ def _names_count(subject: Subject, candidate: Candidate) -> None:
     )
 
 
+def _are_told_before_training(subject: Subject) -> None:
+    """A run asks a new trainer which value it starts with; one may also be set back first."""
+    state = subject.plain(LAW).states[1]
+    for made, what in ((subject.fresh(), "new trainer"), (subject.fresh_at(state), "set_state")):
+        trainer: Any = made
+        try:
+            trainer.hyperparameters()
+        except Exception as error:
+            raise broken(
+                LAW,
+                f"hyperparameters() raised {error_line(error)} on a trainer that has trained "
+                f"nothing yet ({what})",
+                "a hyperparameter has no default: its attribute is there only once train_k has set "
+                "it",
+                "give it a default in __init__, with which training would begin; or leave the name "
+                "out of hyperparameters() as long as none is in force",
+            ) from error
+
+
 def _names_are_shared(subject: Subject, candidate: Candidate) -> None:
     trainer: Any = subject.fresh()
     trainer.train_k(1, candidate)
@@ -263,3 +285,22 @@ def _in_force(trainer: Trainer, candidate: Candidate, after: str) -> None:
             "hyperparameters() reads a copy",
             "set the value in every call of train_k, and read it where training reads it",
         ) from error
+
+
+def _are_set_without_an_epoch(subject: Subject, candidates: list[Candidate]) -> None:
+    """Where no epoch follows a choice, as at the end of a run, ``train_k(0, …)`` sets the value."""
+    trainer = subject.fresh()
+    trainer.train_k(1, candidates[0])
+    for candidate in reversed(candidates):
+        try:
+            trainer.train_k(0, candidate)
+            check_in_force(trainer, candidate)
+        except Exception as error:
+            seen = error_line(error).partition(" after training")[0]
+            raise broken(
+                LAW,
+                f"train_k(0, {values_of(candidate)}) must put these values in force: {seen}",
+                "they are set in the loop over the epochs, and there are none",
+                "set the values first thing in train_k, then train k epochs; a run calls "
+                "train_k(0, ...) where it ends with a choice",
+            ) from error

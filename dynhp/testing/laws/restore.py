@@ -34,6 +34,8 @@ def check(subject: Subject) -> tuple[str, ...]:
     candidates = subject.candidates(LAW)
     plain = subject.plain(LAW)
     _again_and_again(subject, plain)
+    for candidate in subject.categories(LAW):
+        _twice(subject, plain, candidate)
     _never_left(subject, plain)
     _metrics_belong_to_the_state(subject, plain, candidates[-1])
     if subject.offers(Reseeds):
@@ -49,14 +51,7 @@ def _again_and_again(subject: Subject, plain: PlainLine) -> None:
     for epoch in (1, *reversed(ORIGINS)):
         trainer.set_state(copy_of(plain.states[epoch]))
         line = follow(trainer, plain.candidate, subject.window)
-        _same(
-            lines.setdefault(epoch, line),
-            line,
-            f"set back to the same state and trained with {values} again, the trainer gave "
-            "another result",
-            "something that decides the future is not in the state (a random generator, the "
-            "optimiser's momentum, a counter, the data's position), or set_state does not set it",
-        )
+        _same_again(lines.setdefault(epoch, line), line, plain.candidate)
     new = [(subject.line(epoch, plain.candidate), line) for epoch, line in lines.items()]
     for expected, line in (*new, (subject.second_line(), lines[1])):
         _same(
@@ -66,6 +61,16 @@ def _again_and_again(subject: Subject, plain: PlainLine) -> None:
             "something that decides the future is made when the trainer is made and is not in the "
             "state, or a global random generator is used",
         )
+
+
+def _twice(subject: Subject, plain: PlainLine, candidate: Candidate) -> None:
+    """The same trainer is set back and trained with this candidate again."""
+    trainer = subject.fresh()
+    lines = []
+    for _ in range(2):
+        trainer.set_state(copy_of(plain.states[1]))
+        lines.append(follow(trainer, candidate, subject.window))
+    _same_again(lines[0], lines[1], candidate)
 
 
 def _never_left(subject: Subject, plain: PlainLine) -> None:
@@ -182,6 +187,17 @@ def _in_another_process(
         here = subject.line(epoch, candidate)
         _same(here, there, "a new trainer in another process gave another result", cause)
     return ()
+
+
+def _same_again(expected: Line, got: Line, candidate: Candidate) -> None:
+    _same(
+        expected,
+        got,
+        f"set back to the same state and trained with {values_of(candidate)} again, the trainer "
+        "gave another result",
+        "something that decides the future is not in the state (a random generator, the "
+        "optimiser's momentum, a counter, the data's position), or set_state does not set it",
+    )
 
 
 def _same(expected: Line, got: Line, seen: str, cause: str, way_out: str = ALL_IN_STATE) -> None:

@@ -69,6 +69,8 @@ class PytreeTrainer:
             if name not in self._known:
                 raise SettingsError(f"unknown hyperparameter {name!r}{nearest(name, self._known)}")
         bound = {name: binding for name, binding in self._bind.items() if name in candidate}
+        if not k:
+            bindings.apply(bound, candidate)  # in force also where no epoch follows
         for _ in range(k):
             bindings.apply(bound, candidate)
             self._carry.take(self._train_epoch(self._carry.hand_out(), candidate))

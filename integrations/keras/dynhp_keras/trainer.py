@@ -71,6 +71,8 @@ def keras_trainer(
             if name not in bound:
                 raise SettingsError(f"unknown hyperparameter {name!r}{nearest(name, bound)}")
         here = {name: binding for name, binding in bound.items() if name in candidate}
+        if not k:
+            bindings.apply(here, candidate)  # in force also where no epoch follows
         for _ in range(k):
             bindings.apply(here, candidate)
             fit()

@@ -77,6 +77,8 @@ def torch_trainer(
             if name not in known:
                 raise SettingsError(f"unknown hyperparameter {name!r}{nearest(name, known)}")
         bound_here = {name: binding for name, binding in bound.items() if name in candidate}
+        if not k:
+            bindings.apply(bound_here, candidate)  # in force also where no epoch follows
         for _ in range(k):
             bindings.apply(bound_here, candidate)
             train_epoch(candidate)

@@ -15,7 +15,7 @@ from dynhp.errors import LawBroken
 from dynhp.records import Value
 from dynhp.testing import LAWS, NoisyQuadratic, check_trainer, trainer_checks
 from dynhp.testing.toys.fragile import Fragile
-from tests.support.doubles import BROKEN, SPACE
+from tests.support.doubles import BROKEN, SPACE, SPACES
 from tests.support.forgetful import MadeDifferently
 from tests.support.messages import raises
 
@@ -152,13 +152,17 @@ def test_calls_of_unequal_length_compose_too() -> None:
         "restores an old value over the new one",
         "hands out live state",
         "trains in place on a handed-in state",
+        "sets its value only while training",
+        "has no default",
+        "has a memory in one category",
+        "raises for one of many categories",
     ],
 )
 def test_the_message_tells_what_was_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MadeDifferently, "made", itertools.count())  # whatever tests came before
     make, law = BROKEN[name]
     with raises(LawBroken):
-        dict(trainer_checks(make, SPACE))[law]()
+        dict(trainer_checks(make, SPACES.get(name, SPACE)))[law]()
 
 
 class Batches(NoisyQuadratic):

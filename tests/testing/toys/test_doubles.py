@@ -20,7 +20,7 @@ from dynhp.testing.laws.check import verdicts
 from dynhp.testing.laws.experiments import Make
 from dynhp.testing.toys.quadratic import example
 from examples.softmax import SoftmaxRegression
-from tests.support.doubles import BROKEN, SPACE
+from tests.support.doubles import BROKEN, SPACE, SPACES
 from tests.support.forgetful import WritesInPlace
 from tests.support.toys import TwoSurrogates
 
@@ -42,7 +42,8 @@ OTHER_PROCESS_ONLY = "depends on its process"  # can be seen only in another pro
 @functools.cache
 def broken_laws(name: str) -> frozenset[str]:
     make, _ = BROKEN[name]
-    given = verdicts(make, SPACE, another_process=name == OTHER_PROCESS_ONLY)
+    space = SPACES.get(name, SPACE)
+    given = verdicts(make, space, another_process=name == OTHER_PROCESS_ONLY)
     return frozenset(verdict.law for verdict in given if verdict.status == "BROKEN")
 
 

@@ -80,6 +80,7 @@ def _get(module: nn.Module) -> ModuleState:
 @torch.no_grad()
 def _set(module: nn.Module, state: ModuleState, own: dict[str, Tensor]) -> None:
     reshard(module)
+    added = _take_out(module, state.modes)
     parameters = dict(module.named_parameters())
     _require_same(parameters, state.parameters)
     for name, parameter in parameters.items():
@@ -90,6 +91,24 @@ def _set(module: nn.Module, state: ModuleState, own: dict[str, Tensor]) -> None:
     _set_modes(module, state.modes)
     for name, part in _with_extra(module):
         part.set_extra_state(made(state.extra[name]))
+    gone = [repr(name) for name in state.modes.keys() - dict(module.named_modules()).keys()]
+    if added or gone:
+        raise ContractError(
+            "a module must keep its parts while a run goes on, also those without parameters; "
+            f"changed in a pass that is undone now: {', '.join([*added, *sorted(gone)])}. Build "
+            "the whole module before the loop, and switch a part on by a number, such as the p of "
+            "a Dropout"
+        )
+
+
+def _take_out(module: nn.Module, modes: dict[str, bool]) -> list[str]:
+    """Take out of a module what was not in it: then all else can be put back."""
+    parts = dict(module.named_modules())
+    added = [name for name in parts if name not in modes and name.rpartition(".")[0] in modes]
+    for name in added:
+        owner, _, last = name.rpartition(".")
+        delattr(module.get_submodule(owner), last)
+    return [f"{name!r} ({type(parts[name]).__name__})" for name in added]
 
 
 def _set_buffers(
@@ -119,7 +138,7 @@ def _modes(module: nn.Module) -> dict[str, bool]:
 
 def _set_modes(module: nn.Module, modes: dict[str, bool]) -> None:
     for name, part in module.named_modules():
-        part.training = modes[name]
+        part.training = modes.get(name, part.training)  # what is not in it any more has no mode
 
 
 def _with_extra(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:

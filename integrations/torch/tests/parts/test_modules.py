@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from dynhp.errors import ContractError, SettingsError
+from dynhp_torch import adapt
 from dynhp_torch.parts import cloned, torch_part
 from tests.support.messages import raises
 
@@ -126,3 +127,44 @@ def test_copies_share_nothing() -> None:
     inner.zero_()
     assert repr(copied) == "{'list': [tensor([1.]), (tensor([1.]), 3)], 'other': {4}}"
     assert isinstance(copied["list"][0], Tensor)
+
+
+def test_parts_without_parameters_that_come_and_go_are_named_and_all_else_is_put_back() -> None:
+    model = nn.Sequential(nn.Linear(2, 1), nn.Sequential(nn.ReLU()))
+    part = torch_part(model)
+    state = part.get()
+    before = cloned(model[0].weight)
+    model.append(nn.Sequential(nn.Dropout(0.1)))
+    model[1].append(nn.Tanh())
+    nn.init.zeros_(model[0].weight)
+    with raises(ContractError):
+        part.set(state)
+    assert torch.equal(model[0].weight, before)
+    part.set(state)  # it is as it was
+    assert len(model) == 2
+    assert len(model[1]) == 1
+    del model[1]
+    with raises(ContractError):
+        part.set(state)
+
+
+def test_a_module_that_gets_a_part_in_mid_run_ends_the_run_and_no_state_is_lost() -> None:
+    torch.manual_seed(0)
+    inputs = torch.randn(32, 3)
+    model = nn.Sequential(nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def run() -> None:
+        for epoch in adapt(8, state=[model, optimizer], space={"w": [0.5, 1.0]}, minimize="loss",
+                           adapt_every=4, try_for=1):  # fmt: skip
+            if epoch == 4:
+                model.append(nn.Dropout(0.1))
+            optimizer.zero_grad()
+            loss = epoch["w"] * model(inputs).square().mean()
+            loss.backward()
+            optimizer.step()
+            epoch.report(loss=model(inputs).square().mean().item())
+
+    with raises(ContractError):
+        run()
+    assert len(model) == 1
