@@ -156,8 +156,8 @@ checkpoints, a campaign, or a folder in which some are
             damage.append(error)
     if damage and not sources:
         raise damage[0]
-    for error in damage:
-        advise(f"left out of the report: {error}", about=str(error))
+    for each_damage in damage:
+        advise(f"left out of the report: {each_damage}", about=str(each_damage))
     if not sources:
         raise SettingsError(f"there is no run to report in {str(path)!r}; {_GIVE}")
     return sources
