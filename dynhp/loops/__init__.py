@@ -12,7 +12,13 @@ if TYPE_CHECKING:
     from dynhp.loops.driver import LoopDriver, Move
     from dynhp.loops.epoch import Epoch
     from dynhp.loops.loop import Loop
-    from dynhp.loops.options import CallbackSettings, LoopOptions, policy_and_others, with_options
+    from dynhp.loops.options import (
+        CallbackSettings,
+        LoopOptions,
+        RunOptions,
+        policy_and_others,
+        with_options,
+    )
     from dynhp.loops.parts import Part, copied
 else:
     __getattr__, __dir__ = lazily(
@@ -23,7 +29,7 @@ else:
             "driver": "LoopDriver Move",
             "epoch": "Epoch",
             "loop": "Loop",
-            "options": "CallbackSettings LoopOptions policy_and_others with_options",
+            "options": "CallbackSettings LoopOptions RunOptions policy_and_others with_options",
             "parts": "Part copied",
         },
     )
@@ -38,6 +44,7 @@ __all__ = [
     "LoopOptions",
     "Move",
     "Part",
+    "RunOptions",
     "adapt",
     "attribute",
 ]

@@ -23,7 +23,20 @@ from dynhp.spaces import SpaceLike
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-class LoopOptions(PolicyFields, total=False):
+class RunOptions(PolicyFields, total=False):
+    """Options without ``callbacks``, for functions whose callbacks are those of a framework.
+
+    >>> RunOptions(progress=True)
+    {'progress': True}
+    """
+
+    policy: Policy | None
+    steps: Length | None
+    keep_best: bool | Criterion | None
+    progress: bool | Display
+
+
+class LoopOptions(RunOptions, total=False):
     """Keyword arguments of ``dynhp.adapt`` that mean the same in every framework.
 
     The ``adapt`` of an integration takes them as ``**options: Unpack[LoopOptions]`` and passes them
@@ -34,11 +47,7 @@ class LoopOptions(PolicyFields, total=False):
     1
     """
 
-    policy: Policy | None
-    steps: Length | None
-    keep_best: bool | Criterion | None
     callbacks: Callback | Sequence[Callback]
-    progress: bool | Display
 
 
 def with_options(function: _Function) -> _Function:
@@ -47,11 +56,12 @@ def with_options(function: _Function) -> _Function:
     >>> @with_options
     ... def train(rounds: int, **options: Any) -> None: ...
     >>> list(inspect.signature(train).parameters)[-2:]
-    ['callbacks', 'progress']
+    ['progress', 'callbacks']
     """
     core, here = inspect.signature(adapt), inspect.signature(function)
     own = [each for each in here.parameters.values() if each.kind is not each.VAR_KEYWORD]
-    options = [core.parameters[name] for name in LoopOptions.__annotations__]
+    named = [name for name in LoopOptions.__annotations__ if name not in here.parameters]
+    options = [core.parameters[name] for name in named]
     vars(function)["__signature__"] = here.replace(parameters=[*own, *options])
     return function
 

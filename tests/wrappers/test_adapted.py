@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from dynhp import DynamicGridAdapter, KeepBest, lowest, phased
+from dynhp import DynamicGridAdapter, KeepBest, lowest, phased, plateau
 from dynhp.advice import hints_for
 from dynhp.errors import SettingsError
 from dynhp.loops import LoopOptions
 from dynhp.testing import NoisyQuadratic, Quadratic
-from dynhp.wrappers import adapt_trainer
+from dynhp.wrappers import adapt_trainer, require_onward
 from tests.support.messages import raises
 
 ROUNDS: dict[str, Any] = {"space": {"lr": [0.1, 0.5, 2.5]}, "adapt_every": 3, "try_for": 1}
@@ -33,6 +34,31 @@ def test_every_option_of_adapt_is_one_of_the_adapter_or_handled() -> None:
     taken = set(inspect.signature(DynamicGridAdapter.__init__).parameters)
     taken |= set(inspect.signature(DynamicGridAdapter.run).parameters)
     assert set(LoopOptions.__annotations__) - taken == {"steps", "keep_best"}
+
+
+@pytest.mark.parametrize("keep_best", [False, True])
+def test_what_looks_at_each_epoch_may_end_the_run(keep_best: bool) -> None:
+    looked: list[int] = []
+
+    def look(epoch: int, metrics: Any) -> bool:
+        looked.append(epoch)
+        return epoch == 4
+
+    trainer = TurnsBad()
+    options: dict[str, Any] = {"minimize": "loss", "check": "off", **ROUNDS}
+    history = adapt_trainer(trainer, 9, look=look, keep_best=keep_best, **options)
+    assert (history.epochs, looked) == (5, [0, 1, 2, 3, 4])
+    assert [round_.epochs for round_ in history] == [3, 2]
+    assert trainer.trained == (4 if keep_best else 5)
+
+
+def test_what_cannot_go_back_is_refused_where_the_run_does() -> None:
+    back = plateau("lr", default=0.1, loss="loss")
+    onward = replace(back, start_from="here", max_rescues=0)
+    require_onward(back, [])
+    require_onward(onward, [print])
+    with raises(SettingsError):
+        require_onward(back, [print])
 
 
 class TurnsBad(Quadratic):

@@ -8,10 +8,11 @@ except ModuleNotFoundError as missing:
     raise ImportError("dynhp_lightgbm needs LightGBM: pip install 'dynhp[lightgbm]'") from missing
 
 from dynhp.frameworks import register_integration
+from dynhp_lightgbm.estimators import adapted_fit
 from dynhp_lightgbm.integration import INTEGRATION
 from dynhp_lightgbm.train import adapted_train
 from dynhp_lightgbm.trainer import lightgbm_trainer
 
-__all__ = ["adapted_train", "lightgbm_trainer"]
+__all__ = ["adapted_fit", "adapted_train", "lightgbm_trainer"]
 
 register_integration(INTEGRATION)

@@ -11,7 +11,8 @@ from dynhp.errors import SettingsError, nearest, shown
 from dynhp.records import Value
 from dynhp.spaces import Space
 
-__all__ = ["ADAPTABLE", "asked_for", "drawing", "in_force", "require_adaptable", "require_params"]
+__all__ = ["ADAPTABLE", "asked_for", "chosen_value", "drawing", "in_force", "require_adaptable"]
+__all__ += ["require_params"]
 
 ADAPTABLE = (
     *("learning_rate", "num_leaves", "max_depth", "min_data_in_leaf", "min_sum_hessian_in_leaf"),
@@ -23,11 +24,6 @@ ADAPTABLE = (
 """What LightGBM reads again in every round. It takes others too, shows them as if they were in
 force, and goes on as before (``scale_pos_weight``, ``alpha``), or crashes."""
 
-_LENGTHS = (
-    *("num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round"),
-    *("num_rounds", "nrounds", "num_boost_round", "n_estimators", "max_iter"),
-)
-_STOPS = ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change")
 _OTHER_DRAWS = {  # what else draws, and the values with which it does not
     "boosting": ("gbdt",),
     "use_quantized_grad": (0,),
@@ -36,23 +32,15 @@ _OTHER_DRAWS = {  # what else draws, and the values with which it does not
 
 
 def require_params(params: object) -> dict[str, Any]:
-    """A copy of the parameters, refused where they say what is said elsewhere."""
+    """A copy of the parameters, refused where they are no mapping."""
+    if isinstance(params, lgb.LGBMModel):
+        raise SettingsError(
+            "params must map names to values, as for lightgbm.train, got an estimator, "
+            f"{shown(params)}; fit it by adapted_fit(estimator, X, y, eval_set=..., ...)"
+        )
     if not isinstance(params, Mapping):
         raise SettingsError(
             f"params must map names to values, as for lightgbm.train, got {shown(params)}"
-        )
-    for name in params:
-        if name in _LENGTHS:
-            raise SettingsError(f"the number of rounds is an argument; take {name} out of params")
-        if name in _STOPS:
-            raise SettingsError(
-                f"{name}: tries would stop early too; take it out of params and give "
-                "keep_best=True, which delivers the best round"
-            )
-    if callable(params.get("objective")):
-        raise SettingsError(
-            f"objective must be a name, got {shown(params['objective'])}; objectives of your own "
-            "are not supported"
         )
     return dict(params)
 
@@ -67,9 +55,17 @@ def asked_for(params: Mapping[str, Any], names: Iterable[str]) -> dict[str, Valu
     >>> asked_for({"eta": 1 / 12, "verbosity": -1}, ["learning_rate", "num_leaves"])
     {'learning_rate': 0.08333333333333333}
     """
-    choose = lgb.basic._choose_param_value  # of the many aliases it takes the one LightGBM takes
-    chosen = {name: choose(name, dict(params), None)[name] for name in names}
+    chosen = {name: chosen_value(params, name) for name in names}
     return {name: value for name, value in chosen.items() if value is not None}
+
+
+def chosen_value(params: Mapping[str, Any], name: str, default: Any = None) -> Any:
+    """The value of a parameter: of its many aliases, that of the one which LightGBM takes.
+
+    >>> chosen_value({"n_estimators": 20}, "num_iterations", 100)
+    20
+    """
+    return lgb.basic._choose_param_value(name, dict(params), default)[name]
 
 
 def in_force(booster: lgb.Booster, asked: Mapping[str, Value] | None = None) -> dict[str, Value]:

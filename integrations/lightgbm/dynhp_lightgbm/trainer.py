@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import lightgbm as lgb
@@ -12,8 +14,15 @@ from dynhp.errors import SettingsError, advise, shown
 from dynhp.spaces import SpaceLike
 from dynhp.wrappers import Retrained
 from dynhp_lightgbm.boosters import BoosterModel, HeldOut, LightGBMTask, UndoableModel
+from dynhp_lightgbm.callbacks import require_apart
 from dynhp_lightgbm.integration import SHRINKAGES
-from dynhp_lightgbm.parameters import drawing, in_force, require_adaptable, require_params
+from dynhp_lightgbm.parameters import (
+    chosen_value,
+    drawing,
+    in_force,
+    require_adaptable,
+    require_params,
+)
 
 __all__ = ["LightGBMTrainer", "lightgbm_trainer"]
 
@@ -41,13 +50,15 @@ class LightGBMTrainer(Retrained):
 
 def lightgbm_trainer(
     params: Mapping[str, Any],
-    data: lgb.Dataset,
+    train_set: lgb.Dataset,
+    num_boost_round: int = 100,
     *,
     space: SpaceLike,
-    valid_sets: Sequence[lgb.Dataset],
-    valid_names: Sequence[str] | None = None,
-    feval: Callable[..., Any] | None = None,
-    rounds: int | None = None,
+    valid_sets: lgb.Dataset | Sequence[lgb.Dataset],
+    valid_names: str | Sequence[str] | None = None,
+    feval: Any = None,
+    init_model: str | Path | lgb.Booster | None = None,
+    schedules: Sequence[Callable[..., None]] = (),
 ) -> LightGBMTrainer:
     """A trainer for ``DynamicGridAdapter`` whose epoch is a round; ``.booster`` is the booster.
 
@@ -58,46 +69,91 @@ def lightgbm_trainer(
 
     Args:
         params: as for ``lightgbm.train``.
-        data: to train on.
+        train_set: to train on.
+        num_boost_round: the rounds that are planned; LightGBM notes them, and schedules need them.
         space: the parameters to adapt, and their values.
-        valid_sets: validation data, made with ``reference=data``.
+        valid_sets: validation data, made with ``reference=train_set``.
         valid_names: their names; metrics are called ``name-metric``.
-        feval: a metric of your own.
-        rounds: the rounds of the final model, where they are known; LightGBM notes them.
+        feval: a metric of your own, or a list of them.
+        init_model: a model to go on from.
+        schedules: what ``lightgbm.reset_parameter`` gave, followed in tries too.
 
     >>> import numpy as np
     >>> X = np.arange(80.0).reshape(-1, 1); data = lgb.Dataset(X, X[:, 0] > 40)
     >>> trainer = lightgbm_trainer({"objective": "binary", "verbosity": -1}, data,
-    ...                            space={"num_leaves": [2, 4]}, valid_sets=[data])
+    ...                            space={"num_leaves": [2, 4]}, valid_sets=data)
     >>> trainer.train_k(3, {"num_leaves": 2}); trainer.booster.current_iteration()
     3
     """
     space = space if isinstance(space, Space) else Space(space)
     given = require_params(params)
-    _require_data(data, valid_sets)
-    names = _names(valid_sets, valid_names)
-    raw = [each.data for each in valid_sets]  # LightGBM lets go of it
-    # Data take over what the parameters say about them, as they do in lightgbm.train.
-    lgb.train(given, data, 1, valid_sets=list(valid_sets), valid_names=names, feval=feval)
-    task = LightGBMTask(
-        params=given if rounds is None else {**given, "num_iterations": rounds},
-        data=data,
-        valid_sets=tuple(valid_sets),
-        valid_names=names,
-        names=tuple(space),
+    sets = _require_data(train_set, valid_sets)
+    require_apart(space, schedules)
+    raw = {id(each): each.data for each in sets}  # LightGBM lets go of it
+    task = _task(
+        given,
+        train_set,
+        num_boost_round,
+        valid_sets=sets,
+        valid_names=valid_names,
         feval=feval,
+        init_model=init_model,
+        names=tuple(space),
+        schedules=tuple(schedules),
     )
     booster = task.booster()
     known = in_force(booster)
     require_adaptable(space, known, booster)
-    if (reason := _not_undoable(raw, drawing(space, known))) is None:
-        held_out = [HeldOut(*each) for each in zip(names, valid_sets, raw, strict=True)]
+    measured = [(name, each, raw[id(each)]) for name, each in task.valid_sets.items()]
+    reason = _not_undoable([each for *_, each in measured], drawing(space, known))
+    if reason is None:
+        held_out = [HeldOut(*each) for each in measured]
         return LightGBMTrainer(task, lambda: UndoableModel(task, held_out))
     advise(
         f"{reason}, so every way back to a round is trained again from the first one. That is "
         "exact, and costs about candidates × rounds² / (2 × adapt_every) rounds"
     )
     return LightGBMTrainer(task, lambda: BoosterModel(task))
+
+
+class _Ready(Exception):
+    """A booster is ready to be trained, with what LightGBM made of all arguments."""
+
+
+def _task(
+    params: dict[str, Any],
+    train_set: lgb.Dataset,
+    num_boost_round: int,
+    *,
+    names: tuple[str, ...],
+    schedules: tuple[Callable[..., None], ...],
+    **others: Any,
+) -> LightGBMTask:
+    """What ``lightgbm.train`` makes of its arguments, taken from it before the first round."""
+
+    def take(env: Any) -> None:
+        raise _Ready(env)
+
+    vars(take).update(before_iteration=True, order=-math.inf)
+    try:
+        lgb.train(params, train_set, num_boost_round, callbacks=[take], **others)
+    except _Ready as ready:
+        [env] = ready.args
+    booster = env.model
+    on_training = any(each is train_set for each in others["valid_sets"])
+    sets = {booster._train_data_name: train_set} if on_training else {}
+    objective = chosen_value(params, "objective")
+    return LightGBMTask(
+        params=env.params,
+        data=train_set,
+        valid_sets=sets | dict(zip(booster.name_valid_sets, booster.valid_sets, strict=True)),
+        names=names,
+        begin=env.begin_iteration,
+        rounds=env.end_iteration - env.begin_iteration,
+        feval=others["feval"],
+        fobj=objective if callable(objective) else None,
+        schedules=schedules,
+    )
 
 
 def _not_undoable(raw: Sequence[Any], drawn: Sequence[str]) -> str | None:
@@ -112,28 +168,22 @@ def _not_undoable(raw: Sequence[Any], drawn: Sequence[str]) -> str | None:
     return None
 
 
-def _require_data(data: object, valid_sets: Any) -> None:
-    if not isinstance(data, lgb.Dataset):
-        raise SettingsError(f"data must be a Dataset, got {shown(data)}; lightgbm.Dataset(X, y)")
-    sets = [] if valid_sets is None or isinstance(valid_sets, lgb.Dataset) else list(valid_sets)
+def _require_data(train_set: object, valid_sets: Any) -> list[lgb.Dataset]:
+    if not isinstance(train_set, lgb.Dataset):
+        raise SettingsError(
+            f"train_set must be a Dataset, got {shown(train_set)}; lightgbm.Dataset(X, y)"
+        )
+    alone = isinstance(valid_sets, lgb.Dataset)
+    sets = [valid_sets] if alone else [] if valid_sets is None else list(valid_sets)
     if not sets or not all(isinstance(each, lgb.Dataset) for each in sets):
         raise SettingsError(
-            "tries are judged on validation data, so valid_sets must be a list of Datasets, got "
-            f"{shown(valid_sets)}; give valid_sets=[lightgbm.Dataset(X_val, y_val, reference=data)]"
+            "tries are judged on validation data, so valid_sets must be a Dataset or a list of "
+            f"them, got {shown(valid_sets)}; give valid_sets=[lightgbm.Dataset(X_val, y_val, "
+            "reference=train_set)], or eval_set=[(X_val, y_val)] to an estimator"
         )
-    if all(each is data for each in sets):
+    if all(each is train_set for each in sets):
         advise(
             "valid_sets: tries are judged by the data they are trained on, which rewards "
             "overfitting; hold some data out"
         )
-
-
-def _names(valid_sets: Sequence[lgb.Dataset], valid_names: Any) -> list[str]:
-    if valid_names is None:
-        return [f"valid_{place}" for place in range(len(valid_sets))]
-    names = [valid_names] if isinstance(valid_names, str) else list(valid_names)
-    if len(names) != len(valid_sets):
-        raise SettingsError(
-            f"valid_names must name each of the {len(valid_sets)} valid_sets, got {shown(names)}"
-        )
-    return names
+    return sets

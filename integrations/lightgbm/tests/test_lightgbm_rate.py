@@ -34,7 +34,7 @@ PRESET = recommended("learning_rate", loss="train-l2")
 def datasets() -> dict[str, Any]:
     data = lgb.Dataset(X[:180], Y[:180])
     val = lgb.Dataset(X[180:], Y[180:], reference=data)
-    return {"data": data, "valid_sets": [data, val], "valid_names": ["train", "val"]}
+    return {"train_set": data, "valid_sets": [data, val], "valid_names": ["train", "val"]}
 
 
 def trainer_for(space: Any, **params: Any) -> LightGBMTrainer:
@@ -43,7 +43,7 @@ def trainer_for(space: Any, **params: Any) -> LightGBMTrainer:
 
 def test_the_preset_for_learning_rates_is_refused_and_nothing_was_trained() -> None:
     with raises(LeaveItAlone):
-        adapted_train({**PARAMS, "eta": 0.1}, rounds=ROUNDS, **datasets(), policy=PRESET)
+        adapted_train({**PARAMS, "eta": 0.1}, num_boost_round=ROUNDS, **datasets(), policy=PRESET)
     trainer = trainer_for(PRESET.space, learning_rate=0.1)
     with raises(LeaveItAlone):
         DynamicGridAdapter(trainer, policy=PRESET)
@@ -57,7 +57,7 @@ def test_what_the_refusal_names_works() -> None:
     cautious = recommended(
         "shrinkage", name="learning_rate", epochs=16, default=0.1, loss="val-l2", force=True
     )
-    booster, history = adapted_train(params, rounds=16, **datasets(), policy=cautious)
+    booster, history = adapted_train(params, num_boost_round=16, **datasets(), policy=cautious)
     assert booster.num_trees() == history.epochs == 16
     assert {len(round_.tries) for round_ in history} <= {2, 3}
 
@@ -103,8 +103,8 @@ def test_a_dry_run_from_a_rate_with_many_digits_is_lightgbm_train(name: str) -> 
     params = {**PARAMS, name: 1 / 12}
     run: dict[str, Any] = {"minimize": "val-l2", "adapt_every": 4, "try_for": 2, "dry_run": True}
     space = {"learning_rate": [1 / 12, 0.3]}
-    dry, history = adapted_train(params, rounds=12, space=space, **datasets(), **run)
+    dry, history = adapted_train(params, num_boost_round=12, space=space, **datasets(), **run)
     assert {len(round_.tries) for round_ in history} == {2}
-    plain = lgb.train(params, datasets()["data"], 12)
+    plain = lgb.train(params, datasets()["train_set"], 12)
     trees = [each.model_to_string().partition("\nparameters:")[0] for each in (dry, plain)]
     assert trees[0] == trees[1]
