@@ -215,7 +215,8 @@ reproduce: $(PAPER_READY)
 # Small enough to wait for, with nothing beside what the tests need.
 arena: $(READY)
 	$(ARENA) --folder out/arena-small --report docs/results/arena/small --seeds 3 \
-		--tasks links-cora boosting-diabetes cartpole --arms dynhp constant wsd plateau adagrid
+		--tasks links-cora regression-mlp cartpole \
+		--arms preset-schedule constant wsd plateau adagrid
 
 # Hours. It says what it costs and goes to the background; whatever stops it, the same command goes on,
 # also in a fresh clone: the runs of earlier sittings are in ARENA_LEDGER. "make arena-save" brings that
@@ -223,12 +224,12 @@ arena: $(READY)
 ARENA_LEDGER := docs/results/arena/results.jsonl.gz
 ARENA_WHOLE = $(ARENA) --folder out/arena --ledger $(ARENA_LEDGER)
 ARENA_CONFIRMED = $(ARENA_WHOLE) --half confirmation --report docs/results/arena/confirmation
-ARENA_FIRST := dynhp constant wsd cosine linear plateau one-cycle prodigy schedule-free
+ARENA_FIRST := preset-schedule constant wsd search scan range-test prodigy tpe schedule-free plateau
+ARENA_DEVELOPED = $(ARENA_WHOLE) --half development --report docs/results/arena/development
 arena-full: $(ARENA_READY)
 	@mkdir -p out
 	$(ARENA_WHOLE) --plan
-	nohup sh -c '$(ARENA_CONFIRMED) --seeds 3 --arms $(ARENA_FIRST) && $(ARENA_CONFIRMED) --arms $(ARENA_FIRST) && \
-		$(ARENA_CONFIRMED) && $(ARENA_WHOLE) --half development --report docs/results/arena/development' \
+	nohup sh -c '$(ARENA_CONFIRMED) --arms $(ARENA_FIRST) && $(ARENA_CONFIRMED) && $(ARENA_DEVELOPED)' \
 		> out/arena.log 2>&1 & echo "process $$!; how far it is: tail -1 out/arena.log"
 
 arena-save: $(READY)

@@ -13,15 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import dropwhile, takewhile
 from pathlib import Path
 
-from benchmarks.arena.limits import check_share
 from benchmarks.arena.methods import OURS
 from benchmarks.arena.picture import NAMES
 from benchmarks.arena.tables import SURE
 
-__all__ = ["TABLES", "far_rows", "limit_rows", "near_rows", "readme_row"]
-__all__ += ["with_tables"]
+__all__ = ["TABLES", "far_rows", "limit_rows", "near_rows", "readme_rows", "with_tables"]
 
-ALONE = "leave alone"
+README_STARTS = ("good", "30 times too low", "30 times too high")
 CONFIRMED, PAGE = "docs/results/arena/confirmation", "docs/should-i-use-this.md"
 Row = Mapping[str, str]
 
@@ -100,28 +98,36 @@ def _read(path: Path) -> list[Row]:
         return list(csv.DictReader(file))
 
 
-def readme_row(folder: Path) -> str:
-    """The row of README.md: our preset less leaving the rate alone, the worst and the best task."""
-    rows = {row["start"]: row for row in _read(folder / "differences.csv") if row["rival"] == ALONE}
+def readme_rows(folder: Path) -> list[str]:
+    """The rows of README.md: our preset less leaving the rate alone, and less its ending alone."""
+    differences = _read(folder / "differences.csv")
     costs = [
         float(row[task])
         for row in _read(folder / "cost.csv")
         for task in NAMES
         if row["method"] == OURS and row.get(task)
     ]
-    texts = []
-    for start in ("good", "30 times too low", "30 times too high"):
-        row = rows[start]
-        means = {task: float(text) for task in NAMES if (text := row.get(f"{task} difference"))}
-        ends = (min(means, key=means.__getitem__), max(means, key=means.__getitem__))
-        texts.append(" to ".join(_cell(row, task).strip("* °") for task in ends))
-    check = check_share(100)
-    return (
-        f"| learning rate before the run, `recommended(...)`, {len(means)} tasks, ten seeds | "
-        "leaving it alone, where it is good; 30 times too low; 30 times too high | "
-        f"{'; '.join(texts)} points: insurance | {min(costs) + check:.2f} to "
-        f"{max(costs) + check:.2f} |"
-    )
+    paid = f"{min(costs):.2f} to {max(costs):.2f}"
+    lines = []
+    for adapted, rival, called in (
+        ("learning rate before the run, with its ending", "leave alone", "leaving it alone"),
+        ("the same", "WSD alone", "the ending alone"),
+    ):
+        rows = {row["start"]: row for row in differences if row["rival"] == rival}
+        texts = []
+        for start in README_STARTS:
+            means = {
+                task: float(text)
+                for task in NAMES
+                if (text := rows[start].get(f"{task} difference"))
+            }
+            ends = (min(means, key=means.__getitem__), max(means, key=means.__getitem__))
+            texts.append(" to ".join(_cell(rows[start], task).strip("* °") for task in ends))
+        lines.append(
+            f"| {adapted}, `recommended(...)`, {len(NAMES)} tasks | {called}, where it is good; "
+            f"30 times too low; 30 times too high | {'; '.join(texts)} points | {paid} |"
+        )
+    return lines
 
 
 def with_tables(page: str, folder: Path) -> str:

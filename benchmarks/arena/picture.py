@@ -28,14 +28,18 @@ _INK: Mapping[str, str] = {
 """Those that are drawn, and how: each at the starts from which it is run."""
 
 _WELL_KNOWN = (OURS, "leave alone", "WSD alone", "ReduceLROnPlateau", "Optuna, then WSD")
-_WIDE = Canvas(width=860, height=230, left=50, right=0, top=52, bottom=24)
+_WIDE = Canvas(width=860, left=50, right=0, top=52, bottom=24)
+_IN_A_ROW, _ROW, _GAP = 4, 200, 22
+"""Panels side by side, and how high each is with the gap below it."""
 
 NAMES: Mapping[str, str] = {
-    "digits-mlp": "digits, perceptron",
-    "clothes-cnn": "Fashion-MNIST, CNN",
-    "characters-gru": "Shakespeare, GRU",
-    "links-citeseer": "links, CiteSeer",
-    "links-usair": "links, USAir",
+    "clouds-pointnet": "point clouds, PointNet",
+    "masks-unet": "masks, U-Net",
+    "spirals-flow": "spirals, flow",
+    "weather-tcn": "weather, TCN",
+    "visits-factors": "visits, factors",
+    "products-sage": "products, GraphSAGE",
+    "photograph-siren": "photograph, sines",
 }
 """The tasks for confirmation as people call them."""
 
@@ -87,11 +91,20 @@ def all_tasks_figure(results: ArenaResults) -> tuple[Figure, ...]:
     names = [name for name in _WELL_KNOWN if any(name in lines for lines in whole.values())]
     title = "The test value against the rate at the start, by task"
     parts = [part for number, name in enumerate(names) for part in _legend(name, number, 5)]
-    step = (_WIDE.width - _WIDE.left) / len(whole)
+    rows = math.ceil(len(whole) / _IN_A_ROW)
+    picture = replace(_WIDE, height=_WIDE.top + rows * _ROW)
+    step = (_WIDE.width - _WIDE.left) / min(len(whole), _IN_A_ROW)
     for number, (task, lines) in enumerate(whole.items()):
-        begin = _WIDE.left + number * step
+        row, column = divmod(number, _IN_A_ROW)
+        begin = _WIDE.left + column * step
         end = begin + step - _WIDE.left - 6
-        panel = replace(_WIDE, left=round(begin), right=round(_WIDE.width - end))
+        panel = replace(
+            _WIDE,
+            left=round(begin),
+            right=round(_WIDE.width - end),
+            top=_WIDE.top + row * _ROW,
+            height=_WIDE.top + (row + 1) * _ROW - _GAP,
+        )
         parts.append(
             text(panel.across(0.5), panel.top - 14, NAMES.get(task, task), anchor="middle")
         )
@@ -101,7 +114,7 @@ def all_tasks_figure(results: ArenaResults) -> tuple[Figure, ...]:
             x = _across(panel, start)
             parts.append(text(x, panel.height - panel.bottom + 16, name, anchor="middle"))
     note = "Means over seeds. What lies far below the others is drawn at the lower edge."
-    svg = _WIDE.picture(parts, label=title)
+    svg = picture.picture(parts, label=title)
     return (Figure(name="starts", title=title, svg=svg, note=note),)
 
 

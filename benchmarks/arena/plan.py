@@ -72,7 +72,7 @@ START_ARMS: Mapping[str, Sequence[str]] = {
     "preset-average": _SHIFTED,
     "preset-none": _SHIFTED,
     "preset-shifted": _SHIFTED,
-    "constant": tuple(STARTS),
+    "constant": _FIVE,
     "wsd": _FIVE,
     "average": _THREE,
     "schedule-free": _THREE,
