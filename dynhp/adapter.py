@@ -28,6 +28,7 @@ from dynhp.records import Candidate, History, Round
 from dynhp.records.events import Callback
 from dynhp.spaces import SpaceLike
 from dynhp.start import (
+    changed_by,
     hint_at_edges,
     hint_at_length,
     longest_run,
@@ -323,7 +324,9 @@ class DynamicGridAdapter:
             return False
         from dynhp.saved import values_left
 
-        restored = self.current in values_left(state)
+        moving = () if policy.course is None else changed_by(policy.course, policy.space)
+        left = values_left(state, {name: self.current[name] for name in moving})
+        restored = self.current in left
         if self.memory.rounds or not restored or not isinstance(trainer, ReadsBack):
             return True
         in_force = trainer.hyperparameters()

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from dynhp._checks import is_whole, require_count
 from dynhp.engine.memory import Held, Memory
 from dynhp.errors import SettingsError, shown
 from dynhp.policy import Policy
-from dynhp.records import Candidate, History
+from dynhp.records import Candidate, History, Value
 from dynhp.records.plain import history_from_plain, history_to_plain
 from dynhp.spaces import Space
 from dynhp.texts import same_settings
@@ -129,17 +130,19 @@ class SavedState(NamedTuple):
         return self.history[0].previous if self.history else self.current
 
 
-def values_left(state: Any) -> list[Any]:
+def values_left(state: Any, moving: Mapping[str, Value] = MappingProxyType({})) -> list[Any]:
     """The values that may be in force where this state was saved, if it is one.
 
-    Under a course they are those of the last epoch, not the height that the state has.
+    Under a course they are those of the last epoch, not the height that the state has. Where it was
+    saved within an epoch they may be any: ``moving`` has those that a course moves, as they are.
     """
     if not isinstance(state, Mapping) or "current" not in state:
         return []
     current = state["current"]
     try:
-        scheduled = state["history"][-1]["scheduled"]
-        return [current, {**current, **{name: along[-1] for name, along in scheduled.items()}}]
+        scheduled = state["history"][-1].get("scheduled", {})
+        last = {name: along[-1] for name, along in scheduled.items()}
+        return [current, {**current, **last}, {**current, **moving}]
     except (LookupError, TypeError, AttributeError):
         return [current]
 

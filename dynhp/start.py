@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from dynhp.executors import Executor
     from dynhp.triggers import Trigger
 
-__all__ = ["hint_at_edges", "hint_at_length", "longest_run", "policy_for", "require_sendable"]
-__all__ += ["require_total", "require_waves", "with_until"]
+__all__ = ["changed_by", "hint_at_edges", "hint_at_length", "longest_run", "policy_for"]
+__all__ += ["require_sendable", "require_total", "require_waves", "with_until"]
 
 MANY_TRIES = 1000
 """More candidates in a round than this are probably a mistake: a hint says what they cost."""
@@ -115,7 +115,7 @@ def _driven_once(policy: Policy, trainer: Trainer) -> Policy:
     drivers: Mapping[str, str] = getattr(trainer, "driven_by", None) or {}
     if policy.course is None or not drivers:
         return policy
-    scheduled = _changed_by(policy.course, policy.space)
+    scheduled = changed_by(policy.course, policy.space)
     driven = [name for name in scheduled if name in drivers]
     if not driven:
         return policy
@@ -127,7 +127,7 @@ def _driven_once(policy: Policy, trainer: Trainer) -> Policy:
     return replace(policy, course=None)
 
 
-def _changed_by(course: Course, space: Space) -> list[str]:
+def changed_by(course: Course, space: Space) -> list[str]:
     """The names whose values a course changes."""
     start = space.start()
     require_course(course, space, start)

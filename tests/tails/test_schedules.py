@@ -592,7 +592,8 @@ def test_what_is_no_state_has_left_no_values() -> None:
     assert values_left(None) == values_left({}) == []
     assert values_left({"current": {"lr": 1}}) == [{"lr": 1}]
     plain = {"current": {"lr": 1}, "history": [{"scheduled": {"lr": [0.5, 0.25]}}]}
-    assert values_left(plain) == [{"lr": 1}, {"lr": 0.25}]
+    assert values_left(plain) == [{"lr": 1}, {"lr": 0.25}, {"lr": 1}]
+    assert values_left(plain, {"lr": 0.1})[-1] == {"lr": 0.1}
 
 
 @pytest.mark.parametrize("course", [scheduled("lr"), None])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import lightning
 import pytest
 import torch
+from lightning.pytorch.callbacks import ModelCheckpoint
 from torch.utils.data import DataLoader, TensorDataset
 
 from dynhp import plan_for, recommended, schedule_of, spent
@@ -22,6 +24,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::dynhp.errors.Hint"),
     pytest.mark.filterwarnings("ignore:.*does not have many workers"),
     pytest.mark.filterwarnings("ignore:.*torch.utils.data.Subset"),
+    pytest.mark.filterwarnings("ignore:The dirpath has changed"),
+    pytest.mark.filterwarnings("ignore:You.re resuming from a checkpoint"),
 ]
 
 
@@ -50,20 +54,20 @@ class LinearModule(lightning.LightningModule):
         return [optimizer], [{"scheduler": schedule, "interval": "step"}]
 
 
-def fitted(module: LinearModule, *callbacks: Any) -> LinearModule:
+def fitted(module: LinearModule, *callbacks: Any, ckpt_path: Any = None) -> LinearModule:
     USED.clear()
     trainer = lightning.Trainer(
         max_epochs=EPOCHS,
         callbacks=list(callbacks),
         logger=False,
-        enable_checkpointing=False,
+        enable_checkpointing=any(isinstance(each, ModelCheckpoint) for each in callbacks),
         enable_progress_bar=False,
         enable_model_summary=False,
         accelerator="cpu",
     )
     noise = torch.randn(len(INPUTS), 1, generator=torch.Generator().manual_seed(1))
     data = TensorDataset(INPUTS, INPUTS @ torch.ones(4, 1) + 0.1 * noise)
-    trainer.fit(module, DataLoader(data, 16))
+    trainer.fit(module, DataLoader(data, 16), ckpt_path=ckpt_path)
     assert trainer.current_epoch == EPOCHS
     return module
 
@@ -99,3 +103,32 @@ def test_what_is_recorded_replays_in_a_plain_fit() -> None:
     again = fitted(LinearModule(1.0, replayed=rates))
     assert main == USED
     assert torch.equal(again.model.weight, module.model.weight)
+
+
+def test_a_fit_that_goes_on_from_a_checkpoint_has_the_same_rates(tmp_path: Path) -> None:
+    """Also from the middle of an epoch; the rate in force there is not where a search starts."""
+
+    def keeper(folder: Path) -> ModelCheckpoint:
+        return ModelCheckpoint(
+            folder,
+            filename="{step}",
+            save_top_k=-1,
+            every_n_train_steps=3,
+            save_on_train_epoch_end=False,
+        )
+
+    adapt = Adapt(policy=recommended("lr"))
+    module = fitted(LinearModule(0.01), adapt, keeper(tmp_path))
+    main = USED[-EPOCHS * BATCHES :]
+    for step in (3, 18, 33, 36):
+        again = Adapt(policy=recommended("lr"))
+        resumed = fitted(
+            LinearModule(0.01),
+            again,
+            keeper(tmp_path / f"again-{step}"),
+            ckpt_path=tmp_path / f"step={step}.ckpt",
+        )
+        assert main[step:] == USED
+        if step % BATCHES == 0:  # else Lightning begins its loader anew
+            assert torch.equal(resumed.model.weight, module.model.weight)
+        assert schedule_of(again.loop) == schedule_of(adapt.loop)
