@@ -36,3 +36,12 @@ def lazily(
         return sorted({*vars(sys.modules[package]), *names, *homes})
 
     return get, names_of_package
+
+
+def later(module: str, name: str) -> Any:
+    """A function of a layer above, such as one that shows a run: it is loaded when it is needed.
+
+    >>> later("dynhp.records.text", "harmless")("plain")
+    'plain'
+    """
+    return getattr(importlib.import_module(module), name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +18,7 @@ from dynhp._checks import (
     require_trainer,
     takes,
 )
+from dynhp._lazy import later
 from dynhp.advice import give_hints
 from dynhp.engine.memory import Memory, RunGenerator, first_memory
 from dynhp.errors import SettingsError, shown
@@ -211,6 +213,14 @@ class DynamicGridAdapter:
         self.hint_at_edges()
         newest: Round = self.memory.rounds[-1]
         return newest
+
+    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
+        """Write a page of the run so far: its rounds, plan, settings, versions and command.
+
+        ``docs/reading-a-report.md`` says how it is read. The title is the name of the file unless
+        one is given.
+        """
+        later("dynhp.report.page.html", "report_run")(path, self, title=title)
 
     def state_dict(self, *, since: int = 0) -> dict[str, Any]:
         """All that decides the adapter's own future, with the rounds from ``since`` on."""

@@ -36,7 +36,6 @@ from dynhp.errors import SettingsError, shown
 from dynhp.policy import Policy
 from dynhp.records import Candidate, Metrics, Round, RoundStarted, Value
 from dynhp.records.units import Unit
-from dynhp.selection import reason
 from dynhp.tails.contract import course_values
 from dynhp.triggers import Due
 from dynhp.triggers.contract import looks_at
@@ -231,7 +230,7 @@ class OpenRound:
             previous=self.previous,
             tries=() if chosen is None else chosen.tries,
             chosen=-1 if chosen is None else chosen.place,
-            reason=NOT_DUE if chosen is None else reason(chosen.tries, chosen.place, self.previous),
+            reason=NOT_DUE if chosen is None else chosen.reason,
             metrics=self.metrics,
             seed=None if chosen is None else chosen.seed,
             restarted=chosen is not None and chosen.on_main_line is None,
@@ -274,7 +273,13 @@ def _reopened(
         kept = None if left_open.restarted else left_open.winner.own
         kept_epochs = 0 if kept is None else kept.epochs
         chosen = Chosen(
-            left_open.tries, left_open.chosen, kept, left_open.seed, left_open.corrected, None
+            left_open.tries,
+            left_open.chosen,
+            kept,
+            left_open.seed,
+            left_open.corrected,
+            None,
+            left_open.reason,
         )
     started = _started(
         policy, memory, conditions, start=left_open.start, has_tries=chosen is not None

@@ -29,9 +29,10 @@ from dynhp.errors import AllTriesFailed, ContractError, shown
 from dynhp.policy import Policy
 from dynhp.proposers import Known
 from dynhp.records import Candidate, Progress, Try
+from dynhp.records.history import DRY_RUN
 from dynhp.records.text import failures_text
 from dynhp.records.units import Unit
-from dynhp.selection import Ranking
+from dynhp.selection import Ranking, reason
 from dynhp.tails.contract import Searched, corrected, course_values, tail_values
 
 __all__ = ["Chosen", "Setup", "try_candidates"]
@@ -62,6 +63,7 @@ class Chosen(NamedTuple):
     seed: int | None  # that the main line goes on with
     corrected: Candidate | None
     inner: Held | None  # the best intermediate state of that try, if that is wanted
+    reason: str  # why that one, in a few words
 
     @property
     def values(self) -> Candidate:
@@ -132,7 +134,8 @@ def try_candidates(setup: Setup) -> Generator[Command, Any, Chosen]:
     if then is not None:
         searched = Searched(policy.space, records, setup.planned)
         values = corrected(then, best.candidate, searched)
-    return Chosen(records, best.place, on_main_line, seed, values, inner)
+    why = DRY_RUN if policy.dry_run else reason(records, best.place, current)
+    return Chosen(records, best.place, on_main_line, seed, values, inner, why)
 
 
 def next_wave(setup: Setup, tries: tuple[Try, ...]) -> list[RunningTry]:

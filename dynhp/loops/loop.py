@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any, NoReturn
@@ -90,6 +91,24 @@ class Loop:
     def best(self) -> BestEpoch | None:
         """The best reported epoch of the main line, None before the first (``keep_best=True``)."""
         return self._required_keeper().best
+
+    def report(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        title: str | None = None,
+        **metrics: Any,
+    ) -> None:
+        """Write a page of the run so far, as ``loop.report("report.html")``.
+
+        Metrics are reported to epochs: ``epoch.report(val_loss=0.3)``.
+        """
+        if metrics or not isinstance(path, str | os.PathLike):
+            raise UnknownName(
+                'a loop writes a page of the run, as in loop.report("report.html"); metrics are '
+                "reported to its epochs, as in for epoch in loop: ... epoch.report(val_loss=...)"
+            )
+        self.adapter.report(path, title=title)
 
     def restore_best(self) -> None:
         """Put the state and the bound values back to where they were after the best epoch."""

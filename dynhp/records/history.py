@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
+from dynhp._lazy import later
 from dynhp.records.candidate import Candidate, Value
 from dynhp.records.metrics import Measured, Metrics, equal_records, fixed_metrics
 from dynhp.records.text import history_text, round_text, try_text
 from dynhp.records.units import EPOCHS, Unit, unit_of
 
-__all__ = ["History", "Round", "Try", "kept_epochs", "measured_on"]
+__all__ = ["DRY_RUN", "History", "Round", "Try", "kept_epochs", "measured_on"]
+
+DRY_RUN: Final = "a dry run: the value in force is kept, whatever the tries scored"
+"""Why a round of a dry run kept the try that it kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,6 +276,10 @@ class History(Sequence[Round]):
 
     def __str__(self) -> str:
         return history_text(self.rounds)
+
+    def _repr_html_(self) -> str:
+        html: str = later("dynhp.report.notebook", "history_html")(self.rounds)
+        return html
 
     @property
     def measured(self) -> Measured:

@@ -13,7 +13,8 @@ from dynhp.records.units import Unit, one_of, unit_of
 if TYPE_CHECKING:
     from dynhp.records.history import Round, Try
 
-__all__ = ["duration", "failures_text", "harmless", "headings_of", "history_text", "label"]
+__all__ = ["duration", "end_text", "failures_text", "harmless", "headings_of", "history_rows"]
+__all__ += ["history_text", "label"]
 __all__ += ["round_cells", "round_text", "text_table", "try_text", "values_text"]
 
 Row = TypeVar("Row")
@@ -119,10 +120,12 @@ def _cut(text: str) -> str:
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
 
 
-def history_text(rounds: Sequence[Round]) -> str:
-    """A run as a short table, a row for each round; of many, those in the middle are left out."""
-    if not rounds:
-        return "no rounds yet"
+def history_rows(rounds: Sequence[Round]) -> tuple[list[list[str]], int]:
+    """The cells of a run's table, its headings first, and how many rows in the middle are left out.
+
+    >>> history_rows([])
+    ([['round', 'epochs', 'values', 'score', 'gain', 'tries', 'reason']], 0)
+    """
     headings = ("round", "epochs", "values", "score", "gain", "tries", "reason")
     joined: list[Round] = []  # those without tries that follow each other as one
     for round_ in rounds:
@@ -135,12 +138,23 @@ def history_text(rounds: Sequence[Round]) -> str:
             )
     shown = [round_cells(round_) for round_ in _ends(joined)]
     rows = [[_cut(cells[heading]) for heading in headings] for cells in shown]
-    unit = unit_of(rounds)
-    table = _table([headings_of(headings, unit), *rows], len(joined) - len(shown), "rounds")
+    return [list(headings_of(headings, unit_of(rounds))), *rows], len(joined) - len(shown)
+
+
+def history_text(rounds: Sequence[Round]) -> str:
+    """A run as a short table, a row for each round; of many, those in the middle are left out."""
+    if not rounds:
+        return "no rounds yet"
+    table = _table(*history_rows(rounds), "rounds")
+    return f"{table}\n{end}" if (end := end_text(rounds)) else table
+
+
+def end_text(rounds: Sequence[Round]) -> str:
+    """Why a run ended before its length was trained, or nothing."""
+    if not rounds or not rounds[-1].ended:
+        return ""
     last = rounds[-1]
-    if not last.ended:
-        return table
-    return f"{table}\nended after {last.start + last.epochs} {unit}: {_cut(last.ended)}"
+    return f"ended after {last.start + last.epochs} {unit_of(rounds)}: {_cut(last.ended)}"
 
 
 def round_text(round_: Round) -> str:

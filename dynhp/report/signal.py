@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 from dynhp.advice import doubts
 from dynhp.planning.budget import Cost, spent
 from dynhp.records import Candidate, Round
+from dynhp.records.history import DRY_RUN
 from dynhp.records.noise import comparable_scores
 from dynhp.records.text import label
 from dynhp.records.units import one_of, unit_of
@@ -153,6 +154,11 @@ def _said(
         headline = f"Only one value was tried: {_values(tried[0].candidate)}."
         return _Said(headline, f"Without its tries this run would have saved {of_all}.", tries)
 
+    if all(round_.reason == DRY_RUN for round_ in tried):
+        headline = f"A dry run: {first} was kept, whatever the tries said."
+        advice = f"Without its tries this run would have saved {of_all}; nothing else would differ."
+        return _Said(headline, advice, tries)
+
     verdict = _verdict(luck)
     if verdict == "luck":
         headline = "The tries do not tell the values apart: what was chosen may be luck."
@@ -227,9 +233,10 @@ def _less_trying(tried: Sequence[Round], cost: Cost) -> tuple[str, int]:
     last = changes[-1] if changes else -1
     after = tried[last + 1 :]
     if len(after) >= max(_SETTLED, len(tried) // 2):
-        saved = sum(round_.overhead for round_ in after)
+        needed = max(1, last + 1)  # what max_rounds= would have to be
+        saved = sum(round_.overhead for round_ in tried[needed:])
         since = f"since {one_of(cost.unit)} {tried[last].start}" if changes else "at all"
-        rounds = "one round" if last < 1 else f"the first {last + 1} rounds"
+        rounds = "one round" if needed == 1 else f"the first {needed} rounds"
         text = (
             f"The value has not changed {since}: {rounds} alone would have saved {saved} {of_all}."
         )

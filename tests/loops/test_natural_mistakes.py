@@ -81,6 +81,7 @@ BODIES = rows_of(
     ("nested", nested, LoopError),
     ("list(loop)", lambda m: list(loop_of(m)), LoopError),
     ("loop.report", lambda m: loop_of(m).report(loss=1), UnknownName),
+    ("loop.report({})", lambda m: loop_of(m).report({"loss": 1}), UnknownName),
     ("loop['lr']", lambda m: loop_of(m)["lr"], UnknownName),
     ("loop.run", lambda m: loop_of(m).run(6), UnknownName),
     ("loop.best", lambda m: loop_of(m).best, LoopError),

@@ -11,15 +11,20 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from dynhp.planning.budget import Plan
+from dynhp.adapter import DynamicGridAdapter
+from dynhp.engine import first_memory
+from dynhp.planning.budget import Plan, plan_from
 from dynhp.records import Round
+from dynhp.records.provenance import command_here, versions_here
 from dynhp.report.page import sections
 from dynhp.report.page.data import run_data
 from dynhp.report.page.reported import ReportedCampaign, ReportedRun
 from dynhp.report.signal import signal_of
+from dynhp.saved import policy_text
 from dynhp.storage.files import write_texts
+from dynhp.trainer import trained_unit
 
-__all__ = ["html_report", "report_page", "write_html"]
+__all__ = ["html_report", "report_page", "report_run", "write_html"]
 
 _CHARTS = """
 <div id="bar"></div>
@@ -74,6 +79,37 @@ def html_report(
         command=command,
     )
     return report_page([run], title=title)
+
+
+def report_run(
+    path: str | os.PathLike[str], adapter: DynamicGridAdapter, *, title: str | None = None
+) -> None:
+    """Write the page of a run that this process has trained, with all that it knows of it.
+
+    >>> import tempfile
+    >>> from dynhp.testing import Quadratic
+    >>> adapter = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.5]}, minimize="loss",
+    ...                              adapt_every=5, try_for=1)
+    >>> _ = adapter.run(20)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report_run(f"{folder}/run.html", adapter)
+    ...     "<h1>run</h1>" in Path(folder, "run.html").read_text()
+    True
+    """
+    policy, unit = adapter.policy, trained_unit(adapter.trainer)
+    start = first_memory(policy.space.candidate(policy.initial or {}), seed=policy.seed)
+    planned = adapter.epochs
+    run = ReportedRun(
+        name=Path(path).stem if title is None else title,
+        history=adapter.history,
+        plan=None if planned is None else plan_from(policy, start, planned, unit=unit),
+        epochs=planned,
+        settings=adapter.described or policy_text(policy),
+        versions=versions_here(),
+        command=command_here(),
+        unit=unit,
+    )
+    write_html(path, report_page([run], title=run.name))
 
 
 def report_page(
