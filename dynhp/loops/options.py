@@ -117,7 +117,8 @@ class CallbackSettings:
         # A loop is made and thrown away so that its errors come now, not when training starts.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            nothing = Part(get=lambda: None, set=lambda _: None)
+            # Whether anything averages weights is known when a training begins.
+            nothing = Part(get=lambda: None, set=lambda _: None, deliver=lambda: None)
             any_length = 2**31
             LoopDriver(self.loop(adapt, any_length, state=[nothing], bind={}))
 

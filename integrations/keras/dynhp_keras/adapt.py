@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import dynhp
 from dynhp.errors import LoopError, SettingsError
-from dynhp.loops import Binding, CallbackSettings, Loop, LoopDriver, LoopOptions, Move
+from dynhp.loops import Binding, CallbackSettings, Loop, LoopDriver, LoopOptions, Move, Part
 from dynhp.loops.parts import part_of
 from dynhp.records import History
 from dynhp.spaces import SpaceLike
+from dynhp.tails.averaging import Averaged
+from dynhp_keras.averaging import FitAverage
 from dynhp_keras.bindings import GuardedBinding, bound_settings
-from dynhp_keras.fit_call import FirstEpoch, data_parts, fit_call, require_known
+from dynhp_keras.fit_call import FirstEpoch, FitCall, data_parts, fit_call, require_known
 from dynhp_keras.forwarding import Forwarding
 from dynhp_keras.saving import FitFile
 from dynhp_keras.schedule import Schedule, fit_schedule, is_rate, require_schedule
@@ -104,9 +106,22 @@ class Adapt(Forwarding):
 
     def close(self) -> None:
         """After a fit that was interrupted: undo the try that was under way."""
+        self._take_off_average()
         self._take_off_schedule()
         if self._run is not None:
             self._end_run()
+
+    def deliver(self) -> None:
+        """Give the model the averaged weights, as a fit with ``ending="average"`` does at its end.
+
+        It is needed once more where the model was put back, as by ``adapt.loop.restore_best()``.
+        """
+        if self._average is None:
+            raise LoopError(
+                "there are no averaged weights to deliver; take a policy that ends by them, such "
+                "as recommended('learning_rate', loss='loss', ending='average')"
+            )
+        self._average.deliver()
 
     def _guarded(self, binding: Binding) -> GuardedBinding:
         scheduled = self._scheduled is not None and is_rate(binding, self.model.optimizer)
@@ -116,7 +131,8 @@ class Adapt(Forwarding):
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Take the place of all callbacks, and let fit begin far below zero."""
-        self._take_off_schedule()  # where the last fit was interrupted
+        self._take_off_average()  # where the last fit was interrupted
+        self._take_off_schedule()
         call, self._stage = fit_call(self.model), None
         if call.epochs <= call.first:
             return
@@ -124,8 +140,11 @@ class Adapt(Forwarding):
         others = [each for each in call.callbacks.callbacks if each is not self]
         require_built(self.model)
         acting = split_callbacks(others, self._acting, list(self._settings.policy.space))
-        own = (model_part(self.model), *generator_parts(), *data_parts(call))
+        data = data_parts(call)
+        own = (model_part(self.model), *generator_parts(), *data)
         own = (*own, callback_part(acting)) if acting else own
+        self._average = self._average_for(call, data)
+        own = own if self._average is None else (*own, self._average.part())
         parts = [guarded(part, self._may_set) for part in (*own, *map(part_of, self._state))]
         bound = bound_settings(self._settings.policy.space, self._bind, self.model)
         self._scheduled = fit_schedule(self._schedule, bound, self.model, call)
@@ -134,7 +153,7 @@ class Adapt(Forwarding):
         self.loop = self._settings.loop(dynhp.adapt, epochs, state=parts, bind=bind)
         self._run = LoopDriver(self.loop)
         self._call, self._list = call, call.callbacks.callbacks
-        self._stage = MainLineStage(others, acting, self.model)
+        self._stage = MainLineStage(others, acting, self.model, average=self._average)
         self._logs: Any = {}
         self._replayed = self._stopped = False
         start = call.epochs - _ENOUGH
@@ -148,6 +167,15 @@ class Adapt(Forwarding):
         self._start: int | None = start
         self._began_at = self.model._initial_epoch
         self.model._initial_epoch = FirstEpoch(start, call.callbacks)
+
+    def _average_for(self, call: FitCall, data: Sequence[Part]) -> FitAverage | None:
+        """The average that the fit ends by, if the policy says so."""
+        course = self._settings.policy.course
+        if not isinstance(course, Averaged):
+            return None
+        data = (*data, *map(part_of, self._state))  # what draws batches may be among these
+        adapter = call.iterator.data_adapter
+        return FitAverage(self.model, course.share, adapter=adapter, data=data)
 
     def _may_set(self) -> bool:
         """Whether the state may be put back now: in our hooks, and when no fit is under way."""
@@ -163,6 +191,7 @@ class Adapt(Forwarding):
         self._armed = False
         assert self._stage is not None
         self._stage.begin(now)
+        self._averaging = not now.tail
         if self._scheduled is not None:
             self._scheduled.begin(now)
         self._say("on_epoch_begin", self._number(int(now)), logs)
@@ -183,6 +212,7 @@ class Adapt(Forwarding):
         assert now is not None
         assert self._stage is not None
         self._take_off_schedule()
+        self._take_off_average()
         self._say("on_epoch_end", self._number(int(now)), dict(logs or {}))
         run.report(_numbers(logs))
         if now.main and self._file is not None:
@@ -242,6 +272,8 @@ class Adapt(Forwarding):
         if self._stopped:
             self.model.stop_training = False
         stage, self._stage = self._stage, None
+        if self._average is not None:
+            self._average.deliver()
         for each in stage.callbacks:
             each.on_train_end(self._logs)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import keras
 
+from dynhp_keras.averaging import FitAverage
 from dynhp_keras.schedule import FitSchedule
 from dynhp_keras.stage import MainLineStage
 
@@ -17,6 +18,8 @@ class Forwarding(keras.callbacks.Callback):  # type: ignore[misc]
 
     _stage: MainLineStage | None = None
     _scheduled: FitSchedule | None = None
+    _average: FitAverage | None = None
+    _averaging = False  # in this pass: not in the tail of a try, which is judged as it is
 
     def _say(self, hook: str, *args: Any) -> None:
         if self._stage is not None:
@@ -26,6 +29,10 @@ class Forwarding(keras.callbacks.Callback):  # type: ignore[misc]
         if self._scheduled is not None:
             self._scheduled.put_back()
 
+    def _take_off_average(self) -> None:
+        if self._average is not None:
+            self._average.take_off()
+
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """A batch begins; callbacks that are told see the rate that it is trained with."""
         if self._scheduled is not None:
@@ -34,15 +41,20 @@ class Forwarding(keras.callbacks.Callback):  # type: ignore[misc]
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """A batch has ended."""
+        if self._average is not None and self._averaging:
+            self._average.update()
         self._say("on_train_batch_end", batch, logs)
 
     def on_test_begin(self, logs: Any = None) -> None:
-        """A validation begins."""
+        """A validation begins, of the averaged weights where these are the model."""
+        if self._average is not None and self._averaging:
+            self._average.put_on()
         self._say("on_test_begin", logs)
 
     def on_test_end(self, logs: Any = None) -> None:
         """A validation has ended."""
         self._say("on_test_end", logs)
+        self._take_off_average()
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
         """A batch of a validation begins."""

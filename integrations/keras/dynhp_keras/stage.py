@@ -11,6 +11,7 @@ import keras
 from dynhp.errors import NotRepeatable, SettingsError, shown
 from dynhp.loops import Epoch
 from dynhp.selfcheck.fingerprint import fingerprint
+from dynhp_keras.averaging import FitAverage
 
 __all__ = ["MainLineStage", "split_callbacks"]
 
@@ -44,10 +45,19 @@ class MainLineStage:
 
     Those that take part in training (``acting``) are called in tries too, and what they remember is
     part of the state. The others get the passes of a try when it has become part of the main line.
+    At the end of an epoch they see the averaged weights, where these are the model.
     """
 
-    def __init__(self, callbacks: Sequence[Any], acting: Sequence[Any], model: Any) -> None:
+    def __init__(
+        self,
+        callbacks: Sequence[Any],
+        acting: Sequence[Any],
+        model: Any,
+        *,
+        average: FitAverage | None = None,
+    ) -> None:
         self.callbacks = list(callbacks)
+        self._average = average
         self._acting = {id(each) for each in acting}
         self._model = model
         self._records: dict[int, PassRecord] = {}
@@ -65,7 +75,8 @@ class MainLineStage:
         """Something happens in the pass that is under way."""
         if self._now is None:
             for each in self.callbacks:
-                getattr(each, hook)(*args)
+                self._tell(each, hook, args)
+            self._has_told(hook)
             return
         event = PassEvent(hook, _own(args))
         for each in self.callbacks:
@@ -120,9 +131,23 @@ class MainLineStage:
         for event in record.events:
             for each in self.callbacks:
                 if id(each) not in self._acting:
-                    getattr(each, event.hook)(*event.args)
+                    self._tell(each, event.hook, event.args)
                 elif changes := event.written[id(each)]:  # those listed before it saw none of it
                     _logs_of(event.args).update(changes)
+            self._has_told(event.hook)
+
+    def _tell(self, callback: Any, hook: str, args: tuple[Any, ...]) -> None:
+        """Call a hook; the averaged weights are for those that only look on."""
+        if self._average is not None and hook == "on_epoch_end":
+            if id(callback) in self._acting:
+                self._average.take_off()
+            else:
+                self._average.put_on()
+        getattr(callback, hook)(*args)
+
+    def _has_told(self, hook: str) -> None:
+        if self._average is not None and hook == "on_epoch_end":
+            self._average.take_off()
 
     def _message(self, changed: str) -> str:
         own = [type(each).__name__ for each in self.callbacks if id(each) not in self._acting]

@@ -17,7 +17,7 @@ from keras.src.random import seed_generator
 from dynhp.errors import SettingsError
 from dynhp.loops import Part
 
-__all__ = ["callback_part", "generator_parts", "model_part", "require_built"]
+__all__ = ["buffers_of", "callback_part", "generator_parts", "model_part", "require_built"]
 
 _GLOBAL_SEED = seed_generator.GLOBAL_SEED_GENERATOR
 _OF_EVERY_CALLBACK = ("_model", "params")
@@ -61,7 +61,7 @@ def model_part(model: Any) -> Part:
     def get() -> dict[str, Any]:
         return {
             **{name: _value(each) for name, each in _variables(model, optimizer).items()},
-            **{name: each.detach().clone() for name, each in _buffers(model).items()},
+            **{name: each.detach().clone() for name, each in buffers_of(model).items()},
         }
 
     def set_(state: dict[str, Any]) -> None:
@@ -76,7 +76,7 @@ def model_part(model: Any) -> Part:
                     f"{name} was made after the snapshot, which cannot put it back; build model "
                     "and optimiser before training"
                 )
-        for name, buffer in _buffers(model).items():
+        for name, buffer in buffers_of(model).items():
             buffer.copy_(state[name])
 
     return Part(get=get, set=set_, reseed=lambda seed: _reseed(model, seed), name="the model")
@@ -97,10 +97,18 @@ def _value(variable: Any) -> Any:
     return np.array(keras.ops.convert_to_numpy(variable.value), copy=True)
 
 
-def _buffers(model: Any) -> dict[str, Any]:
+def buffers_of(model: Any) -> dict[str, Any]:
     """Buffers of torch modules inside the model, which are no variables of Keras."""
-    named = getattr(model, "named_buffers", None)
-    return dict(named()) if named is not None and keras.config.backend() == "torch" else {}
+    if keras.config.backend() != "torch":
+        return {}
+    found = dict(model.named_buffers())
+    known = set(map(id, found.values()))
+    for place, layer in enumerate(model._flatten_layers()):  # a Sequential hides its layers
+        for name, buffer in layer.named_buffers():
+            if id(buffer) not in known:
+                known.add(id(buffer))
+                found[f"layer {place}.{name}"] = buffer
+    return found
 
 
 def _reseed(model: Any, seed: int) -> None:

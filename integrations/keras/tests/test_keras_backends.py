@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-SCENARIOS = ["keras_fits.py", "keras_rates.py", "keras_traps.py"]
+SCENARIOS = ["keras_averages.py", "keras_fits.py", "keras_rates.py", "keras_traps.py"]
 
 
 @pytest.mark.parametrize("backend", ["torch", "jax"])

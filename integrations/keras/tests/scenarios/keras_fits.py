@@ -252,3 +252,24 @@ def test_the_example_obeys_the_laws(law: str) -> None:
     values = space["learning_rate"].values
     two = {"learning_rate": [values[0], values[-1]]}
     dict(trainer_checks(make, two, epochs=1, another_process=False))[law]()
+
+
+@torch_is_enough
+def test_buffers_of_torch_inside_a_sequential_are_part_of_the_state() -> None:
+    torch = __import__("torch")
+
+    def wrapped() -> Any:
+        torch.manual_seed(0)
+        norm = keras.layers.TorchModuleWrapper(torch.nn.BatchNorm1d(4))
+        model = keras.Sequential([keras.Input((4,)), norm, keras.layers.Dense(2)])
+        model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+        keras.utils.set_random_seed(0)
+        return model, norm.module
+
+    plain, norm = wrapped()
+    kernel = plain.get_weights()
+    fit(plain)
+    model, same = wrapped()
+    model.set_weights(kernel)
+    fit(model, adapt(dry_run=True))
+    assert all(map(torch.equal, norm.buffers(), same.buffers()))
