@@ -22,9 +22,11 @@ from dynhp import (
 )
 from dynhp.errors import ContractError, Hint, SettingsError
 from dynhp.records import Candidate, Round, Try
-from dynhp.start import hint_at_edges, require_total
+from dynhp.start import hint_at_edges, hint_at_length, require_total
+from dynhp.tails import scheduled
 from dynhp.testing import NoisyQuadratic
-from dynhp.triggers import At
+from dynhp.triggers import At, OnPlateau
+from tests.support.messages import warns
 from tests.support.reference import (
     SPACE,
     Diary,
@@ -284,3 +286,55 @@ def test_a_winner_at_an_edge_in_two_rounds_is_a_hint(
     hints = hints_of(lambda: hint_at_edges(space, records))
     side = f"x was best at its {words}: widen its axis on that side"
     assert hints == ([] if words is None else [side])
+
+
+class Elsewhere:
+    """An executor that notes what must be sent to its workers."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, object]] = []
+        self.run = Serial().run
+
+    def require_sendable(self, what: str, thing: object) -> None:
+        self.sent.append((what, thing))
+
+
+@pytest.mark.parametrize(
+    ("settings", "criterion_is_sent"),
+    [
+        ({"start_from": "best", "try_for": 2}, True),
+        ({"start_from": "best", "try_for": 3}, True),
+        ({"start_from": "best", "try_for": 1}, False),  # its only epoch is its end
+        ({"start_from": "before", "try_for": 2}, False),
+        ({"try_for": 2}, False),
+    ],
+)
+def test_workers_need_the_criterion_if_they_must_find_the_best_epoch_inside_of_a_try(
+    settings: dict[str, Any], criterion_is_sent: bool
+) -> None:
+    executor, criterion = Elsewhere(), lowest("loss")
+    DynamicGridAdapter(
+        NoisyQuadratic(),
+        {"lr": [0.1, 0.2]},
+        criterion=criterion,
+        when=OnPlateau("loss", patience=2),
+        max_rounds=1,
+        executor=executor,
+        **settings,
+    )
+    what = "with start_from='best' and tries of several epochs the criterion"
+    assert [each for each in executor.sent if each[1] is criterion] == (
+        [(what, criterion)] if criterion_is_sent else []
+    )
+
+
+def test_each_run_whose_schedule_is_stretched_gets_a_hint() -> None:
+    policy = DynamicGridAdapter(
+        NoisyQuadratic(), {"lr": [0.1, 0.2]}, criterion=lowest("loss"), adapt_every=4, try_for=1,
+        course=scheduled("lr"), epochs=10,
+    ).policy  # fmt: skip
+    with warns(Hint):
+        hint_at_length(policy, 10, 20)
+    assert len(hints_of(lambda: hint_at_length(policy, 10, 20))) == 1, "another run, another hint"
+    assert hints_of(lambda: hint_at_length(policy, None, 20)) == []
+    assert hints_of(lambda: hint_at_length(policy, 20, 20)) == []
