@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,14 +11,17 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from dynhp.errors import SettingsError, advise, shown
 from dynhp.tails.averaging import newest_weight
 from dynhp_torch.parts.shards import is_fully_sharded
 
-__all__ = ["AveragedWeights"]
+__all__ = ["AveragedWeights", "measures_statistics"]
+
+Feed = Callable[[nn.Module, Any], Any]
+"""Lets a model see a batch of inputs."""
 
 
 class AveragedWeights:
@@ -28,7 +32,8 @@ class AveragedWeights:
 
     With ``horizon`` it is to judge tries by. With ``share`` its window grows with the run, so that
     it can take the place of a schedule that ends at zero, and the length need not be known. Later
-    weights count more: two thirds of the average with ``share=0.1`` are of the last tenth.
+    weights count more: two thirds of the average with ``share=0.1`` are of the last tenth. The
+    average of weights of 16 bits has 32, or the newest would soon count nothing at their precision.
 
     Args:
         model: the module whose weights are averaged.
@@ -55,37 +60,52 @@ class AveragedWeights:
     ) -> None:
         if not isinstance(model, nn.Module):
             raise SettingsError(f"AveragedWeights needs a module of torch, got {shown(model)}")
-        blend = _blend(horizon, share)
+        self._blend = torch.no_grad()(_blend(horizon, share))
         if is_fully_sharded(model):
             raise SettingsError(
                 "AveragedWeights needs a copy of the model, which fully_shard does not allow; "
                 "judge by ordinary weights"
             )
-        coarse = {str(tensor.dtype) for tensor in model.parameters() if _is_coarse(tensor)}
-        if share is not None and coarse:
-            raise SettingsError(
-                f"AveragedWeights: share= needs weights of 32 bits, got {', '.join(sorted(coarse))}"
-                ": the newest weights count less and less, and soon nothing at that precision. "
-                "Train in float32 with autocast, or give horizon="
-            )
         self.model = model
-        self.average: Any = AveragedModel(
-            model, multi_avg_fn=_floats_alone(blend), use_buffers=True
-        )
+        self.average: Any = AveragedModel(model, use_buffers=True)
+        for mean in _tensors(self.average.module):
+            if _is_coarse(mean):
+                mean.data = mean.data.float()
         self._delivers = share is not None
 
+    @torch.no_grad()
     def update(self) -> None:
         """Take the model's weights into the average; the first ones are the average."""
-        self.average.update_parameters(self.model)
+        number = self.average.n_averaged
+        begun = bool(number)
+        floats: dict[torch.device, tuple[list[Tensor], list[Tensor]]] = {}
+        for mean, own in zip(_tensors(self.average.module), _tensors(self.model), strict=True):
+            if begun and (mean.is_floating_point() or mean.is_complex()):
+                means, owns = floats.setdefault(mean.device, ([], []))
+                means.append(mean.detach())
+                owns.append(own.detach().to(mean.dtype))
+            else:
+                mean.copy_(own)
+        for means, owns in floats.values():
+            self._blend(means, owns, number)
+        number += 1
 
     @contextmanager
-    def swapped(self, *, batches: Iterable[Any] | None = None) -> Iterator[nn.Module]:
+    def swapped(
+        self, *, batches: Iterable[Any] | None = None, feed: Feed | None = None
+    ) -> Iterator[nn.Module]:
         """The model with averaged weights; on the way out it has its own again, untouched.
 
-        With ``batches`` of inputs, BatchNorm's statistics are measured again on them, since those
-        of the averaged weights are not the average of those from before. They must not be drawn
-        with a generator that training draws from: a list of a few batches serves.
+        With ``batches`` of inputs, the statistics of BatchNorm (and of InstanceNorm that keeps
+        them) are measured again on them, since those of the averaged weights are not the average of
+        those from before. They must not be drawn with a generator that training draws from: a list
+        of a few batches serves.
+
+        A batch that is a mapping is given to the model by name, each entry that its ``forward``
+        takes; of a list or a tuple, the first entry is. ``feed(model, batch)`` does it otherwise.
         """
+        coarse = [own for own, mean in self._pairs() if own.dtype != mean.dtype]
+        before_all = [own.data for own in coarse]
         self._swap()
         try:
             if batches is None:
@@ -94,13 +114,15 @@ class AveragedWeights:
             else:
                 before = [buffer.clone() for buffer in self.model.buffers()]
                 try:
-                    _measure_statistics(self.model, batches)
+                    _measure_statistics(self.model, batches, feed)
                     yield self.model
                 finally:
                     for buffer, own in zip(self.model.buffers(), before, strict=True):
                         buffer.data.copy_(own)
         finally:
             self._swap()
+            for tensor, data in zip(coarse, before_all, strict=True):
+                tensor.data = data
 
     def evaluate(
         self,
@@ -108,15 +130,16 @@ class AveragedWeights:
         prefix: str = "ema_",
         *,
         batches: Iterable[Any] | None = None,
+        feed: Feed | None = None,
     ) -> dict[str, float]:
         """What ``measure()`` gives with averaged weights, each name with a prefix.
 
         ``batches`` of inputs are for BatchNorm, as in ``swapped``.
         """
-        with self.swapped(batches=batches):
+        with self.swapped(batches=batches, feed=feed):
             return {f"{prefix}{name}": value for name, value in measure().items()}
 
-    def deliver(self, *, batches: Iterable[Any] | None = None) -> None:
+    def deliver(self, *, batches: Iterable[Any] | None = None, feed: Feed | None = None) -> None:
         """Give the model the averaged weights for good, after the run.
 
         ``batches`` of inputs are for BatchNorm, as in ``swapped``. If one of them is refused, the
@@ -134,24 +157,31 @@ class AveragedWeights:
             if batches is None:
                 self._hint_at_statistics()
             else:
-                _measure_statistics(self.model, batches)
+                _measure_statistics(self.model, batches, feed)
         except BaseException:
             _write(tensors, own)
             raise
 
     def _hint_at_statistics(self) -> None:
-        if self._delivers and _measured_layers(self.model):
+        measured = _measured_layers(self.model)
+        if self._delivers and measured:
+            kind = "BatchNorm" if isinstance(measured[0], _BatchNorm) else "InstanceNorm"
             advise(
-                f"AveragedWeights: {type(self.model).__name__} has BatchNorm, whose statistics are "
+                f"AveragedWeights: {type(self.model).__name__} has {kind}, whose statistics are "
                 "not those of the averaged weights; give batches=[...], a few batches of inputs, "
                 "and they are measured again"
             )
 
+    def _pairs(self) -> Iterator[tuple[Tensor, Tensor]]:
+        return zip(_tensors(self.model), _tensors(self.average.module), strict=True)
+
     def _swap(self) -> None:
         # Only the memory is exchanged: every tensor stays the object that others refer to.
-        pairs = zip(_tensors(self.model), _tensors(self.average.module), strict=True)
-        for own, mean in pairs:
-            own.data, mean.data = mean.data, own.data
+        for own, mean in self._pairs():
+            if own.dtype == mean.dtype:
+                own.data, mean.data = mean.data, own.data
+            else:
+                own.data = mean.data.to(own.dtype)
 
 
 def _tensors(module: nn.Module) -> Iterator[Tensor]:
@@ -168,18 +198,27 @@ def _write(tensors: Iterable[Tensor], values: Iterable[Tensor]) -> None:
             tensor.copy_(value)
 
 
-def _measured_layers(model: nn.Module) -> list[_BatchNorm]:
+def measures_statistics(model: nn.Module) -> bool:
+    """Whether training measures statistics in a model, as BatchNorm does.
+
+    >>> measures_statistics(nn.BatchNorm1d(2)), measures_statistics(nn.Linear(2, 2))
+    (True, False)
+    """
+    return bool(_measured_layers(model))
+
+
+def _measured_layers(model: nn.Module) -> list[_NormBase]:
     """The layers whose statistics training measures: not those frozen while the model trains."""
     return [
         layer
         for layer in model.modules()
-        if isinstance(layer, _BatchNorm)
+        if isinstance(layer, _NormBase)
         and layer.track_running_stats
         and (layer.training or not model.training)
     ]
 
 
-def _measure_statistics(model: nn.Module, batches: Iterable[Any]) -> None:
+def _measure_statistics(model: nn.Module, batches: Iterable[Any], feed: Feed | None) -> None:
     """Measure BatchNorm's statistics anew, and leave no mode and no random numbers behind.
 
     If a batch is refused, callers put all tensors of the model back.
@@ -191,13 +230,14 @@ def _measure_statistics(model: nn.Module, batches: Iterable[Any]) -> None:
     try:
         for layer in layers:
             layer.reset_running_stats()
-            layer.momentum = None  # the plain mean over all batches
         if not model.training:
             model.train()
         with torch.random.fork_rng(), torch.no_grad():
             for batch in batches:
-                model(batch[0] if isinstance(batch, list | tuple) else batch)
                 measured += 1
+                for layer in layers:  # the plain mean over all batches
+                    layer.momentum = None if isinstance(layer, _BatchNorm) else 1 / measured
+                (_feed if feed is None else feed)(model, batch)
         if not measured:
             raise SettingsError(
                 "AveragedWeights: batches must hold a batch of inputs at least, got none; give a "
@@ -208,6 +248,20 @@ def _measure_statistics(model: nn.Module, batches: Iterable[Any]) -> None:
             layer.momentum = momentum
         for module, training in modes:
             module.training = training
+
+
+def _feed(model: nn.Module, batch: Any) -> None:
+    """Give the model a batch as most loaders make them."""
+    if isinstance(batch, list | tuple):
+        batch = batch[0]
+    if isinstance(batch, Mapping):
+        takes = inspect.signature(model.forward).parameters
+        every = any(each.kind is each.VAR_KEYWORD for each in takes.values())
+        model(**{name: value for name, value in batch.items() if every or name in takes})
+    elif isinstance(batch, list | tuple):
+        model(*batch)
+    else:
+        model(batch)
 
 
 def _blend(horizon: object, share: object) -> Callable[..., None]:
@@ -243,16 +297,3 @@ def _last_share(share: float) -> Callable[..., None]:
             mean.lerp_(own, weight)
 
     return update
-
-
-def _floats_alone(blend: Callable[..., None]) -> Callable[..., None]:
-    """Average numbers with a fraction, and copy whole numbers."""
-
-    def update(averaged: list[Tensor], current: list[Tensor], number: Tensor) -> None:
-        if averaged[0].is_floating_point() or averaged[0].is_complex():
-            blend(averaged, current, number)
-        else:
-            for mean, own in zip(averaged, current, strict=True):
-                mean.copy_(own)
-
-    return torch.no_grad()(update)

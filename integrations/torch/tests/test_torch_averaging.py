@@ -12,10 +12,10 @@ import torch
 from torch import nn
 from torch.nn.functional import mse_loss
 
-from dynhp.errors import SettingsError
+from dynhp.errors import Hint, SettingsError
 from dynhp.planning import ema_race
 from dynhp_torch import AveragedWeights, adapt, optimizer_param
-from tests.support.messages import raises
+from tests.support.messages import raises, warns
 
 
 class WithCounter(nn.Module):
@@ -260,10 +260,88 @@ def test_nothing_is_delivered_before_an_update() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_weights_that_are_too_coarse_for_a_share(dtype: torch.dtype) -> None:
-    with raises(SettingsError):
-        AveragedWeights(nn.Linear(1, 1).to(dtype), share=0.1)
-    AveragedWeights(nn.Linear(1, 1).to(dtype), horizon=10)
+@pytest.mark.parametrize("given", [{"share": 0.1}, {"horizon": 300}])
+def test_the_average_of_coarse_weights_is_kept_in_32_bits(
+    dtype: torch.dtype, given: dict[str, float]
+) -> None:
+    coarse, fine = WithCounter().to(dtype), WithCounter()
+    averages = [AveragedWeights(model, **given) for model in (coarse, fine)]
+    for number in range(3000):  # at 8 bits the newest weights would long count nothing
+        for model, average in zip((coarse, fine), averages, strict=True):
+            nn.init.constant_(model.weight, float(number % 256))
+            average.update()
+    wanted: torch.Tensor = averages[1].average.module.weight
+    assert torch.equal(averages[0].average.module.weight, wanted)
+    kept = coarse.weight
+    with averages[0].swapped():
+        assert coarse.weight is kept
+        assert torch.equal(coarse.weight, wanted.to(dtype))
+    assert coarse.weight.item() == 2999 % 256
+    averages[0].deliver()
+    assert coarse.weight.dtype == dtype
+    assert torch.equal(coarse.weight, wanted.to(dtype))
+
+
+class InstanceNet(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.InstanceNorm1d(3, track_running_stats=True)
+
+    def forward(self, rows: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
+        return self.norm(scale * rows)  # type: ignore[no-any-return]
+
+
+def test_the_statistics_of_instance_norm_are_measured_again() -> None:
+    model = InstanceNet()
+    average = AveragedWeights(model, share=0.5)
+    average.update()
+    rows = torch.randn(5, 4, 3, 16)
+    average.deliver(batches=list(rows))
+    assert torch.allclose(model.norm.running_mean, rows.mean(dim=(0, 1, 3)), atol=1e-6)
+    assert model.norm.momentum == 0.1
+    with warns(Hint):
+        average.deliver()
+
+
+BATCH = torch.randn(4, 3, 16)
+
+
+@pytest.mark.parametrize(
+    ("batch", "feed"),
+    {
+        "inputs": (BATCH, None),
+        "inputs and targets": ((BATCH, torch.zeros(4)), None),
+        "several inputs": (((BATCH, 1.0), torch.zeros(4)), None),
+        "by name": ({"rows": BATCH, "scale": 1.0}, None),
+        "by name, and more": ({"rows": BATCH, "labels": torch.zeros(4)}, None),
+        "by name, and targets": (({"rows": BATCH}, torch.zeros(4)), None),
+        "as it likes": ([torch.zeros(4), BATCH], lambda model, batch: model(batch[1])),
+    }.values(),
+)
+def test_batches_of_any_shape(batch: Any, feed: Any) -> None:
+    model = InstanceNet()
+    average = AveragedWeights(model, share=0.5)
+    average.update()
+    wanted = BATCH.mean(dim=(0, 2))
+    seen = average.evaluate(
+        lambda: {"off": (model.norm.running_mean - wanted).abs().max().item()},
+        batches=[batch],
+        feed=feed,
+    )
+    assert seen["ema_off"] < 1e-6
+    average.deliver(batches=[batch], feed=feed)
+    assert torch.allclose(model.norm.running_mean, wanted, atol=1e-6)
+
+
+def test_a_model_that_takes_any_name_is_given_all() -> None:
+    class TakesAll(InstanceNet):
+        def forward(self, **given: Any) -> Any:
+            assert set(given) == {"rows", "labels"}
+            return self.norm(given["rows"])
+
+    average = AveragedWeights(TakesAll(), share=0.5)
+    average.update()
+    average.deliver(batches=[{"rows": BATCH, "labels": 3}])
 
 
 def test_a_model_is_needed() -> None:
