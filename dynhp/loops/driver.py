@@ -111,6 +111,11 @@ class LoopDriver:
         """Put in force what a schedule or a tail has for this step of the epoch, from 0."""
         self.loop.move(self._required(), step, self._steps)
 
+    def moves(self, step: int) -> bool:
+        """Whether that changes a value, where it costs something to change one."""
+        passes = self._required()._passes
+        return passes.at_step(step, self._steps) != passes.values
+
     def report(self, metrics: Mapping[str, Any]) -> None:
         """Say what was measured; from here on the epoch counts as done in ``state_dict``."""
         self._required().report(metrics)

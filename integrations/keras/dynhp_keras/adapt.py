@@ -20,7 +20,14 @@ from dynhp_keras.forwarding import Forwarding
 from dynhp_keras.saving import FitFile
 from dynhp_keras.schedule import Schedule, fit_schedule, is_rate, require_schedule
 from dynhp_keras.stage import MainLineStage, split_callbacks
-from dynhp_keras.state import callback_part, generator_parts, guarded, model_part, require_built
+from dynhp_keras.state import (
+    callback_part,
+    generator_parts,
+    guard_shared,
+    guarded,
+    model_part,
+    require_built,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -151,7 +158,8 @@ class Adapt(Forwarding):
         bind = {name: self._guarded(each) for name, each in bound.items()}
         epochs = call.epochs - call.first
         self.loop = self._settings.loop(dynhp.adapt, epochs, state=parts, bind=bind)
-        self._run = LoopDriver(self.loop)
+        guard_shared(self.loop.parts, self._may_set)
+        self._run = LoopDriver(self.loop, steps=self._moments(call))
         self._call, self._list = call, call.callbacks.callbacks
         self._stage = MainLineStage(others, acting, self.model, average=self._average)
         self._logs: Any = {}
@@ -176,6 +184,13 @@ class Adapt(Forwarding):
         data = (*data, *map(part_of, self._state))  # what draws batches may be among these
         adapter = call.iterator.data_adapter
         return FitAverage(self.model, course.share, adapter=adapter, data=data)
+
+    def _moments(self, call: FitCall) -> int:
+        """How often in an epoch the policy may move its values: with every batch, if it can."""
+        assert self.loop is not None
+        if self._scheduled is not None and self.loop.adapter.policy.course is not None:
+            return 1  # schedule= drives the rate within an epoch, and the policy something else
+        return call.iterator.num_batches or 1  # it may not be known
 
     def _may_set(self) -> bool:
         """Whether the state may be put back now: in our hooks, and when no fit is under way."""
@@ -204,6 +219,20 @@ class Adapt(Forwarding):
                 "another callback changed the first epoch after Adapt; list BackupAndRestore "
                 "before Adapt"
             )
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """A batch begins: a schedule or a tail of the policy moves the values to it."""
+        run, at_once = self._required(), self._call.iterator.steps_per_execution
+        middle = batch + (at_once - 1) // 2  # of the batches that are trained at once
+        if run.moves(middle):
+            # On JAX the variables are empty between batches, until the state is asked for.
+            getattr(self.model, "jax_state_sync", int)()
+            self._armed = True
+            try:
+                run.move(middle)
+            finally:
+                self._armed = False
+        super().on_train_batch_begin(batch, logs)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """End the pass: tries are undone here, and what is kept is said to the others."""

@@ -16,8 +16,17 @@ from keras.src.random import seed_generator
 
 from dynhp.errors import SettingsError
 from dynhp.loops import Part
+from dynhp.loops.parts import Parts
 
-__all__ = ["buffers_of", "callback_part", "generator_parts", "model_part", "require_built"]
+__all__ = [
+    "buffers_of",
+    "callback_part",
+    "generator_parts",
+    "guard_shared",
+    "guarded",
+    "model_part",
+    "require_built",
+]
 
 _GLOBAL_SEED = seed_generator.GLOBAL_SEED_GENERATOR
 _OF_EVERY_CALLBACK = ("_model", "params")
@@ -156,6 +165,15 @@ def guarded(part: Part, armed: Callable[[], bool]) -> Part:
             part.set(state)
 
     return replace(part, set=set_)
+
+
+def guard_shared(parts: Parts, armed: Callable[[], bool]) -> None:
+    """Guard the global generators too, which the core has added: others draw from them meanwhile.
+
+    >>> parts = Parts([Part(get=int, set=print, shared=True)])
+    >>> guard_shared(parts, lambda: False); parts.set_state((7,))
+    """
+    parts.parts = tuple(guarded(each, armed) if each.shared else each for each in parts.parts)
 
 
 def callback_part(callbacks: Sequence[Any]) -> Part:

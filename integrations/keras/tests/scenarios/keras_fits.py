@@ -208,6 +208,16 @@ def test_an_interrupted_fit_leaves_the_model_alone_until_it_is_closed() -> None:
     assert fit(model, epochs=2).epoch == [0, 1]  # without us
 
 
+@torch_is_enough
+def test_an_interrupted_fit_that_is_cleared_away_leaves_the_generators_alone() -> None:
+    ours = interrupted(make())
+    keras.utils.set_random_seed(7)
+    wanted = np.random.get_state(legacy=False)["state"]["key"].tolist()
+    del ours
+    gc.collect()
+    assert np.random.get_state(legacy=False)["state"]["key"].tolist() == wanted
+
+
 def test_a_new_rate_compiles_nothing() -> None:
     class CountsTraces(keras.Sequential):  # type: ignore[misc]
         traced = 0

@@ -117,18 +117,18 @@ def slow_wsd(progress: float) -> float:
     return wsd(progress, warm_up=0.2)
 
 
-def test_batches_of_the_main_line_follow_the_schedule_and_tails_do_not() -> None:
+def test_batches_of_the_main_line_follow_the_schedule_and_those_of_tails_the_tail() -> None:
     spy, tail = WeightBeforeBatch(), annealed("learning_rate", epochs=3)
     ours = Adapt(
         {"learning_rate": [0.1, 0.3]}, when=At([0]), try_for=0, tail=tail, keep="value",
         minimize="loss", schedule=slow_wsd, acting=[spy], check="off",
     )  # fmt: skip
     model, rates = rates_used(ours, spy)
-    tails = [
-        [each["learning_rate"]] * (BATCHES - 1)
-        for value in (0.1, 0.3)
-        for each in tail_values(tail, Candidate({"learning_rate": value}), 3)
-    ]
+    tails = []
+    for value in (0.1, 0.3):
+        along = tail_values(tail, Candidate({"learning_rate": value}), 3, BATCHES)
+        by_batch = [each["learning_rate"] for each in along]
+        tails += [by_batch[first : first + BATCHES - 1] for first in range(0, 12, BATCHES)]
     assert ours.history[0].candidate["learning_rate"] == 0.3
     wanted = [*tails, *(of_the_main_line(0.3, epoch) for epoch in range(EPOCHS))]
     assert len(rates) == len(wanted) == 6 + EPOCHS
@@ -137,12 +137,19 @@ def test_batches_of_the_main_line_follow_the_schedule_and_tails_do_not() -> None
     assert float(model.optimizer.learning_rate) == pytest.approx(0.3)
 
 
-@torch_is_enough
-def test_a_try_without_a_tail_is_a_piece_of_the_scheduled_run() -> None:
+OWN: list[dict[str, Any]] = [
+    {"schedule": slow_wsd},
+    {"course": scheduled("learning_rate", "wsd", warm_up=0.2)},
+]
+"""A schedule of the fit, and one of the policy: both are followed batch by batch."""
+
+
+@pytest.mark.parametrize("own", OWN if TORCH else OWN[1:])
+def test_a_try_without_a_tail_is_a_piece_of_the_scheduled_run(own: dict[str, Any]) -> None:
     spy = WeightBeforeBatch()
     ours = Adapt(
         {"learning_rate": [0.1, 0.3]}, adapt_every=2, try_for=1, minimize="loss",
-        schedule=slow_wsd, acting=[spy], check="off",
+        acting=[spy], check="off", **own,
     )  # fmt: skip
     rates = rates_used(ours, spy)[1]
     order = [(0.1, 0), (0.3, 0), (0.3, 1), (0.3, 2), (0.1, 2), (0.3, 3)]
@@ -154,6 +161,10 @@ def test_a_try_without_a_tail_is_a_piece_of_the_scheduled_run() -> None:
 class ScheduleByHand(callbacks.Callback):
     """The same schedule without us, on a rate of 0.01 and two batches in each of five epochs."""
 
+    def __init__(self, *, stays: bool) -> None:
+        super().__init__()
+        self.stays = stays  # what the rate was last, or the height again
+
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self.epoch = epoch
 
@@ -163,15 +174,17 @@ class ScheduleByHand(callbacks.Callback):
         self.model.optimizer.learning_rate = rate
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        self.model.optimizer.learning_rate = 0.01
+        if not self.stays:
+            self.model.optimizer.learning_rate = 0.01
 
 
 @pytest.mark.parametrize("how", [{"dry_run": True}, TIES] if TORCH else [{"dry_run": True}])
-def test_a_dry_run_is_bit_identical_to_the_same_schedule_without_us(how: Any) -> None:
+@pytest.mark.parametrize("own", [{"schedule": wsd}, {"course": scheduled("learning_rate")}])
+def test_a_dry_run_is_bit_identical_to_the_same_schedule_without_us(how: Any, own: Any) -> None:
     plain = make()
-    wanted = fit(plain, ScheduleByHand()).history
+    wanted = fit(plain, ScheduleByHand(stays="course" in own)).history
     bits_wanted = bits(plain)
-    model, ours = make(), adapt(schedule=wsd, try_for=2, **how)
+    model, ours = make(), adapt(try_for=2, **own, **how)
     assert fit(model, ours).history == wanted
     assert bits(model) == bits_wanted
     assert len(ours.history[0].tries) == 3
@@ -183,14 +196,15 @@ class KilledInEpoch5(callbacks.Callback):
             raise RuntimeError("killed")
 
 
-def test_a_scheduled_search_that_was_killed_goes_on_to_the_bit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("own", [{"schedule": wsd}, {}] if TORCH else [{}])
+def test_a_scheduled_search_that_was_killed_goes_on_to_the_bit(tmp_path: Path, own: Any) -> None:
     file = tmp_path / "fit.zip"
-    whole, ours = make(), search(schedule=wsd)
+    whole, ours = make(), search(**own)
     wanted = fit(whole, ours, epochs=8).history
     bits_wanted = bits(whole)
     with pytest.raises(RuntimeError, match="killed"):
-        fit(make(), search(schedule=wsd, checkpoint=file), KilledInEpoch5(), epochs=8)
-    model, again = make(), search(schedule=wsd, checkpoint=file)
+        fit(make(), search(checkpoint=file, **own), KilledInEpoch5(), epochs=8)
+    model, again = make(), search(checkpoint=file, **own)
     history = fit(model, again, epochs=8)
     assert history.epoch == [5, 6, 7]
     assert history.history["loss"] == wanted["loss"][5:]
@@ -215,6 +229,44 @@ def test_a_rate_that_somebody_else_sets_is_still_noticed(hook: str, schedule: An
     other = sets_the_rate(hook)
     with raises(ValueNotInForce):
         fit(make(), adapt(schedule=schedule, acting=[other]), other)
+
+
+@torch_is_enough
+@pytest.mark.parametrize("hook", ["on_epoch_begin", "on_train_batch_begin", "on_train_batch_end"])
+def test_it_is_where_the_policy_moves_the_rate(hook: str) -> None:
+    other = sets_the_rate(hook)
+    with raises(ValueNotInForce):
+        fit(make(), adapt(course=scheduled("learning_rate", "linear"), acting=[other]), other)
+
+
+@pytest.mark.skipif(TORCH, reason="torch trains one batch at a time")
+def test_batches_that_are_trained_at_once_have_the_rate_of_the_middle_one() -> None:
+    ours = Adapt(
+        {"learning_rate": [0.1]}, adapt_every=2, try_for=1, minimize="loss", check="off",
+        course=scheduled("learning_rate", "linear", warm_up=0.0),
+    )  # fmt: skip
+    model, seen = linear(0.1), []
+    model.compile(keras.optimizers.SGD(0.1), "mse", steps_per_execution=3)
+    noting = callbacks.LambdaCallback(
+        on_train_batch_begin=lambda batch, logs: seen.append(float(model.optimizer.learning_rate))
+    )
+    model.fit(INPUTS, TARGETS, batch_size=10, epochs=2, verbose=0, callbacks=[ours, noting])
+    wanted = [0.1 * (1 - (7 + step + 0.5) / 14) for step in (1, 4, 6)]
+    assert seen[3:] == pytest.approx(wanted, rel=1e-5)  # the first epoch was a try
+
+
+@torch_is_enough
+def test_a_schedule_of_the_fit_and_one_of_the_policy_for_something_else() -> None:
+    ours = adapt(
+        {"learning_rate": [0.01, 0.03], "beta_1": [0.9, 0.5]}, schedule=wsd,
+        course=scheduled("beta_1", "linear"),
+    )  # fmt: skip
+    model = make()
+    fit(model, ours)
+    height = ours.history[-1].candidate["beta_1"]
+    assert model.optimizer.beta_1 == pytest.approx(
+        height * scheduled("beta_1", "linear").factor(0.9)
+    )
 
 
 @torch_is_enough
@@ -289,7 +341,7 @@ def test_the_preset_may_bring_its_schedule() -> None:
     model = fitted(ours)
     height = ours.history[-1].candidate["learning_rate"]
     assert isinstance(height, float)
-    last = height * scheduled("learning_rate", "linear").factor(0.95)
+    last = height * scheduled("learning_rate", "linear").factor(1 - 0.5 / 40)
     assert float(model.optimizer.learning_rate) == pytest.approx(last)
     assert ours.history[-1].scheduled["learning_rate"][-1] == pytest.approx(last)
 
