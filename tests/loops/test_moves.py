@@ -215,3 +215,21 @@ def test_steps_are_counted() -> None:
 def test_an_epoch_by_itself_has_one_value() -> None:
     epoch = Epoch({"lr": 0.1}, number=3, trying=True)  # type: ignore[arg-type]
     assert epoch._passes.at_step(7, 9) == {"lr": 0.1}
+
+
+@pytest.mark.parametrize(("shape", "changes"), [("wsd", 1), ("linear", 6)])
+def test_a_driver_says_beforehand_whether_a_value_changes(shape: Any, changes: int) -> None:
+    model = Model()
+    driver = driver_of(model, "kept", course=scheduled("lr", shape), check="off")
+    said, seen = [], []
+    for _ in range(2):
+        driver.begin_epoch()
+        for step in range(STEPS):
+            before = model.lr
+            said.append(driver.moves(step))
+            driver.move(step)
+            seen.append(model.lr != before)
+            model.step()
+        driver.end_epoch(model.metrics())
+    assert said == seen
+    assert sum(said) == changes
