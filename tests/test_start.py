@@ -338,3 +338,15 @@ def test_each_run_whose_schedule_is_stretched_gets_a_hint() -> None:
     assert len(hints_of(lambda: hint_at_length(policy, 10, 20))) == 1, "another run, another hint"
     assert hints_of(lambda: hint_at_length(policy, None, 20)) == []
     assert hints_of(lambda: hint_at_length(policy, 20, 20)) == []
+
+
+def test_a_thousand_candidates_are_not_too_many() -> None:
+    def made(last: int) -> Any:
+        space = {"x": [*range(10)], "y": [*range(10)], "z": [*range(last)]}
+        return lambda: DynamicGridAdapter(
+            Diary({0: 1}), space, criterion=lowest("loss"), adapt_every=4, try_for=2
+        )
+
+    assert hints_of(made(10)) == []
+    [hint] = hints_of(made(11))
+    assert "1,100 candidates" in hint

@@ -14,7 +14,15 @@ from dynhp.proposers import Climb
 from dynhp.records import Candidate
 from dynhp.spaces import Around, Space
 from dynhp.tails import annealed, at_peak, averaged, scale, scheduled, wsd
-from dynhp.tails.contract import Searched, corrected, require_course, require_tail
+from dynhp.tails.contract import (
+    Searched,
+    corrected,
+    epochs_of,
+    require_correction,
+    require_course,
+    require_length,
+    require_tail,
+)
 from dynhp.triggers import At, Every, OnPlateau, any_of
 from tests.support.bad_input import Call, refuse
 from tests.support.messages import raises
@@ -266,3 +274,24 @@ def test_what_is_asked_for_values_is_asked_within_the_run() -> None:
 def test_a_value_that_is_none_is_named() -> None:
     with raises(SettingsError):
         require_course(OddTail({"lr": [1.0]}), Space({"lr": [0.5, 1.0]}), ONE)
+
+
+def test_a_correction_that_leads_out_of_the_space_is_named_with_the_value() -> None:
+    def tenfold(candidate: Candidate, searched: Searched) -> Candidate:
+        return candidate.but({"lr": 10.0})
+
+    with raises(ContractError):
+        corrected(tenfold, ONE, Searched(Space({"lr": [0.5, 1.0]})))
+
+
+def test_a_correction_may_look_at_the_space_when_it_is_checked() -> None:
+    def lowest_of_all(candidate: Candidate, searched: Searched) -> Candidate:
+        return candidate.but({"lr": searched.space["lr"].grid()[0]})
+
+    require_correction(lowest_of_all, Space({"lr": [0.5, 1.0]}))
+
+
+def test_a_share_is_below_one_and_has_at_least_one_epoch() -> None:
+    assert [epochs_of("try_for", 0.05, planned) for planned in (4, 90)] == [1, 4]
+    with raises(SettingsError):
+        require_length("try_for", 1.0)

@@ -462,6 +462,23 @@ def test_a_trainer_may_say_that_a_schedule_of_its_own_drives_the_value() -> None
     assert other.policy.course == averaged(), "which changes no value"
 
 
+class OnlyAtTheBegin:
+    """Halves the value at the very begin, and is defined within the run alone."""
+
+    def at(self, candidate: Candidate, progress: float) -> Candidate:
+        assert 0 <= progress <= 1
+        return candidate.but({"lr": float(candidate["lr"]) / (1 if progress else 2)})  # type: ignore[arg-type]
+
+
+def test_what_a_schedule_changes_is_seen_from_its_begin_to_its_end() -> None:
+    assert adapter_of(Scheduling(3), course=OnlyAtTheBegin()).policy.course is None
+
+
+def test_a_schedule_of_what_is_not_adapted_is_refused_also_beside_one_of_the_trainers() -> None:
+    with raises(SettingsError):
+        adapter_of(Scheduling(3), course=scheduled("momentum"))
+
+
 class Average:
     """What averages weights, beside a model in the state of a loop."""
 
