@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.tree_util import keystr, register_dataclass, tree_map_with_path
+from jax.tree_util import register_dataclass
 
 from dynhp.errors import SettingsError
 from dynhp.tails.averaging import SHARE, newest_weight, require_share
@@ -18,13 +18,14 @@ from dynhp_jax.leaves import is_key
 __all__ = ["AveragedWeights", "average_of", "averages_in"]
 
 
-@partial(register_dataclass, data_fields=["mean", "taken"], meta_fields=["share"])
+@partial(register_dataclass, data_fields=["mean", "taken"], meta_fields=["share", "types"])
 @dataclass(frozen=True)
 class AveragedWeights:
     """An average of weights over about the last share of all steps; ``average_of`` makes it.
 
     It is a pytree like any other and never changes: ``update`` gives the next one. Numbers with a
-    fraction are averaged, all others (counters, keys) are those of the newest weights.
+    fraction are averaged, all others (counters, keys) are those of the newest weights. The average
+    of weights of 16 bits has 32, or the newest would soon count nothing at their precision.
 
     >>> average = average_of({"w": jnp.zeros(1)}, share=0.5)
     >>> for weight in (0.0, 1.0, 1.0, 2.0):
@@ -35,7 +36,9 @@ class AveragedWeights:
 
     mean: Any
     taken: jax.Array
-    share: float  # a constant of compiled functions
+    # Constants of compiled functions:
+    share: float
+    types: tuple[str, ...]  # of the leaves of the weights
 
     def update(self, weights: Any) -> AveragedWeights:
         """Take weights into the average, after a step of the optimiser; compiled with the step."""
@@ -52,7 +55,9 @@ class AveragedWeights:
                 "called; hand back average.update(weights) in the carry after each step of the "
                 "optimiser"
             )
-        return self.mean
+        leaves, structure = jax.tree.flatten(self.mean)
+        typed = zip(leaves, self.types, strict=True)
+        return jax.tree.unflatten(structure, [_as_type(leaf, name) for leaf, name in typed])
 
     def statistics(self, measure: Callable[[Any, Any], Any], batches: Iterable[Any]) -> Any:
         """The statistics of norms, measured again with these weights: the mean over the batches.
@@ -84,7 +89,9 @@ def average_of(weights: Any, share: float = SHARE) -> AveragedWeights:
     {'w': Array([1.], dtype=float32)}
     """
     share = require_share("average_of", share)
-    return AveragedWeights(tree_map_with_path(_begun, weights), jnp.zeros((), jnp.int32), share)
+    types = tuple(str(jnp.asarray(leaf).dtype) for leaf in jax.tree.leaves(weights))
+    mean = jax.tree.map(_begun, weights)
+    return AveragedWeights(mean, jnp.zeros((), jnp.int32), share, types)
 
 
 def averages_in(tree: Any) -> list[AveragedWeights]:
@@ -97,18 +104,19 @@ def averages_in(tree: Any) -> list[AveragedWeights]:
     return [node for node in nodes if isinstance(node, AveragedWeights)]
 
 
-def _begun(path: Any, leaf: Any) -> jax.Array:
+def _begun(leaf: Any) -> jax.Array:
     """A copy, because compiled functions may take the memory of both (``donate_argnums``)."""
     array = jnp.asarray(leaf)
-    if jnp.issubdtype(array.dtype, jnp.inexact) and array.dtype.itemsize < 4:
-        raise SettingsError(
-            f"average_of needs weights of 32 bits, got {array.dtype} at weights{keystr(path)}: the "
-            "newest weights count less and less, and soon nothing at that precision. Average the "
-            "weights that the optimiser keeps in float32"
-        )
     if is_key(array):
         return jnp.copy(array)
-    return jnp.array(array, dtype=array.dtype, copy=True)  # of no weak type, as after an update
+    dtype = array.dtype
+    if jnp.issubdtype(dtype, jnp.inexact):
+        dtype = jnp.promote_types(dtype, jnp.float32)
+    return jnp.array(array, dtype=dtype, copy=True)  # of no weak type, as after an update
+
+
+def _as_type(leaf: Any, name: str) -> Any:
+    return leaf.astype(name) if jnp.issubdtype(leaf.dtype, jnp.inexact) else leaf
 
 
 def _blended(mean: Any, own: Any, newest: Any) -> Any:

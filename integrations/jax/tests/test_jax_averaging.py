@@ -184,9 +184,20 @@ def test_nothing_is_delivered_before_an_update() -> None:
 
 
 @pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
-def test_weights_that_are_too_coarse_are_refused(dtype: Any) -> None:
-    with raises(SettingsError):
-        average_of({"hidden": jnp.ones(1), "output": jnp.ones(1, dtype)})
+def test_the_average_of_weights_of_16_bits_is_kept_in_32(dtype: Any) -> None:
+    """Of 400 numbers whose mean lies between two of them, the last ones still count."""
+    step = 2.0**-7
+    average = average_of({"coarse": jnp.ones(1, dtype), "fine": jnp.ones(1)}, 1.0)
+    take_in = jax.jit(lambda old, new: old.update(new))
+    for number in range(400):
+        newest = 1 + step * (number % 2)
+        weights = {"coarse": jnp.full(1, newest, dtype), "fine": jnp.full(1, newest)}
+        average = take_in(average, weights)
+    assert take_in._cache_size() == 1
+    assert float(average.mean["coarse"][0]) == pytest.approx(1 + step / 2, abs=1e-4)
+    assert {name: leaf.dtype for name, leaf in average.weights.items()} == {
+        "coarse": dtype, "fine": jnp.float32
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("share", [0, 1.5, "tenth"])

@@ -48,11 +48,10 @@ class FitAverage:
     def __init__(self, model: Any, share: float, *, adapter: Any, data: Sequence[Part]) -> None:
         self._model, self._share, self._adapter = model, share, adapter
         self._variables = [each for each in model.variables if _has_fraction(each)]
-        _require_fine(self._variables)
         _require_no_buffers(model)
         self._drawn = Parts([*generator_parts(), *global_generators(), *data])
         self._taken = 0  # how many weights are in the average
-        self._means = [keras.ops.zeros_like(_value(each)) for each in self._variables]
+        self._means = [keras.ops.zeros_like(_fine(each)) for each in self._variables]
         self._own: list[Any] | None = None  # the model's own, while the average is on
         self._statistics: list[Any] | None = None  # those of this average, once they are measured
 
@@ -73,7 +72,7 @@ class FitAverage:
         # On JAX the variables are empty between batches, until the state is asked for.
         getattr(self._model, "jax_state_sync", _nothing)()
         stays = 1 - newest_weight(self._share, self._taken)
-        pairs = zip(self._means, map(_value, self._variables), strict=True)
+        pairs = zip(self._means, map(_fine, self._variables), strict=True)
         self._means = [own + (mean - own) * stays for mean, own in pairs]
         self._taken += 1
         self._statistics = None
@@ -142,20 +141,6 @@ def _statistics_of(layers: Sequence[Any]) -> list[Any]:
     return [each for layer in layers for each in (layer.moving_mean, layer.moving_variance)]
 
 
-def _require_fine(variables: Sequence[Any]) -> None:
-    coarse = {
-        str(keras.backend.standardize_dtype(each.dtype))
-        for each in variables
-        if _array(each.value).dtype.itemsize < 4
-    }
-    if coarse:
-        raise SettingsError(
-            f"ending='average' needs weights of 32 bits, got {', '.join(sorted(coarse))}: the "
-            "newest weights count less and less, and soon nothing at that precision. Use the "
-            "policy mixed_bfloat16 or mixed_float16, whose weights are float32"
-        )
-
-
 def _require_no_buffers(model: Any) -> None:
     if buffers := buffers_of(model):
         raise SettingsError(
@@ -171,6 +156,12 @@ def _has_fraction(variable: Any) -> bool:
 
 def _value(variable: Any) -> Any:
     return keras.ops.stop_gradient(variable.value)
+
+
+def _fine(variable: Any) -> Any:
+    """The weights in 32 bits at least: at 16 the newest would soon count nothing in the average."""
+    coarse = keras.backend.standardize_dtype(variable.dtype) not in ("float32", "float64")
+    return keras.ops.cast(_value(variable), "float32") if coarse else _value(variable)
 
 
 def _array(tensor: Any) -> Any:

@@ -15,6 +15,7 @@ from dynhp.errors import LoopError, SettingsError
 from dynhp.planning import rate_search
 from dynhp.tails.averaging import averaged
 from dynhp_keras import Adapt
+from dynhp_keras.averaging import FitAverage
 from tests.support.messages import raises
 
 AVERAGED: dict[str, Any] = {"course": averaged(0.3), "adapt_every": 3, "try_for": 1}
@@ -235,15 +236,26 @@ def test_the_preset_may_end_by_the_average() -> None:
     assert weights(model) == looking.seen[-1]
 
 
+def test_the_average_of_weights_of_16_bits_is_kept_in_32() -> None:
+    """Of 400 numbers whose mean lies between two of them, the last ones still count."""
+    layer = layers.Dense(1, use_bias=False, dtype="bfloat16")
+    model = keras.Sequential([keras.Input((1,)), layer])
+    average = FitAverage(model, 1.0, adapter=None, data=())
+    for number in range(400):
+        layer.kernel.assign(np.full((1, 1), 1 + 2.0**-7 * (number % 2), "float32"))
+        average.update()
+    [mean] = average.part().get()["means"]
+    assert mean.dtype == np.float32
+    assert float(mean[0, 0]) == pytest.approx(1 + 2.0**-8, abs=1e-4)
+    before = keras.ops.convert_to_numpy(keras.ops.cast(layer.kernel, "float32"))
+    average.put_on()
+    average.take_off()
+    after = keras.ops.convert_to_numpy(keras.ops.cast(layer.kernel, "float32"))
+    assert before == after == 1 + 2.0**-7
+
+
 @torch_is_enough
-def test_weights_that_could_not_be_averaged_are_refused() -> None:
-    keras.config.set_dtype_policy("bfloat16")
-    try:
-        model = plain_model()
-    finally:
-        keras.config.set_dtype_policy("float32")
-    with raises(SettingsError):
-        fit(model, adapt({"learning_rate": [0.1, 0.2]}, **AVERAGED))
+def test_buffers_that_keras_does_not_know_are_refused() -> None:
     torch = __import__("torch")
     norm = layers.TorchModuleWrapper(torch.nn.BatchNorm1d(4))
     model = keras.Sequential([keras.Input((4,)), norm, layers.Dense(2)])
