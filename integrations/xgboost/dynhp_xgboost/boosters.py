@@ -32,12 +32,25 @@ class BoostingTask:
     names: tuple[str, ...]  # of the parameters under adaptation
     obj: Callable[..., Any] | None = None
     custom_metric: Callable[..., Any] | None = None
+    begin: bytes = b""  # the model that the training goes on from
+    config: str | None = None  # of that model, where it was trained in this process
+    schedules: Sequence[xgb.callback.LearningRateScheduler] = ()
 
     def booster(self, trees: bytes = b"", seed: int | None = None) -> xgb.Booster:
         """A new booster, with these trees and this seed where they are given."""
         cache = [self.data, *(data for data, _ in self.evals)]
         params = dict(self.params) if seed is None else {**self.params, "seed": seed}
-        return xgb.Booster(params, cache, bytearray(trees) if trees else None)
+        model = trees or self.begin
+        booster = xgb.Booster(params, cache, bytearray(model) if model else None)
+        if self.config is not None:
+            booster.load_config(self.config)
+            booster.set_param({} if seed is None else {"seed": seed})
+        return booster
+
+    def schedule(self, booster: xgb.Booster, rounds: int) -> None:
+        """Set what schedules say after so many rounds, which is nothing before the first."""
+        for schedule in self.schedules if rounds else ():
+            schedule.after_iteration(booster, rounds - 1, {})
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -65,6 +78,7 @@ class GrownBooster:
         for _ in range(k):
             self.booster.update(self.task.data, self.rounds, fobj=self.task.obj)
             self.rounds += 1
+            self.task.schedule(self.booster, self.rounds)
 
     def metrics(self) -> Metrics:
         """What XGBoost measures on the validation data, such as ``val-logloss``."""
@@ -103,6 +117,7 @@ class LoadedBooster(GrownBooster):
         """Load the trees into a new booster: the old one has caches of others."""
         self.rounds, trees = state
         self.booster = self.task.booster(trees)
+        self.task.schedule(self.booster, self.rounds)
 
 
 class DrawingBooster(GrownBooster):
@@ -123,6 +138,7 @@ class DrawingBooster(GrownBooster):
         """Load the trees into a new booster."""
         self.rounds, trees, self._seed = state
         self.booster = self.task.booster(trees, self._seed)
+        self.task.schedule(self.booster, self.rounds)
 
     def reseed(self, seed: int) -> None:
         """Draw otherwise from now on."""
@@ -143,6 +159,7 @@ class RetrainedBooster(Retrained):
 
     def __init__(self, task: BoostingTask) -> None:
         super().__init__(lambda: GrownBooster(task))
+        self.task = task
         self.kinds = task.kinds
 
     @property

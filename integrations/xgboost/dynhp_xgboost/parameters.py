@@ -13,9 +13,9 @@ from dynhp.errors import SettingsError, nearest, shown
 from dynhp.records import Value
 from dynhp.spaces import Space
 
-__all__ = ["drawing", "in_force", "renamed", "require_adaptable", "require_params"]
+__all__ = ["ALIASES", "drawing", "in_force", "renamed", "require_adaptable", "require_params"]
 
-_ALIASES = (
+ALIASES = (
     {"eta", "learning_rate"},
     {"gamma", "min_split_loss"},
     {"lambda", "reg_lambda"},
@@ -32,6 +32,11 @@ _FRACTIONS = ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_b
 
 def require_params(params: object) -> dict[str, Any]:
     """A copy of the parameters, refused where they are no mapping."""
+    if isinstance(params, xgb.XGBModel):
+        raise SettingsError(
+            "params must map names to values, as for xgboost.train, got an estimator, "
+            f"{type(params).__name__}; fit it by adapted_fit(estimator, X, y, eval_set=..., ...)"
+        )
     if not isinstance(params, Mapping):
         raise SettingsError(
             f"params must map names to values, as for xgboost.train, got {shown(params)}"
@@ -41,13 +46,14 @@ def require_params(params: object) -> dict[str, Any]:
 
 def renamed(params: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """The parameters with the names of the space: two names of one thing would be in each other's
-    way.
+    way. What is None is left out, as XGBoost does it.
 
     >>> renamed({"eta": 0.1, "max_depth": 3}, ["learning_rate"])
     {'learning_rate': 0.1, 'max_depth': 3}
     """
-    other = {alias: name for name in names for same in _ALIASES if name in same for alias in same}
-    return {other.get(name, name): value for name, value in params.items()}
+    other = {alias: name for name in names for same in ALIASES if name in same for alias in same}
+    given = {name: value for name, value in params.items() if value is not None}
+    return {other.get(name, name): value for name, value in given.items()}
 
 
 def in_force(booster: xgb.Booster) -> dict[str, Value]:

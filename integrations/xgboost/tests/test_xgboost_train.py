@@ -125,8 +125,8 @@ MISTAKES: list[dict[str, Any]] = [
     {"space": {"num_class": [2, 3]}},
     {"space": {"num_parallel_tree": [1, 3]}},
     {"space": {"rate_drop": [0.1, 0.5]}},
-    {"data": quantiles, "space": {"max_bin": [16, 256]}},
-    {"data": lambda: X},
+    {"dtrain": quantiles, "space": {"max_bin": [16, 256]}},
+    {"dtrain": lambda: X},
     {"evals": []},
     {"evals": VAL},
     {"evals": None},
@@ -134,15 +134,15 @@ MISTAKES: list[dict[str, Any]] = [
     {"minimize": None},
     {"steps": 4},
     {"try_for": 9},
-    {"rounds": 0},
+    {"num_boost_round": 0},
 ]
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_named_before_anything_is_trained(mistake: dict[str, Any]) -> None:
     given = {**RUN, **mistake}
-    params, rounds = given.pop("params", PARAMS), given.pop("rounds", 8)
-    data = given.pop("data", lambda: TRAIN)()
+    params, rounds = given.pop("params", PARAMS), given.pop("num_boost_round", 8)
+    data = given.pop("dtrain", lambda: TRAIN)()
     with raises(SettingsError):
         adapted_train(params, data, rounds, **given)
 
