@@ -10,7 +10,7 @@ import pytest
 
 from dynhp import DynamicGridAdapter, find_rate, recommended
 from dynhp.errors import LeaveItAlone, ValueNotInForce
-from dynhp_lightgbm import adapted_train, lightgbm_trainer
+from dynhp_lightgbm import adapted_fit, adapted_train, lightgbm_trainer
 from dynhp_lightgbm.boosters import BoosterModel
 from dynhp_lightgbm.trainer import LightGBMTrainer
 from tests.support.messages import raises
@@ -50,6 +50,12 @@ def test_the_preset_for_learning_rates_is_refused_and_nothing_was_trained() -> N
     with raises(LeaveItAlone):
         find_rate(trainer, epochs=ROUNDS, name="learning_rate", loss="train-l2")
     assert trainer.booster.num_trees() == 0
+    with raises(LeaveItAlone):
+        adapted_fit(
+            lgb.LGBMRegressor(n_estimators=ROUNDS, verbosity=-1), X[:180], Y[:180],
+            eval_X=X[180:], eval_y=Y[180:],
+            policy=recommended("learning_rate", loss="valid_0-l2"),
+        )  # fmt: skip
 
 
 def test_what_the_refusal_names_works() -> None:
