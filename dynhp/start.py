@@ -54,7 +54,9 @@ def policy_for(policy: Policy, trainer: Trainer) -> Policy:
             f"got {shown(trainer)}; add that method or use randomness='common'"
         )
     _require_metrics(policy, trainer)
-    if policy.course is not None and not isinstance(trainer, Delivers):
+    # A wrapper delivers something else, and says whether there is an average inside it.
+    delivers = getattr(trainer, "delivers_average", isinstance(trainer, Delivers))
+    if policy.course is not None and not delivers:
         _require_no_average(policy.course)
     if policy.tail is not None:
         _require_learning_rate(policy.tail, getattr(trainer, "kinds", None) or {})

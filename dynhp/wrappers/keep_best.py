@@ -13,7 +13,7 @@ from dynhp.criteria.contract import require_criterion
 from dynhp.executors.attempt import move_to
 from dynhp.read_back import read_metrics
 from dynhp.records import Metrics, Value
-from dynhp.trainer import State, Trainer
+from dynhp.trainer import Delivers, State, Trainer
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ class KeepBest:
         self.criterion = criterion
         self._keeper = BestKeeper(BestRule(criterion=criterion))
         self._epoch = 0
+        self.delivers_average = isinstance(trainer, Delivers)  # besides what this delivers itself
         # What a trainer may offer is offered exactly if the wrapped one has it.
         for name in ("hyperparameters", "reseed", "kinds", "driven_by", "tolerance", "unit"):
             if hasattr(trainer, name):
@@ -82,6 +83,8 @@ class KeepBest:
         return {**measured, "best_score": score} if measured else measured
 
     def deliver(self) -> None:
-        """Put the trainer into its best state, if it has one."""
+        """Put the trainer into its best state, if it has one, and let it deliver its average."""
         if self._keeper.best is not None:
             move_to(self.trainer, self._keeper.best.state)
+        if isinstance(self.trainer, Delivers):
+            self.trainer.deliver()

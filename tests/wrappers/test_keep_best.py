@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dynhp import DynamicGridAdapter, KeepBest, Trainer, highest, lowest
 from dynhp.errors import MetricError, SettingsError
 from dynhp.records import Metrics, Progress
+from dynhp.tails import averaged
 from dynhp.testing.toys.quadratic import NoisyQuadratic, Quadratic
 from dynhp.trainer import ReadsBack, Reseeds
 from tests.support.messages import raises
@@ -285,3 +286,23 @@ def test_a_missing_metric_stops_training() -> None:
 def test_what_cannot_work_is_refused(trainer: Any, criterion: Any) -> None:
     with raises(SettingsError):
         KeepBest(trainer, criterion)
+
+
+def test_the_best_state_is_no_average_of_weights_and_the_one_in_it_is_delivered() -> None:
+    class Averaging(Path):
+        """Its average is its last value but one."""
+
+        def deliver(self) -> None:
+            self.been = self.been[:-1]
+
+    policy: Any = {"maximize": "score", "adapt_every": 3, "try_for": 1, "course": averaged()}
+    space = {"x": [1.0, 2.0]}
+    with raises(SettingsError):
+        DynamicGridAdapter(KeepBest(Path(), highest("score")), space, **policy)
+    trainer = Averaging()
+    keeper = KeepBest(trainer, highest("score"))
+    DynamicGridAdapter(keeper, space, **policy).run(6)
+    best = keeper.get_state().best
+    assert best is not None
+    keeper.deliver()
+    assert trainer.been == tuple(best.state)[:-1]
