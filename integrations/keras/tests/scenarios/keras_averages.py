@@ -140,6 +140,32 @@ def test_statistics_are_measured_again_on_the_training_data(frozen: bool) -> Non
     assert norm.momentum == 0.9
 
 
+class Batches(keras.utils.PyDataset):  # type: ignore[misc]
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> Any:
+        rows = np.random.permutation(32)[:8]  # it draws from a global generator
+        return X[rows], Y[rows]
+
+
+@torch_is_enough
+@pytest.mark.parametrize("kind", ["loader", "dataset"])
+def test_other_data_are_measured_without_a_trace_too(kind: str) -> None:
+    torch = __import__("torch")
+
+    def fitted(*ours: Adapt) -> Any:
+        model, data = make(), Batches()
+        if kind == "loader":
+            rows = torch.utils.data.TensorDataset(torch.tensor(X[:32]), torch.tensor(Y[:32]))
+            order = torch.Generator().manual_seed(3)
+            data = torch.utils.data.DataLoader(rows, batch_size=8, shuffle=True, generator=order)
+        history = fit(model, *ours, data=(data,), batch_size=None, shuffle=False).history
+        return history["loss"], bits(model)[1:]
+
+    assert fitted(adapt(**AVERAGED, dry_run=True)) == fitted()
+
+
 class Looking(callbacks.Callback):
     """What the model looks like at the end of each epoch."""
 

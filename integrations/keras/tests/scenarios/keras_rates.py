@@ -330,6 +330,25 @@ def test_a_factor_may_be_a_number_of_numpy() -> None:
 
 
 @torch_is_enough
+def test_the_preset_finds_the_same_fit_from_anywhere_and_ends_near_zero() -> None:
+    """With the schedule that it brings, which is followed batch by batch."""
+    ends = []
+    for start in (0.03, 0.1 / 17.8, 0.1 * 17.8):
+        model, ours = linear(start), search()
+        model.fit(INPUTS, TARGETS, batch_size=16, epochs=10, verbose=0, callbacks=[ours])
+        assert ours.loop is not None
+        found = rate_search(ours.loop).rate
+        steps = [values for each in ours.history for values in each.values_by_step]
+        rates = [values["learning_rate"] for values in steps]
+        assert len(set(rates)) > 10, "it falls within epochs"
+        assert max(rates) == pytest.approx(found)
+        assert rates[-1] == pytest.approx(float(model.optimizer.learning_rate), rel=1e-5)
+        assert 0 < rates[-1] < found / 20
+        ends.append((found, bits(model)))
+    assert ends[0] == ends[1] == ends[2]
+
+
+@torch_is_enough
 def test_the_preset_may_bring_its_schedule() -> None:
     def fitted(ours: Adapt) -> Any:
         model = linear(0.1)
