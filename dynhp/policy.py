@@ -149,6 +149,11 @@ class Policy:
     def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "space", self.space if isinstance(self.space, Space) else Space(self.space))
+        if not self.space and self.max_rounds != 0:
+            raise SettingsError(
+                "a space needs at least one hyperparameter, got an empty one; only a run without "
+                "rounds (max_rounds=0), such as that of settled('val_loss'), has nothing to adapt"
+            )
         require_criterion(self.criterion)
         require_trigger("when", self.when)
         put(self, "try_for", require_try_for(plain_int(self.try_for), self.tail))

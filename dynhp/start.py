@@ -163,7 +163,7 @@ def starting_point(
     for name in space:
         if joined[name] is not space[name]:
             advise(f"{name} starts at {shown(values[name])}, which is added to the candidates")
-    if all(len(axis.grid()) == 1 for axis in joined.values()):
+    if joined and all(len(axis.grid()) == 1 for axis in joined.values()):
         advise(f"{', '.join(joined)}: with one value there is nothing to choose; list several")
     return joined, joined.candidate(values)
 

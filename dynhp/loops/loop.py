@@ -113,10 +113,36 @@ class Loop:
     def restore_best(self) -> None:
         """Put the state and the bound values back to where they were after the best epoch."""
         keeper = self._required_keeper()
-        if self._runs:
-            raise LoopError("restore_best() is for after the loop; leave it first, as with break")
+        self._require_over("restore_best")
         if keeper.best is not None:
             move_to(self._training, keeper.best.state)
+
+    def deliver(self, **given: Any) -> None:
+        """Make the model what the run hands over: the state of its best epoch, and its average.
+
+        After the loop. The best epoch is that of ``keep_best``, if it was asked for or the run ends
+        by ``until``; the average is that of the state, such as ``AveragedWeights(share=0.1)``, and
+        gets what is given here, such as ``batches=`` for BatchNorm.
+        """
+        self._require_over("deliver")
+        delivers = getattr(self.adapter.trainer, "deliver", None)
+        if self.keeper is None and delivers is None:
+            raise LoopError(
+                "there is nothing to deliver besides the state that the run ended in; ask for the "
+                "best epoch with adapt(..., keep_best=True), or average weights in the state"
+            )
+        if self.keeper is not None:
+            self.restore_best()
+        if delivers is not None:
+            delivers(**given)
+        elif given:
+            raise LoopError(
+                f"nothing in the state takes {', '.join(map(repr, given))}; leave it out"
+            )
+
+    def _require_over(self, name: str) -> None:
+        if self._runs:
+            raise LoopError(f"{name}() is for after the loop; leave it first, as with break")
 
     def _required_keeper(self) -> BestKeeper:
         if self.keeper is None:

@@ -18,6 +18,7 @@ from dynhp.loops.loop import Loop
 from dynhp.loops.parts import Part
 from dynhp.middleware.display import Display
 from dynhp.policy import Policy, PolicyFields, policy_from, require_known
+from dynhp.records.units import Unit
 from dynhp.spaces import SpaceLike
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -48,6 +49,8 @@ class LoopOptions(RunOptions, total=False):
     """
 
     callbacks: Callback | Sequence[Callback]
+    at_most: Length | None
+    unit: Unit
 
 
 def with_options(function: _Function) -> _Function:
@@ -56,7 +59,7 @@ def with_options(function: _Function) -> _Function:
     >>> @with_options
     ... def train(rounds: int, **options: Any) -> None: ...
     >>> list(inspect.signature(train).parameters)[-2:]
-    ['progress', 'callbacks']
+    ['at_most', 'unit']
     """
     core, here = inspect.signature(adapt), inspect.signature(function)
     own = [each for each in here.parameters.values() if each.kind is not each.VAR_KEYWORD]
@@ -81,14 +84,24 @@ def policy_and_others(
     others = dict(options)
     fields = {name: others.pop(name) for name in PolicyFields.__annotations__ if name in others}
     given = {"space": space, **fields}
-    policy = policy_from(others.pop("policy", None), given, caller=caller)
-    if policy.until is not None:
-        raise SettingsError(
-            f"until={shown(policy.until)} ends a loop of your own (adapt) or a DynamicGridAdapter; "
-            f"here {caller} is told the length by what it belongs to, which has its own way to "
-            "stop early"
-        )
-    return policy, others
+    return policy_from(others.pop("policy", None), given, caller=caller), others
+
+
+def require_planned_end(policy: Policy, others: Mapping[str, Any], *, caller: str) -> None:
+    """Refuse a run without a planned end, where what dynhp belongs to says how long it trains.
+
+    >>> from dynhp.planning import settled
+    >>> require_planned_end(settled("val_loss"), {}, caller="Adapt")
+    Traceback (most recent call last):
+    dynhp.errors.SettingsError: Adapt is told how long to train, got until=Settled(...)...
+    """
+    given = {"until": policy.until} | {name: others.get(name) for name in ("at_most", "unit")}
+    for name, value in given.items():
+        if value is not None:
+            raise SettingsError(
+                f"{caller} is told how long to train, got {name}={shown(value)}; leave it out, and "
+                "use the early stopping of what trains, or write the loop yourself (adapt)"
+            )
 
 
 class CallbackSettings:
@@ -114,6 +127,7 @@ class CallbackSettings:
         if (steps := others.pop("steps", None)) is not None:
             raise SettingsError(f"Adapt counts in epochs, got steps={shown(steps)}; {way_out}")
         self.policy, self.options = policy_and_others(space, others, caller="Adapt")
+        require_planned_end(self.policy, self.options, caller="Adapt")
         # A loop is made and thrown away so that its errors come now, not when training starts.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

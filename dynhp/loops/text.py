@@ -39,8 +39,7 @@ def loop_text(adapter: DynamicGridAdapter, unit: Unit) -> str:
         when = ("every", f"{policy.adapt_every} {unit}, {tries}")
     rows = [
         *((name, _searched(policy, name, adapter.current)) for name in policy.space),
-        ("now" if adapter.history else "start", in_force),
-        when,
+        *([("now" if adapter.history else "start", in_force), when] if policy.space else []),
         *([] if policy.course is None else [("course", str(policy.course)[:200])]),
         ("by", str(policy.criterion)[:200]),
         ("plan", str(plan_for(adapter, planned))),

@@ -7,7 +7,7 @@ from dynhp._lazy import lazily
 if TYPE_CHECKING:
     from dynhp.planning.baselines import complete_search, fixed, random_search
     from dynhp.planning.budget import Cost, Plan, plan, plan_for, spent
-    from dynhp.planning.presets import ema_race, paper, plateau, recommended, rescue
+    from dynhp.planning.presets import ema_race, paper, plateau, recommended, rescue, settled
     from dynhp.planning.rates import RateFinder, find_rate, rate_search
     from dynhp.planning.schedule import Schedule, replay, schedule_of
 else:
@@ -16,7 +16,7 @@ else:
         {
             "baselines": "complete_search fixed random_search",
             "budget": "Cost Plan plan plan_for spent",
-            "presets": "ema_race paper plateau recommended rescue",
+            "presets": "ema_race paper plateau recommended rescue settled",
             "rates": "RateFinder find_rate rate_search",
             "schedule": "Schedule replay schedule_of",
         },
@@ -41,5 +41,6 @@ __all__ = [
     "replay",
     "rescue",
     "schedule_of",
+    "settled",
     "spent",
 ]

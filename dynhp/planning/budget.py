@@ -254,7 +254,7 @@ def plan_from(policy: Policy, memory: Memory, epochs: int, *, unit: Unit) -> Pla
     done = spent(history)
     axes = policy.space.values()
     endless = any(isinstance(axis, Around) for axis in axes)
-    grid = None if endless else math.prod(len(axis.grid()) for axis in axes)
+    grid = None if endless or not axes else math.prod(len(axis.grid()) for axis in axes)
 
     return Plan(
         least=Cost(

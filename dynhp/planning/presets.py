@@ -25,7 +25,7 @@ from dynhp.spaces import Around, Ordered, Space, SpaceLike
 from dynhp.tails import annealed, at_peak, averaged, scheduled
 from dynhp.tails.contract import Course
 from dynhp.tails.schedules import Shape
-from dynhp.triggers import At, Every, OnPlateau, OnSpike
+from dynhp.triggers import At, Every, OnPlateau, OnSpike, Settled
 
 TYPICAL_RATE = 0.03
 """The middle of the values tried if no default is given."""
@@ -327,6 +327,45 @@ def rescue(
         snapshots=Snapshots(k=2 + lag, every=every),
         max_rounds=0,
         max_rescues=require_count("rescue: max_rescues", max_rescues),
+    )
+
+
+def settled(
+    metric: str = "val_loss",
+    *,
+    factor: float = 2.0,
+    least: int = 5,
+    better: Literal["lower", "higher"] = "lower",
+    average: bool = True,
+) -> Policy:
+    """Train until it has settled: nothing is adapted, and the length need not be known.
+
+    At a constant rate, with the weights of the last tenth so far averaged, until twice the time of
+    the best average has passed. ``loop.deliver()`` makes that average the model.
+
+    Args:
+        metric: what says so, measured with the averaged weights if there are any.
+        factor: how many times the time of the best value must have passed.
+        least: how often the metric must have been measured since the best value.
+        better: whether "lower" or "higher" is better.
+        average: whether weights are averaged, by something in the state of the loop such as
+            ``AveragedWeights(model, share=0.1)`` of dynhp_torch; without it, the best epoch is
+            delivered as it is.
+
+    >>> policy = settled("val_loss")
+    >>> policy.until, policy.course, len(policy.space)
+    (Settled(metric='val_loss', factor=2.0, least=5, better='lower'), averaged(), 0)
+    """
+    rule = Settled(metric, factor=factor, least=least, better=better)
+    require_word("settled: average", average, (True, False))
+    return Policy(
+        space=Space.empty(),
+        criterion=rule.criterion,
+        when=At([0]),
+        try_for=1,
+        max_rounds=0,
+        course=averaged() if average else None,
+        until=rule,
     )
 
 

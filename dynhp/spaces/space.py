@@ -50,6 +50,17 @@ class Space(Mapping[str, Axis]):
         self._edges: dict[str, tuple[Value, Value]] | None = None
         self.given = self  # as it was before a value joined it
 
+    @classmethod
+    def empty(cls) -> Space:
+        """No hyperparameters, for a run that adapts nothing.
+
+        >>> len(Space.empty()), Space.empty().grid()
+        (0, (Candidate(),))
+        """
+        space = cls({"nothing": (None,)})
+        space._axes = {}
+        return space
+
     def __getitem__(self, name: str) -> Axis:
         return self._axes[name]
 

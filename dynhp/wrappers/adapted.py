@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dynhp.adapter import DynamicGridAdapter
 from dynhp.best import best_criterion
 from dynhp.errors import SettingsError, shown
-from dynhp.loops.options import LoopOptions, policy_and_others
+from dynhp.loops.options import LoopOptions, policy_and_others, require_planned_end
 from dynhp.middleware.each_epoch import EpochLook, each_epoch
 from dynhp.policy import Policy
 from dynhp.records import History, Metrics
@@ -40,7 +40,7 @@ def adapt_trainer(
             with the epoch for which it returns true, or with the try that this epoch belongs to.
             Where the main line goes back to an earlier state, so do the numbers.
         options: as in ``dynhp.adapt``: ``policy`` or its fields, and all others except for
-            ``steps``.
+            ``steps`` and those of runs that end by themselves.
 
     >>> from dynhp.testing import Quadratic
     >>> trainer = Quadratic()
@@ -54,6 +54,7 @@ def adapt_trainer(
         raise SettingsError(
             f"steps is for loops whose body counts steps, got {shown(steps)}; leave it out"
         )
+    require_planned_end(policy, others, caller="adapt_trainer")
     own = best_criterion(others.get("keep_best"), policy.criterion)
     keeper = None if own is None else KeepBest(trainer, own)
     over = False

@@ -20,15 +20,19 @@ from dynhp import (
     schedule_of,
     spent,
 )
-from dynhp.errors import MetricError, SettingsError
+from dynhp.errors import LoopError, MetricError, SettingsError
 from dynhp.loops import Loop
-from dynhp.loops.options import CallbackSettings, policy_and_others
+from dynhp.loops.options import CallbackSettings
+from dynhp.planning import settled
+from dynhp.policy import Policy
 from dynhp.records import Round
 from dynhp.records.plain import history_from_plain, history_to_plain
+from dynhp.spaces import Space
 from dynhp.storage import run_with_checkpoints
 from dynhp.tails import averaged, scheduled
 from dynhp.testing import NoisyQuadratic
 from dynhp.triggers import At, LineSoFar, OnPlateau, Settled
+from dynhp.wrappers import adapt_trainer
 from tests.support.loops import seen
 from tests.support.reference import Toy, without_times
 
@@ -319,7 +323,128 @@ def test_a_schedule_needs_an_end() -> None:
 
 def test_a_framework_stops_by_its_own_means() -> None:
     given = {"minimize": "loss", "adapt_every": 4, "try_for": 1, "until": SETTLED}
-    with pytest.raises(SettingsError, match="which has its own way to stop early"):
+    with pytest.raises(SettingsError, match=r"Adapt is told how long to train, got until=Settled"):
         CallbackSettings({"space": {"lr": [0.1, 0.3]}, **given}, way_out="leave it out")
-    with pytest.raises(SettingsError, match="ends a loop of your own"):
-        policy_and_others({"lr": [0.1, 0.3]}, given, caller="adapted_train")
+    with pytest.raises(SettingsError, match="adapt_trainer is told how long to train, got until="):
+        adapt_trainer(NoisyQuadratic(), 9, space={"lr": [0.1, 0.3]}, **given)
+    del given["until"]
+    with pytest.raises(SettingsError, match="got at_most=9"):
+        adapt_trainer(NoisyQuadratic(), 9, space={"lr": [0.1, 0.3]}, at_most=9, **given)
+    with pytest.raises(SettingsError, match="got unit='steps'"):
+        adapt_trainer(NoisyQuadratic(), 9, space={"lr": [0.1, 0.3]}, unit="steps", **given)
+
+
+# ---- nothing adapted ------------------------------------------------------------------------
+class Averages:
+    """Averages what it is told, and delivers the average: a stand-in for averaged weights."""
+
+    def __init__(self, model: NoisyQuadratic) -> None:
+        self.model, self.sum, self.count = model, 0.0, 0
+        self.delivered: dict[str, Any] | None = None
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"sum": self.sum, "count": self.count}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.sum, self.count = state["sum"], state["count"]
+
+    def update(self, value: float) -> None:
+        self.sum, self.count = self.sum + value, self.count + 1
+
+    def deliver(self, **given: Any) -> None:
+        self.delivered = {"count": self.count, **given}
+
+
+def settle(policy: Policy, *more: Any, stop: int = 10**6) -> tuple[Loop, NoisyQuadratic, Any]:
+    model = NoisyQuadratic()
+    loop = adapt(at_most=200, state=[model, *more], policy=policy)
+    for epoch in loop:
+        model.train_k(1, {"lr": 0.3})
+        for each in more:
+            each.update(model.metrics()["loss"])
+        epoch.report(model.metrics())
+        if epoch.number + 1 == stop:
+            return loop, model, (loop.state_dict(), copy.deepcopy(model.get_state()))
+    return loop, model, None
+
+
+def test_a_run_may_adapt_nothing_and_settle() -> None:
+    loop, model, _ = settle(settled("loss", average=False))
+    assert loop.history[-1].ended
+    assert spent(loop).total == loop.adapter.epoch < 200
+    assert not any(round_.tries for round_ in loop.history)
+    plain = NoisyQuadratic()
+    plain.train_k(loop.adapter.epoch, {"lr": 0.3})
+    assert seen(model) == seen(plain)
+    assert "at most 200 epochs on the main line + 0 overhead" in str(
+        adapt(at_most=200, state=[NoisyQuadratic()], policy=settled("loss", average=False))
+    )
+
+
+def test_what_it_hands_over_is_the_best_epoch_and_its_average() -> None:
+    model = NoisyQuadratic()
+    averages = Averages(model)
+    loop, model, _ = settle(settled("loss"), averages)
+    assert averages.count == loop.adapter.epoch
+    loop.deliver(batches=[1, 2])
+    assert loop.best is not None
+    best = loop.best.epoch + 1
+    assert averages.delivered == {"count": best, "batches": [1, 2]}
+    assert model.metrics()["loss"] == loop.best.metrics["loss"]
+    assert best < loop.adapter.epoch
+
+
+def test_there_must_be_something_to_hand_over() -> None:
+    loop, _, _ = settle(settled("loss", average=False))
+    with pytest.raises(LoopError, match="nothing in the state takes 'batches'"):
+        loop.deliver(batches=[])
+    plain = adapt(4, state=[NoisyQuadratic()], space={"lr": [0.1, 0.3]}, minimize="loss",
+                  adapt_every=2, try_for=1)  # fmt: skip
+    with pytest.raises(LoopError, match="there is nothing to deliver"):
+        plain.deliver()
+
+
+def test_it_is_not_handed_over_while_it_runs() -> None:
+    model = NoisyQuadratic()
+    loop = adapt(9, state=[model, Averages(model)], space={"lr": [0.1, 0.3]}, minimize="loss",
+                 adapt_every=3, try_for=1)  # fmt: skip
+    for epoch in loop:
+        model.train_k(1, {"lr": epoch["lr"]})
+        epoch.report(model.metrics())
+        with pytest.raises(LoopError, match=r"deliver\(\) is for after the loop"):
+            loop.deliver()
+
+
+@pytest.mark.parametrize("stop", [1, 7, 19])
+def test_a_run_that_adapts_nothing_goes_on_where_it_was_left(stop: int) -> None:
+    expected, whole_model, _ = settle(settled("loss", average=False))
+    _, _, saved = settle(settled("loss", average=False), stop=stop)
+    model = NoisyQuadratic()
+    again = adapt(at_most=200, state=[model], policy=settled("loss", average=False))
+    again.load_state_dict(saved[0])
+    model.set_state(saved[1])
+    for epoch in again:
+        model.train_k(1, {"lr": 0.3})
+        epoch.report(model.metrics())
+    assert without_times(again.history) == without_times(expected.history)
+    assert seen(model) == seen(whole_model)
+
+
+def test_its_report_is_written(tmp_path: Path) -> None:
+    loop, _, _ = settle(settled("loss", average=False))
+    loop.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "loss was best after" in page
+
+
+def test_nothing_to_adapt_is_a_mistake_elsewhere() -> None:
+    with pytest.raises(SettingsError, match="a space needs at least one hyperparameter"):
+        Space({})
+    with pytest.raises(SettingsError, match="only a run without rounds"):
+        adapter(space=Space.empty())
+
+
+@pytest.mark.parametrize("given", [{"average": "yes"}, {"factor": 1}, {"metric": ""}])
+def test_bad_settings_of_the_preset_are_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError):
+        settled(**given)
