@@ -9,7 +9,7 @@ from dynhp.advice import doubts
 from dynhp.planning.budget import Plan, spent
 from dynhp.records import Round, Value
 from dynhp.records.history import kept_epochs
-from dynhp.records.text import label
+from dynhp.records.text import harmless, label
 from dynhp.report.luck import luck_of
 
 __all__ = ["cost_parts", "nothing_chosen", "schedule_picture", "summary", "values_seen"]
@@ -67,10 +67,14 @@ def summary(history: Sequence[Round], *, plan: Plan | None = None) -> str:
     """
     lines = []
     cost = spent(history, candidates=None if plan is None else plan.most.candidates)
+    ended = history[-1].ended if history else ""
     if cost.main_line:
-        lines.append(f"Cost: {cost.text(None if plan is None else plan.most.main_line)}.")
+        planned = None if plan is None or ended else plan.most.main_line
+        lines.append(f"Cost: {cost.text(planned)}.")
         if plan is not None:
             lines.append(f"Plan: {plan}.")
+    if ended:
+        lines.append(f"It ended after {cost.main_line} {cost.unit}: {harmless(ended)}.")
     tried = [round_ for round_ in history if round_.tries]
     if nothing_chosen(tried):
         nothing = "Nothing was chosen: each round had one value, and none was tried beside it."
