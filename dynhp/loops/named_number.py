@@ -32,9 +32,9 @@ def named_number(python: Any) -> type[int]:
     """Make the class, a subclass of ``int`` on which ``number[name]`` is ``number @ name``.
 
     A class that defines ``__getitem__`` in Python is a sequence to everything that asks in C, so
-    ``torch.tensor(epoch)`` asks for its length and its items. Only a class that is made in C can be
-    asked by name and be no sequence. ``python`` is ``ctypes.pythonapi``; a Python without it gets a
-    class with ``__getitem__``.
+    what makes a tensor of it asks for its length and its items. Only a class that is made in C can
+    be asked by name and be no sequence. ``python`` is ``ctypes.pythonapi``; a Python without it
+    gets a class with ``__getitem__``.
 
     >>> class Three(named_number(ctypes.pythonapi)):
     ...     def __matmul__(self, name): return f"the value of {name}"

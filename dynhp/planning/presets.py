@@ -349,7 +349,7 @@ def settled(
         least: how often the metric must have been measured since the best value.
         better: whether "lower" or "higher" is better.
         average: whether weights are averaged, by something in the state of the loop such as
-            ``AveragedWeights(model, share=0.1)`` of dynhp_torch; without it, the best epoch is
+            ``AveragedWeights(model, share=0.1)`` of an integration; without it, the best epoch is
             delivered as it is.
 
     >>> policy = settled("val_loss")

@@ -35,8 +35,8 @@ def averaged(share: float = SHARE) -> Averaged:
 
     The core knows no weights: something in the state of the loop, or the trainer itself, averages
     them over about the last share of all steps so far, and has a ``deliver()`` that gives the model
-    the average. ``AveragedWeights(model, share=0.1)`` of dynhp_torch is one; the callbacks of
-    frameworks make their own, and deliver it at the end. Without one the policy is refused.
+    the average. Integrations have one, such as ``AveragedWeights(model, share=0.1)``; the callbacks
+    of frameworks make their own, and deliver it at the end. Without one the policy is refused.
 
     Args:
         share: over about which last share of all steps so far the average is.
