@@ -128,6 +128,15 @@ def test_a_run_with_averages_is_exact(dry_run: bool) -> None:
     assert bits(train(again)) == bits(whole)
 
 
+def test_the_best_epoch_is_delivered_with_its_average() -> None:
+    loop = loop_of(start(), keep_best=True)
+    train(loop)
+    assert loop.best is not None
+    loop.deliver()
+    assert float(loss_of(loop.carry["average"].weights)) == -loop.best.score
+    assert int(loop.carry["average"].taken) == loop.best.epoch + 1
+
+
 def test_the_preset_may_end_by_the_average() -> None:
     policy = recommended("learning_rate", ending="average")
     loop = adapt_pytree(start(), steps=200, policy=policy)

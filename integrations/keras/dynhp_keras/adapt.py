@@ -119,16 +119,13 @@ class Adapt(Forwarding):
             self._end_run()
 
     def deliver(self) -> None:
-        """Give the model the averaged weights, as a fit with ``ending="average"`` does at its end.
+        """Make the model that of the best epoch (``keep_best=True``), with its averaged weights.
 
-        It is needed once more where the model was put back, as by ``adapt.loop.restore_best()``.
+        A fit with ``ending="average"`` has delivered those of its last epoch when it ends.
         """
-        if self._average is None:
-            raise LoopError(
-                "there are no averaged weights to deliver; take a policy that ends by them, such "
-                "as recommended('learning_rate', loss='loss', ending='average')"
-            )
-        self._average.deliver()
+        if self.loop is None:
+            raise LoopError("there is nothing to deliver before model.fit(callbacks=[...])")
+        self.loop.deliver()
 
     def _guarded(self, binding: Binding) -> GuardedBinding:
         scheduled = self._scheduled is not None and is_rate(binding, self.model.optimizer)
