@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def compared(
     broken = {"broken": None, **before}["broken"] or {"broken": None, **now}["broken"]
     if broken:
         return Comparison(name=name, sections=("broken",), first=str(broken).strip()[-300:])
-    before, now = _checks_apart(before), _checks_apart(now)
+    before, now = _checks_apart(_said_alike(before, now)), _checks_apart(now)
     sections = [
         section
         for section in dict.fromkeys([*FIRST, *before, *now])
@@ -102,6 +103,28 @@ def compared(
         fell=any(new < old for old, new in calls.values()),
         reworded=before.get("message") != now.get("message"),
     )
+
+
+DRY_RUN = "a dry run: the value in force is kept, whatever the tries scored"
+
+
+def _said_alike(before: Any, now: Any) -> Any:
+    """What was before, but a dry run gives its reason in the words of today.
+
+    >>> _said_alike([{"chosen": 0, "reason": "won by 0.1"}], [{"chosen": 1, "reason": DRY_RUN}])
+    [{'chosen': 0, 'reason': 'a dry run: the value in force is kept, whatever the tries scored'}]
+    """
+    if isinstance(before, dict) and isinstance(now, dict):
+        return {
+            key: DRY_RUN
+            if key == "reason" and now.get(key) == DRY_RUN
+            else _said_alike(each, now.get(key))
+            for key, each in before.items()
+        }
+    if isinstance(before, list) and isinstance(now, list):
+        both = zip_longest(before, now[: len(before)])
+        return [_said_alike(old, new) for old, new in both]
+    return before
 
 
 def _checks_apart(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -122,3 +122,14 @@ def test_only_what_is_listed_may_differ_and_what_is_listed_must() -> None:
 def test_what_is_listed_can_be_read() -> None:
     assert all(each.reason for each in compare.read_expected(GOLDEN / "expected.toml"))
     assert doctest.testmod(compare).failed == 0
+
+
+def test_a_dry_run_may_give_its_reason_in_other_words_and_nothing_else() -> None:
+    before = {"history": [{"chosen": 0, "reason": "won by 0.1"}, {"chosen": 1, "reason": "best"}]}
+    now = {"history": [{"chosen": 0, "reason": compare.DRY_RUN}, {"chosen": 1, "reason": "best"}]}
+    assert compare.compared("a/b", before, now).sections == ()
+    kept = {"history": [{"chosen": 2, "reason": compare.DRY_RUN}, {"chosen": 1, "reason": "best"}]}
+    assert compare.compared("a/b", before, kept).first == "history[0].chosen: 0 -> 2"
+    fewer = {"history": now["history"][:1]}
+    assert compare.compared("a/b", before, fewer).first == "history: 2 entries -> 1"
+    assert compare.compared("a/b", fewer, before).first.startswith("history[0].reason")
