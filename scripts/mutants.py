@@ -1,13 +1,13 @@
 """Mutation testing: does a test notice when a line of the algorithm is changed?
 
 mutmut changes the policy, the engine, the drivers, loops, tails, the search for a rate, what a try
-and a saved run are made of, ``selection.py`` and the costs of ``planning/`` in a temporary copy, one
-change at a time, and ``mutant_tests.py`` runs the fast tests of the core that run the changed statement. What survives is
-printed as a diff. The exit code is 1 where one survives that ``equivalent_mutants.toml`` does not
-list with the reason why no test can notice it, and also where that list has an entry that is no
-longer needed. Files named on the command line are mutated alone. With ``--fates FILE`` a run that
-was interrupted goes on where it was, and one after a change first asks the tests that noticed the
-mutants before: see ``mutant_fates.py``.
+and a saved run are made of, ``selection.py`` and the costs of ``planning/`` in a temporary copy,
+one change at a time, and ``mutant_tests.py`` runs the fast tests of the core that run the changed
+statement. What survives is printed as a diff. The exit code is 1 where one survives that
+``equivalent_mutants.toml`` does not list with the reason why no test can notice it, and also where
+that list has an entry that is no longer needed. Files named on the command line are mutated alone.
+With ``--fates FILE`` a run that was interrupted goes on where it was, and one after a change first
+asks the tests that noticed the mutants before: see ``mutant_fates.py``.
 """
 
 from __future__ import annotations
