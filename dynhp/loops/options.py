@@ -18,7 +18,7 @@ from dynhp.loops.loop import Loop
 from dynhp.loops.parts import Part
 from dynhp.middleware.display import Display
 from dynhp.policy import Policy, PolicyFields, policy_from, require_known
-from dynhp.records.units import Unit
+from dynhp.records.units import EPOCHS, Unit
 from dynhp.spaces import SpaceLike
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -97,7 +97,7 @@ def require_planned_end(policy: Policy, others: Mapping[str, Any], *, caller: st
     """
     given = {"until": policy.until} | {name: others.get(name) for name in ("at_most", "unit")}
     for name, value in given.items():
-        if value is not None:
+        if value is not None and (name, value) != ("unit", EPOCHS):  # which is what it would be
             raise SettingsError(
                 f"{caller} is told how long to train, got {name}={shown(value)}; leave it out, and "
                 "use the early stopping of what trains, or write the loop yourself (adapt)"
