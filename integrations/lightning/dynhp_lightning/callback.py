@@ -9,6 +9,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 from dynhp.errors import advise, shown
 from dynhp.loops import Binding, Loop
+from dynhp_lightning.averaging import fit_ending
 from dynhp_lightning.requirements import planned_epochs, require_fit
 from dynhp_lightning.session import FitSession
 from dynhp_lightning.state import fit_state
@@ -58,12 +59,31 @@ class Adapt(AdaptsTraining, Callback):
         """The fit is over: what is left of a round is recorded."""
         if self._session is not None:
             self._session.close()
+            self._session.deliver()
+
+    def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Averaged weights are scored in place of those of the moment, where a fit ends by them."""
+        if self._session is not None:
+            self._session.begin_scoring()
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Callbacks that save come later."""
+        if self._session is not None:
+            self._session.end_scoring()
+
+    def on_save_checkpoint(
+        self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        """What is saved is what was scored."""
+        if self._session is not None:
+            self._session.put_average(checkpoint)
 
     def on_exception(
         self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
     ) -> None:
         """Leave the trainer on the main line, also where the error came in a try."""
         if self._session is not None:
+            self._session.end_scoring()
             self._session.close()
             self._session.remove()
 
@@ -99,4 +119,8 @@ class Adapt(AdaptsTraining, Callback):
                 )
                 bound[name].set(value)
         epochs = planned_epochs(trainer) - first
-        return self._new_loop(session, epochs, fit_state(trainer, self), bound), bound
+        state = fit_state(trainer, self)
+        session.ending = fit_ending(trainer, self._settings.policy.course)
+        if session.ending is not None:
+            state.append(session.ending.weights)
+        return self._new_loop(session, epochs, state, bound), bound

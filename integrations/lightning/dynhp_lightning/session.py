@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from dynhp_lightning.monitors import RateMonitors
 from dynhp_lightning.requirements import step_of_batch, steps_per_epoch
 from dynhp_lightning.resuming import EndedFit, FitPosition
 from dynhp_torch import remove_scale
+from dynhp_torch.ending import AverageEnding
 
 __all__ = ["FitSession"]
 
@@ -56,6 +58,8 @@ class FitSession:
         self._epoch: Epoch | None = None  # None where a pass is not counted
         self._error: Exception | None = None
         self._metrics = FreshMetrics(trainer)
+        self.ending: AverageEnding | None = None  # averaged weights, if the fit ends by them
+        self._averaged = ExitStack()  # while the module has the averaged weights
         self._passes = 0
         self._steps = 1  # of the optimiser, in an epoch
         self._bound: Mapping[str, Binding] = {}
@@ -135,7 +139,10 @@ class FitSession:
         if self.run is not None and self._epoch is not None:
             batch = self.trainer.fit_loop.epoch_loop.batch_progress.current.ready
             self.run.move(step_of_batch(self.trainer, batch, self._steps))
+        before = self.trainer.global_step
         advance(*args)
+        if self.ending is not None and self.trainer.global_step > before:
+            self.ending.weights.update()
 
     def _on_end(self, step: Callable[[], None]) -> None:
         if self.run is None or self._epoch is None:
@@ -170,7 +177,43 @@ class FitSession:
         except (DynhpError, StopIteration):
             raise
         except Exception as error:
+            self.end_scoring()
             self._error = error
+
+    # Averaged weights.
+
+    def begin_scoring(self) -> None:
+        """Validate the averaged weights; in a tail, which is an ending itself, those of the try."""
+        in_tail = self._epoch is not None and self._epoch.tail
+        if self.ending is not None and not in_tail:
+            self._averaged.enter_context(self.ending.as_model())
+
+    def end_scoring(self) -> None:
+        """Training goes on with its own weights."""
+        self._averaged.close()
+
+    def deliver(self) -> None:
+        """The fit is over: its model is the average."""
+        ending, self.ending = self.ending, None
+        if ending is not None:
+            ending.deliver()
+
+    def put_average(self, checkpoint: dict[str, Any]) -> None:
+        """Let a checkpoint have the weights that were scored, and its own beside them."""
+        if self.ending is None or not self.ending.weights.begun:
+            return
+        entry = checkpoint["callbacks"][self._owner.state_key]
+        entry["own"] = checkpoint["state_dict"]
+        with self.ending.as_model():
+            checkpoint["state_dict"] = {
+                name: value.clone() if isinstance(value, torch.Tensor) else value
+                for name, value in self.trainer.lightning_module.state_dict().items()
+            }
+
+    def _take_back_average(self, saved: dict[str, Any]) -> None:
+        if self.ending is not None and "own" in saved:
+            self.ending.weights.average.load_state_dict(saved["average"])
+            self.trainer.lightning_module.load_state_dict(saved["own"])
 
     def _after(self, epoch: Epoch, move: Move) -> None:
         assert self.run is not None
@@ -227,6 +270,7 @@ class FitSession:
     def _resume(self, saved: dict[str, Any]) -> None:
         assert self.run is not None
         self.run.load_state_dict(saved["loop"])
+        self._take_back_average(saved)
         self._position.take_back(saved)
         self._done, metrics = saved["done"], saved["metrics"]
         if self._position.epoch == self._done:  # the checkpoint was made in the middle of it
@@ -246,6 +290,8 @@ class FitSession:
             return self.saved or {}
         metrics = {} if self._epoch is None else self._metrics.fresh()
         entry = {"first": self._first, "metrics": metrics, **self._position.saved()}
+        if self.ending is not None:
+            entry["average"] = self.ending.weights.average.state_dict()
         return entry if self.trying else {**entry, **self._on_main_line()}
 
     def _on_main_line(self) -> dict[str, Any]:

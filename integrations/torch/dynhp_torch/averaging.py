@@ -18,7 +18,7 @@ from dynhp.errors import SettingsError, advise, shown
 from dynhp.tails.averaging import newest_weight
 from dynhp_torch.parts.shards import is_fully_sharded
 
-__all__ = ["AveragedWeights", "measures_statistics"]
+__all__ = ["AveragedWeights", "Feed"]
 
 Feed = Callable[[nn.Module, Any], Any]
 """Lets a model see a batch of inputs."""
@@ -72,12 +72,29 @@ class AveragedWeights:
             if _is_coarse(mean):
                 mean.data = mean.data.float()
         self._delivers = share is not None
+        self._layers = [
+            layer
+            for layer in model.modules()
+            if isinstance(layer, _NormBase) and layer.track_running_stats
+        ]
+        self._frozen: list[_NormBase] = []  # while the model trains
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is an average: whether ``update()`` was called."""
+        return bool(self.average.n_averaged)
+
+    @property
+    def measures(self) -> bool:
+        """Whether training measures statistics in the model, as BatchNorm does."""
+        return bool(self._measured_layers())
 
     @torch.no_grad()
     def update(self) -> None:
         """Take the model's weights into the average; the first ones are the average."""
-        number = self.average.n_averaged
-        begun = bool(number)
+        number, begun = self.average.n_averaged, self.begun
+        if self.model.training:
+            self._frozen = [layer for layer in self._layers if not layer.training]
         floats: dict[torch.device, tuple[list[Tensor], list[Tensor]]] = {}
         for mean, own in zip(_tensors(self.average.module), _tensors(self.model), strict=True):
             if begun and (mean.is_floating_point() or mean.is_complex()):
@@ -114,7 +131,7 @@ class AveragedWeights:
             else:
                 before = [buffer.clone() for buffer in self.model.buffers()]
                 try:
-                    _measure_statistics(self.model, batches, feed)
+                    self._measure_statistics(batches, feed)
                     yield self.model
                 finally:
                     for buffer, own in zip(self.model.buffers(), before, strict=True):
@@ -145,7 +162,7 @@ class AveragedWeights:
         ``batches`` of inputs are for BatchNorm, as in ``swapped``. If one of them is refused, the
         model keeps its own weights.
         """
-        if not int(self.average.n_averaged):
+        if not self.begun:
             raise SettingsError(
                 "AveragedWeights: there is nothing to deliver, because update() was never called; "
                 "call it after each step of the optimiser"
@@ -157,13 +174,13 @@ class AveragedWeights:
             if batches is None:
                 self._hint_at_statistics()
             else:
-                _measure_statistics(self.model, batches, feed)
+                self._measure_statistics(batches, feed)
         except BaseException:
             _write(tensors, own)
             raise
 
     def _hint_at_statistics(self) -> None:
-        measured = _measured_layers(self.model)
+        measured = self._measured_layers()
         if self._delivers and measured:
             kind = "BatchNorm" if isinstance(measured[0], _BatchNorm) else "InstanceNorm"
             advise(
@@ -171,6 +188,45 @@ class AveragedWeights:
                 "not those of the averaged weights; give batches=[...], a few batches of inputs, "
                 "and they are measured again"
             )
+
+    def _measured_layers(self) -> list[_NormBase]:
+        """The layers whose statistics training measures: not those that are frozen then."""
+        return [
+            layer
+            for layer in self._layers
+            if layer.training or (not self.model.training and layer not in self._frozen)
+        ]
+
+    def _measure_statistics(self, batches: Iterable[Any], feed: Feed | None) -> None:
+        """Measure BatchNorm's statistics anew, and leave no mode and no random numbers behind.
+
+        If a batch is refused, callers put all tensors of the model back.
+        """
+        model, layers = self.model, self._measured_layers()
+        momenta = [layer.momentum for layer in layers]
+        modes = [(module, module.training) for module in model.modules()]
+        measured = 0
+        try:
+            for layer in layers:
+                layer.reset_running_stats()
+            if not model.training:
+                model.train()
+            with torch.random.fork_rng(), torch.no_grad():
+                for batch in batches:
+                    measured += 1
+                    for layer in layers:  # the plain mean over all batches
+                        layer.momentum = None if isinstance(layer, _BatchNorm) else 1 / measured
+                    (_feed if feed is None else feed)(model, batch)
+            if not measured:
+                raise SettingsError(
+                    "AveragedWeights: batches must hold a batch of inputs at least, got none; give "
+                    "a list, because an iterator is used up after the first time"
+                )
+        finally:
+            for layer, momentum in zip(layers, momenta, strict=True):
+                layer.momentum = momentum
+            for module, training in modes:
+                module.training = training
 
     def _pairs(self) -> Iterator[tuple[Tensor, Tensor]]:
         return zip(_tensors(self.model), _tensors(self.average.module), strict=True)
@@ -196,58 +252,6 @@ def _write(tensors: Iterable[Tensor], values: Iterable[Tensor]) -> None:
     with torch.no_grad():
         for tensor, value in zip(tensors, values, strict=True):
             tensor.copy_(value)
-
-
-def measures_statistics(model: nn.Module) -> bool:
-    """Whether training measures statistics in a model, as BatchNorm does.
-
-    >>> measures_statistics(nn.BatchNorm1d(2)), measures_statistics(nn.Linear(2, 2))
-    (True, False)
-    """
-    return bool(_measured_layers(model))
-
-
-def _measured_layers(model: nn.Module) -> list[_NormBase]:
-    """The layers whose statistics training measures: not those frozen while the model trains."""
-    return [
-        layer
-        for layer in model.modules()
-        if isinstance(layer, _NormBase)
-        and layer.track_running_stats
-        and (layer.training or not model.training)
-    ]
-
-
-def _measure_statistics(model: nn.Module, batches: Iterable[Any], feed: Feed | None) -> None:
-    """Measure BatchNorm's statistics anew, and leave no mode and no random numbers behind.
-
-    If a batch is refused, callers put all tensors of the model back.
-    """
-    layers = _measured_layers(model)
-    momenta = [layer.momentum for layer in layers]
-    modes = [(module, module.training) for module in model.modules()]
-    measured = 0
-    try:
-        for layer in layers:
-            layer.reset_running_stats()
-        if not model.training:
-            model.train()
-        with torch.random.fork_rng(), torch.no_grad():
-            for batch in batches:
-                measured += 1
-                for layer in layers:  # the plain mean over all batches
-                    layer.momentum = None if isinstance(layer, _BatchNorm) else 1 / measured
-                (_feed if feed is None else feed)(model, batch)
-        if not measured:
-            raise SettingsError(
-                "AveragedWeights: batches must hold a batch of inputs at least, got none; give a "
-                "list, because an iterator is used up after the first time"
-            )
-    finally:
-        for layer, momentum in zip(layers, momenta, strict=True):
-            layer.momentum = momentum
-        for module, training in modes:
-            module.training = training
 
 
 def _feed(model: nn.Module, batch: Any) -> None:
