@@ -11,7 +11,8 @@ from transformers import TrainerCallback
 from dynhp.errors import SettingsError
 from dynhp.loops import Binding, Loop
 from dynhp_torch.callbacks import AdaptsTraining
-from dynhp_transformers.requirements import require_training, trainer_of
+from dynhp_transformers.averaging import training_ending
+from dynhp_transformers.requirements import require_own_end, require_training, trainer_of
 from dynhp_transformers.session import TrainSession
 from dynhp_transformers.state import train_state
 from dynhp_transformers.values import training_bindings
@@ -64,6 +65,11 @@ class Adapt(AdaptsTraining, TrainerCallback):
         if self._session is not None:
             self._session.on_step()
 
+    def on_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Take the weights into their average, where a training ends by it."""
+        if self._session is not None and self._session.ending is not None:
+            self._session.ending.weights.update()
+
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         """Take what was logged."""
         if self._session is not None:
@@ -78,6 +84,7 @@ class Adapt(AdaptsTraining, TrainerCallback):
         """The training is over: what is left of a round is recorded."""
         if self._session is not None:
             self._session.close()
+            self._session.deliver()
             self._session = None
 
     # The run.
@@ -86,4 +93,9 @@ class Adapt(AdaptsTraining, TrainerCallback):
         trainer = session.trainer
         bound = training_bindings(self._settings.policy.space, self._places, trainer)
         epochs = trainer.state.num_train_epochs - session.first
-        return self._new_loop(session, epochs, train_state(trainer, loader, self), bound), bound
+        state = train_state(trainer, loader, self)
+        session.ending = training_ending(trainer, loader, self._settings.policy.course)
+        if session.ending is not None:
+            require_own_end(trainer.args)
+            state.append(session.ending.weights)
+        return self._new_loop(session, epochs, state, bound), bound

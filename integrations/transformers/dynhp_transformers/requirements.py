@@ -9,7 +9,7 @@ from transformers import Trainer
 
 from dynhp.errors import SettingsError
 
-__all__ = ["how_to_measure", "require_training", "trainer_of"]
+__all__ = ["how_to_measure", "require_own_end", "require_training", "trainer_of"]
 
 _TRAINING_LOSS = ("loss", "train_loss")
 
@@ -53,6 +53,15 @@ def require_training(trainer: Any) -> None:
             raise SettingsError(
                 f"Adapt: tries that leave no trace need {needed}, got {got}; train without it"
             )
+
+
+def require_own_end(args: Any) -> None:
+    """Refuse another model at the end than the averaged weights that a policy asks for."""
+    if args.load_best_model_at_end:
+        raise SettingsError(
+            "Adapt: with averaged weights the model at the end is their average, got "
+            "load_best_model_at_end=True; leave it out, or take ending='schedule'"
+        )
 
 
 def how_to_measure(missing: Iterable[str]) -> str:

@@ -7,13 +7,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from dynhp.criteria.contract import metrics_of
 from dynhp.errors import DynhpError, SettingsError
 from dynhp.loops import Binding, Epoch, Loop, LoopDriver, Move
 from dynhp_torch import remove_scale
 from dynhp_torch.callbacks import require_metrics
+from dynhp_torch.ending import AverageEnding
 from dynhp_torch.settings.reading import show_scale, true_rates
 from dynhp_torch.settings.scale import scales_on
+from dynhp_transformers.averaging import AVERAGE
 from dynhp_transformers.effects import FILE, HeldReports
 from dynhp_transformers.requirements import how_to_measure
 from dynhp_transformers.state import plain_optimizer, plain_scheduler
@@ -21,7 +25,7 @@ from dynhp_transformers.state import plain_optimizer, plain_scheduler
 __all__ = ["TrainSession"]
 
 _BY_THE_CLOCK = ("_runtime", "_per_second", "_time")
-_METHODS = ("_run_epoch", "_save_checkpoint", "_get_learning_rate")
+_METHODS = ("_run_epoch", "_save_checkpoint", "_get_learning_rate", "evaluate")
 
 
 class TrainSession:
@@ -53,10 +57,11 @@ class TrainSession:
         self._held: HeldReports | None = None
         self._tries: dict[int, tuple[Epoch, HeldReports]] = {}
         self._run_epoch, self._save = trainer._run_epoch, trainer._save_checkpoint
-        self._scheduled_rate = trainer._get_learning_rate
+        self._scheduled_rate, self._evaluate = trainer._get_learning_rate, trainer.evaluate
+        self.ending: AverageEnding | None = None  # averaged weights, if the training ends by them
         handler = trainer.callback_handler
         self._begin_event = handler.on_epoch_begin
-        ours = (self._passes, self._save_checkpoint, self._rate_in_force)
+        ours = (self._passes, self._save_checkpoint, self._rate_in_force, self._evaluate_average)
         vars(trainer).update(zip(_METHODS, ours, strict=True))
         # The event is sent at the start of every pass, which is not where the trainer sends it.
         vars(handler)["on_epoch_begin"] = lambda args, state, control: control
@@ -92,6 +97,20 @@ class TrainSession:
         """The rate that the trainer logs: what steps are made with, not the schedule's own."""
         with true_rates([plain_optimizer(self.trainer)]):
             return self._scheduled_rate()  # type: ignore[no-any-return]
+
+    # Averaged weights.
+
+    def _evaluate_average(self, *args: Any, **options: Any) -> Any:
+        """Evaluate the averaged weights; in a tail, an ending itself, those of the try."""
+        if self.ending is None or (self._epoch is not None and self._epoch.tail):
+            return self._evaluate(*args, **options)
+        with self.ending.as_model():
+            return self._evaluate(*args, **options)
+
+    def deliver(self) -> None:
+        """The training is over: its model is the average."""
+        if self.ending is not None:
+            self.ending.deliver()
 
     # Passes.
 
@@ -217,6 +236,9 @@ class TrainSession:
             show_scale(each, plain_scheduler(self.trainer))
         if saved is not None:
             self.run.load_state_dict(saved["loop"])
+            if self.ending is not None:
+                average = torch.load(file.parent / AVERAGE, weights_only=True)
+                self.ending.weights.average.load_state_dict(average)
             for name, binding in bound.items():
                 binding.set(saved["values"][name])
             self._catch_up(saved, started, call)
@@ -225,11 +247,19 @@ class TrainSession:
         """Save as the trainer does, and beside it what Adapt needs to go on."""
         trainer = self.trainer
         folder = trainer._get_output_dir(trial)
+
+        def save() -> None:
+            self._save(model, trial)
+            if self.ending is not None:
+                place = Path(trainer._get_output_dir(trial))
+                file = place / f"checkpoint-{trainer.state.global_step}" / AVERAGE
+                torch.save(self.ending.weights.average.state_dict(), file)
+
         entry = {"first": self.first, "metrics": dict(self.metrics)}
         if self.trying:
             assert self._held is not None
-            return self._held.save(lambda: self._save(model, trial), folder, entry)
-        self._save(model, trial)
+            return self._held.save(save, folder, entry)
+        save()
         if self.run is None:
             return None
         epoch = self._epoch

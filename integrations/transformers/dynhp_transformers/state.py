@@ -16,7 +16,7 @@ from dynhp.loops.parts import stateful_part
 from dynhp_torch.parts import attributes_part, data_part
 from dynhp_transformers.effects import is_reporter
 
-__all__ = ["plain_optimizer", "plain_scheduler", "train_state"]
+__all__ = ["loader_numbers", "plain_optimizer", "plain_scheduler", "train_state"]
 
 
 def plain_optimizer(trainer: Any) -> Optimizer:
@@ -51,7 +51,7 @@ def train_state(trainer: Any, loader: Any, hidden: Any) -> list[Any]:
         attributes_part(lambda: _wrappers(trainer), name="flags of accelerate", data=False),
         # Its wrapper has a state_dict that only works for a stateful loader inside.
         data_part(getattr(loader, "base_dataloader", loader)),
-        attributes_part(lambda: _inside(loader), name="numbers of the loader", data=False),
+        loader_numbers(loader),
         attributes_part(
             # Reporters are not called in tries, but right after, with what was held back.
             lambda: [
@@ -67,6 +67,11 @@ def train_state(trainer: Any, loader: Any, hidden: Any) -> list[Any]:
         attributes_part(lambda: [trainer.state, trainer.control], name="state and control"),
         attributes_part(lambda: [trainer], name="numbers of the trainer", data=False),
     ]
+
+
+def loader_numbers(loader: Any) -> Part:
+    """What a loader, its samplers and its dataset count."""
+    return attributes_part(lambda: _inside(loader), name="numbers of the loader", data=False)
 
 
 def _wrappers(trainer: Any) -> list[Any]:
