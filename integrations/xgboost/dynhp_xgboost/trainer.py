@@ -15,6 +15,7 @@ from dynhp_xgboost.boosters import (
     BoostingTask,
     DrawingBooster,
     Evals,
+    GrownBooster,
     LoadedBooster,
     RetrainedBooster,
 )
@@ -104,11 +105,11 @@ def xgboost_trainer(
         return LoadedBooster(task)
     if known.get("seed_per_iteration"):
         return DrawingBooster(task)
-    if config is not None:
+    if begin and not _repeats(task):
         raise SettingsError(
-            f"{', '.join(drawn)}: XGBoost does not repeat such a training if xgb_model is a "
-            "Booster, which draws from wherever the generator of the process is; give the model "
-            "alone, xgb_model=booster.save_raw(), or seed_per_iteration=True in params"
+            f"{', '.join(drawn)}: XGBoost does not repeat such a training from this xgb_model, but "
+            "draws from wherever the generator of the process is; give seed_per_iteration=True in "
+            "params or, from XGBoost 3.2 on, the model alone, xgb_model=booster.save_raw()"
         )
     advise(
         f"{', '.join(drawn)}: XGBoost draws from a generator that cannot be set back, so every "
@@ -127,6 +128,16 @@ def _begun(xgb_model: Model | None, params: Mapping[str, Any]) -> tuple[bytes, s
         begun = xgb.Booster(dict(params), [], xgb_model)
         return bytes(begun.save_raw("ubj")), begun.save_config()
     return bytes(xgb.Booster(model_file=xgb_model).save_raw("ubj")), None
+
+
+def _repeats(task: BoostingTask) -> bool:
+    """Whether boosters made alike draw alike: not all that go on from a model seed it."""
+    models = []
+    for _ in range(2):
+        booster = GrownBooster(task)
+        booster.train_k(3, {})
+        models.append(booster.digest())
+    return models[0] == models[1]
 
 
 def _require_data(dtrain: object, evals: Any) -> None:

@@ -31,6 +31,7 @@ X = RNG.normal(size=(300, 5))
 Y = (X[:, 0] * X[:, 1] + 0.7 * RNG.normal(size=300) > 0).astype(int)
 CLASSES = np.digitize(X[:, 0] + X[:, 2], [-0.5, 0.7])
 TRAIN, VAL = xgb.DMatrix(X[:200], Y[:200]), xgb.DMatrix(X[200:], Y[200:])
+VERSION = tuple(int(part) for part in xgb.__version__.split(".")[:2])
 PARAMS: dict[str, Any] = {"objective": "binary:logistic", "max_depth": 3, "nthread": 1}
 EVALS = [(TRAIN, "train"), (VAL, "val")]
 RUN: dict[str, Any] = {
@@ -75,7 +76,8 @@ def mistakes(predt: Any, data: xgb.DMatrix) -> tuple[str, float]:
 
 
 def test_the_arguments_are_those_of_xgboost_train_by_name_and_in_order() -> None:
-    theirs = inspect.signature(inspect.unwrap(xgb.train)).parameters
+    theirs = dict(inspect.signature(inspect.unwrap(xgb.train)).parameters)
+    theirs.pop("feval", None)  # an old name of custom_metric; gone in 3.0
     ours = inspect.signature(adapted_train).parameters
     assert set(theirs) <= set(ours)
     first = [name for name, each in theirs.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
@@ -117,9 +119,10 @@ def test_a_run_goes_on_from_a_model(kind: str, more: dict[str, Any], tmp_path: P
     path = tmp_path / "first.json"
     first.save_model(path)
     model: Any = {"file": str(path), "path": path, "bytes": first.save_raw(), "booster": first}
-    if more and kind == "booster":  # XGBoost itself comes to something else each time
-        with raises(SettingsError):
-            pair(lambda: {"xgb_model": first}, params=more)
+    if more and (kind == "booster" or VERSION < (3, 2)):
+        # XGBoost itself comes to something else each time. Versions differ in when this is so.
+        with pytest.raises(SettingsError, match="does not repeat such a training"):
+            pair(lambda: {"xgb_model": model[kind]}, params=more)
         return
     plain, dry, _ = pair(lambda: {"xgb_model": model[kind]}, params=more)
     assert dry.num_boosted_rounds() == 7 + 23
@@ -333,6 +336,7 @@ def test_tries_follow_a_schedule_of_the_shrinkage(by: str, params: dict[str, Any
     assert recorded[0] == recorded[1]
 
 
+@pytest.mark.skipif(VERSION < (3, 0), reason="its logger cannot be chosen")
 def test_what_is_printed_is_that_of_the_main_line() -> None:
     printed: list[list[str]] = []
 
@@ -481,7 +485,8 @@ def test_events_of_the_run_are_told_elsewhere() -> None:
 @pytest.mark.parametrize("more", DRAWN, ids=str)
 def test_a_run_that_was_interrupted_goes_on_the_same(more: dict[str, Any], tmp_path: Path) -> None:
     first = xgb.train({"max_depth": 2, "base_score": 0.4, **more}, TRAIN, 3)
-    model = first.save_raw() if more else first
+    drawn = VERSION >= (3, 2) and first.save_raw()  # before, XGBoost itself does not repeat that
+    model: Any = (drawn or None) if more else first
 
     def adapter() -> DynamicGridAdapter:
         trainer = xgboost_trainer(
@@ -599,6 +604,8 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
 @pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
 @pytest.mark.parametrize("name", CASES)
 def test_a_dry_run_of_an_estimator_is_its_own_fit(name: str) -> None:
+    if name == "objective and metric" and VERSION < (3, 2):
+        pytest.skip("scikit-learn is newer than XGBoost")
     estimator, arguments = CASES[name]
     plain, dry, history = fitted(estimator, **arguments)
     assert_fitted_alike(plain, dry)
