@@ -156,6 +156,7 @@ def adapt(
         training=training,
         unit=unit,
         counted=counted(through, policy, [part for part in training.parts if part.reseed]),
+        watched=lambda: trainer.watched,
         keeper=keeper,
         generators=generators,
         display=chosen_display(progress),
@@ -205,6 +206,7 @@ class _LoopTrainer:
         self._bound = bound
         self._things = things
         self._read = read
+        self.watched: Watch | None = None  # what was seen in the round that was checked last
         self._said: set[Any] = set()  # a hint comes once in a run, whatever its numbers are then
         for thing in things:
             inner = thing.thing if isinstance(thing, CopyOf) else thing
@@ -226,13 +228,14 @@ class _LoopTrainer:
     def watch(self, tolerance: float) -> Watch:
         from dynhp.selfcheck.watch import Watch
 
-        return Watch(
+        self.watched = Watch(
             lambda: in_reach(loop_names()),
             self._things,
             self._read,
             tolerance=tolerance,
             said=self._said,
         )
+        return self.watched
 
 
 def _memory_of(keeper: BestKeeper) -> Part:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any, NoReturn
 
 from dynhp._log import logger
@@ -26,6 +26,8 @@ from dynhp.loops.text import loop_text
 from dynhp.middleware.display import Display
 from dynhp.records import Candidate, History, Metrics, Round
 from dynhp.records.units import EPOCHS, Unit
+from dynhp.selfcheck.late import LateWatch, is_part_of
+from dynhp.selfcheck.watch import Watch
 
 
 class Loop:
@@ -55,6 +57,7 @@ class Loop:
         *,
         training: Parts,
         counted: Counted,
+        watched: Callable[[], Watch | None] = lambda: None,
         unit: Unit = EPOCHS,
         keeper: BestKeeper | None = None,
         generators: GeneratorsBefore | None = None,
@@ -71,6 +74,9 @@ class Loop:
         self.kept: int | None = None  # the place of the try kept last; a driver clears it
         self._bind = bind
         self._counted = counted
+        self._watched = watched
+        self._late: LateWatch | None = None
+        self._said: set[str] = set()  # what was said to have begun late
         self._training = training  # the parts without what the loop itself remembers
         self._unit = unit
         self._display = display
@@ -332,6 +338,7 @@ class Loop:
         self._silent = 0
         self._driver.begin_job(job)
         self._counted.drop_before(job.start - job.epochs_before)
+        late = self._late_watch(job)
         passes = Passes(job.candidate, trying=True, place=job.place)
         log = TryLog(job, self.adapter.trainer.get_state)
         if not job.scheduled:
@@ -352,11 +359,43 @@ class Loop:
         finally:
             passes.now = None
         outcome = log.outcome()
+        if late is not None:
+            self._say_what_began_late(late, ended=outcome.error is None)
         if outcome.error is None:
             if not self.adapter.memory.tried:
                 self._require_used(passes)
             self._require_judged(job, outcome)
         return self._driver.tried(outcome)
+
+    def _late_watch(self, job: Job) -> LateWatch | None:
+        """The watch over what began late, which looks at the first two tries of a later round."""
+        watched = self._watched()
+        is_one_of_two = job.place in (0, 1) and not job.repeat and not job.epochs_before
+        if watched is None or not is_one_of_two or self.adapter.check_is_due:
+            return None
+        if self._late is None or self._late.watch is not watched:
+            self._late = LateWatch(watched)
+        if job.place == 0:
+            self._late.forget()
+        self._late.begins()
+        return self._late
+
+    def _say_what_began_late(self, late: LateWatch, *, ended: bool) -> None:
+        late.ends()
+        found = late.found() if ended else {}
+        new = []
+        for name, text in found.items():
+            if not any(is_part_of(name, said) or is_part_of(said, name) for said in self._said):
+                self._said.add(name)
+                new.append(text)
+        if new:
+            advise(
+                f"what began after the first round is not in the state: {'; '.join(new[:3])}. Each "
+                "try begins from where the last one has left it, which no later round proves. List "
+                "it in the state, from the start; what belongs to the main line alone stands under "
+                "`if epoch.main:`",
+                about=object(),  # each loop is another
+            )
 
     def _begin_piece(self, command: Train) -> _Piece:
         """The main line goes on; the values are put in force if a stretch of it begins."""

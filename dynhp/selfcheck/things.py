@@ -115,6 +115,10 @@ class Things:
         own = [part for part in _tensors(thing) if id(part) not in self._inside]
         return bool(modules) and not own and all(self.covers(module) for module in modules)
 
+    def tensors(self) -> list[Any]:
+        """All tensors that are in the state."""
+        return [thing for thing in self._inside.values() if is_array(thing)]
+
     def shapes(self) -> set[tuple[int, ...]]:
         """The shapes of all tensors that are in the state."""
         shapes = (getattr(thing, "shape", None) for thing in self._inside.values())

@@ -15,7 +15,7 @@ from dynhp.selfcheck.fingerprint import Fingerprint
 from dynhp.selfcheck.reach import in_reach, is_array, trainer_names
 from dynhp.selfcheck.things import AN_ITERATOR, Things, ids_inside, kind_of, read_state, unreadable
 
-__all__ = ["Watch", "trainer_watch"]
+__all__ = ["Watch", "one_of_each", "trainer_watch", "went_on"]
 
 _MOST_SUSPECTS = 6
 _GENERAL = (
@@ -64,7 +64,7 @@ class Watch:
         tolerance: float = 0.0,
         said: set[Any] | None = None,
     ) -> None:
-        self._reach = reach
+        self.reach, self.inside, self.read = reach, inside, read
         self._said = set() if said is None else said
         self._things = Things(read, ids_inside(inside), tolerance)
         self._start = self._first = self._origin = self._look()
@@ -100,7 +100,7 @@ class Watch:
         likely = [
             *self.left_behind(),
             *end.rebound(self._start),
-            *_one_of_each(self._counted(end)).values(),
+            *one_of_each(self._counted(end)).values(),
             *end.unreadable_again(self._first),
             *end.iterators_made_anew(self._start),
             *dict(self._arrays()).values(),
@@ -118,7 +118,7 @@ class Watch:
         guard = "; what belongs to the main line alone stands under `if epoch.main:`"
         grown = {name: text for name, text in self._grown(end).items() if name in end.lists}
         kinds: dict[str, Mapping[str, str]] = {
-            "counted": _one_of_each(self._counted(end)),
+            "counted": one_of_each(self._counted(end)),
             "grown": {name: f"{text}{guard}" for name, text in grown.items()},
             "best": {name: f"{text}{guard}" for name, text in self._bests(end)},
             "arrays": dict(self._arrays()),
@@ -128,8 +128,19 @@ class Watch:
         self._said |= new
         return [text for key, text in texts.items() if key in new]
 
+    def met(self) -> set[str]:
+        """The names of all that was there and did not stay the same: it was judged here."""
+        moments = (self._start, self._first, self._origin, self._now())
+        return {
+            name for name in self._now().names if any(m.is_other(moments[0], name) for m in moments)
+        }
+
+    def listed(self) -> Mapping[str, Any]:
+        """The names of the things that are in the state, and these things."""
+        return self._start.listed
+
     def _look(self) -> _Moment:
-        return _Moment(self._reach(), self._things)
+        return _Moment(self.reach(), self._things)
 
     def _now(self) -> _Moment:
         """How it is after the repeat, looked at once."""
@@ -171,7 +182,7 @@ class Watch:
             values = f"{name}: {first!r} after the first try and {value!r} after its repeat"
             if start is None and value - origin in (first, first + 1):  # from 1 on, or from 0 on
                 yield name, f"{values}, so it counts tries too; use epoch.number"
-            elif _are_numbers(start) and start != origin and _went_on(start, first, origin, value):
+            elif _are_numbers(start) and start != origin and went_on(start, first, origin, value):
                 advice = "where it decides something make it a Counter and list it in the state"
                 yield name, f"{values}; {advice}"
 
@@ -183,7 +194,7 @@ class Watch:
             if repr(start) != repr(value):
                 began = f"{_short(start)} when the first try began and {_short(value)} when"
                 texts[name] = f"{name}: {began} its repeat began"
-        return _one_of_each(texts.items()).values()
+        return one_of_each(texts.items()).values()
 
     def _grown(self, end: _Moment) -> dict[str, str]:
         """Containers that grew both in the first try and after it, by name."""
@@ -246,7 +257,7 @@ class _Moment:
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.bound: dict[str, int] = {}  # which things these are that have a state of their own
         self._unreadable: dict[str, tuple[_Reference, str]] = {}
-        self._names = set(reached)
+        self.names = set(reached)
         self.listed = {name: thing for name, thing in reached.items() if things.in_state(thing)}
         self._room = _LARGEST_LOOK
         for name, thing in reached.items():
@@ -281,6 +292,16 @@ class _Moment:
         elif why := unreadable(thing):
             self._unreadable[name] = (_Reference(thing), f"{name} ({kind_of(thing)}): {why}")
 
+    def is_other(self, earlier: _Moment, name: str) -> bool:
+        """Whether there is something else under this name, or its content is another."""
+        here, there = (m.contents.get(name) or m.values.get(name) for m in (self, earlier))
+        if isinstance(here, Fingerprint) and isinstance(there, Fingerprint):
+            same = here.difference(there) is None
+        else:
+            same = here is there or (type(here) is type(there) and bool(here == there))
+        unreadable = name in self._unreadable
+        return not same or unreadable or self.bound.get(name) != earlier.bound.get(name)
+
     def differs(self, other: _Moment, key: int) -> bool:
         """Whether a thing had another state at the other moment."""
         here, there = self.states.get(key), other.states.get(key)
@@ -302,7 +323,7 @@ class _Moment:
     def rebound(self, earlier: _Moment) -> Iterator[str]:
         """Names that meant a thing of the state then and mean something else now."""
         for name in earlier.listed:
-            if name in self._names and name not in self.listed:
+            if name in self.names and name not in self.listed:
                 yield earlier.left(name)
 
     def left(self, name: str) -> str:
@@ -338,7 +359,7 @@ def _by_owner(names: Iterable[str]) -> dict[str, list[str]]:
     return groups
 
 
-def _one_of_each(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
+def one_of_each(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
     """One text for each list or dictionary: about its first item, and how many more there are."""
     by_name = dict(texts)
     return {
@@ -352,7 +373,7 @@ def _are_numbers(*values: Any) -> bool:
     return all(isinstance(value, int | float) and type(value) is not bool for value in values)
 
 
-def _went_on(start: Any, first: Any, origin: Any, end: Any) -> bool:
+def went_on(start: Any, first: Any, origin: Any, end: Any) -> bool:
     """Whether the repeat went on by the same amount, or by the same factor, as the first try."""
     if all(isinstance(value, int) for value in (start, first, origin, end)):
         return bool(end - origin == first - start)  # however large they are
