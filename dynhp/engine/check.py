@@ -23,6 +23,7 @@ from dynhp.engine.compare import EndedTry, UnusedAxes, metrics_difference, state
 from dynhp.engine.memory import StateRef
 from dynhp.errors import NotRepeatable, ValueNotUsed, advise
 from dynhp.records import Candidate
+from dynhp.records.units import EPOCHS, Unit
 from dynhp.selfcheck.contents import shown
 from dynhp.selfcheck.fingerprint import Fingerprint
 
@@ -47,6 +48,8 @@ _ELSEWHERE = (
     " Tries ran in other processes, of which only metrics and states are seen: run once with "
     "Serial() to be told what it is."
 )
+_MOST_CAUSES = 6
+_LONGEST_CAUSE = 400  # characters of what may be missing, with the way out in code
 _LONG = 200  # characters of a name, or of the values of a try, in a message
 
 
@@ -64,6 +67,7 @@ class SelfCheck:
     first: bool  # whether no round had tries before; later, no value may matter any more
     tolerance: float
     common: bool  # whether all tries meet the same random numbers
+    unit: Unit = EPOCHS
     reference: EndedTry | None = None
     alike: bool | None = None  # None: no two values to compare yet
     axes: UnusedAxes = field(default_factory=UnusedAxes)
@@ -135,7 +139,9 @@ class SelfCheck:
         """Refuse a repeat that differs, or one that was equal while something else changed."""
         assert reference.state is not None
         state: Fingerprint = yield Look(repeated.end, self.tolerance)
-        difference = repeated.error or metrics_difference(reference, repeated, self.tolerance)
+        difference = repeated.error or metrics_difference(
+            reference, repeated, self.tolerance, self.unit
+        )
         places = reference.state.differences(state)
         message = None
         if difference is not None or places:
@@ -182,7 +188,7 @@ class SelfCheck:
             f"carried out again from the same origin and did not give the same result: {what}. So "
             "something that decides training is not in the state, and was carried over from try to "
             "try."
-            f"{_likely(repeated, found)} {_WAYS_OUT}"
+            f"{_likely(repeated, found)}{_WAYS_OUT}"
         )
 
 
@@ -195,8 +201,14 @@ def _of_all_ranks(message: str | None) -> Generator[Command, Any, str | None]:
 def _likely(repeat: Tried, found: Reached) -> str:
     """What may be missing in the state; changes in another process cannot be seen from here."""
     if repeat.elsewhere:
-        return _ELSEWHERE
-    return f" In reach: {_listed(found.suspects, 6)}." if found.suspects else ""
+        return f"{_ELSEWHERE} "
+    if not found.suspects:
+        return " "
+    causes = [shown(each, _LONGEST_CAUSE, str) for each in found.suspects[:_MOST_CAUSES]]
+    lines = [f"  {number}. {cause}" for number, cause in enumerate(causes, start=1)]
+    if (more := len(found.suspects) - len(causes)) > 0:
+        lines.append(f"  and {more} more")
+    return "\n".join([" In reach, the likeliest first:", *lines, ""])
 
 
 def _part(place: str, part_names: Sequence[str]) -> str:

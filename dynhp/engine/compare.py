@@ -9,6 +9,7 @@ from typing import Any
 
 from dynhp.engine.commands import Command, Job, Look, Tried
 from dynhp.records import Candidate
+from dynhp.records.units import EPOCHS, Unit, one_of
 from dynhp.selfcheck.fingerprint import Fingerprint
 
 __all__ = ["EndedTry", "UnusedAxes", "metrics_difference", "states_are_alike"]
@@ -36,7 +37,9 @@ class EndedTry:
         return self.state
 
 
-def metrics_difference(first: EndedTry, second: Tried, tolerance: float = 0.0) -> str | None:
+def metrics_difference(
+    first: EndedTry, second: Tried, tolerance: float = 0.0, unit: Unit = EPOCHS
+) -> str | None:
     """The first metric that differs, in words. Metrics that are not watched may be times."""
     before, after = first.tried.series, second.series
     if len(before) != len(after):
@@ -46,7 +49,8 @@ def metrics_difference(first: EndedTry, second: Tried, tolerance: float = 0.0) -
             value, other = here[name], there.get(name, math.nan)
             close = math.isclose(value, other, rel_tol=tolerance, abs_tol=tolerance)
             if not close and not (math.isnan(value) and math.isnan(other)):
-                return f"{name} was {value!r} and then {other!r} after epoch {epoch}"
+                number = first.tried.reported[epoch - 1] if first.tried.reported else epoch
+                return f"{name} was {value!r} and then {other!r} after {one_of(unit)} {number}"
     return None
 
 

@@ -107,6 +107,7 @@ def one_round(
                 first=not memory.tried,
                 tolerance=policy.tolerance or 0.0,
                 common=policy.randomness == "common",
+                unit=conditions.unit,
             )
         try_for = min(policy.try_epochs(planned), started.epochs)
         seed = draw_seed(rng) if rescue and conditions.can_reseed else None

@@ -23,7 +23,7 @@ from dynhp.loops.parts import (
 )
 from dynhp.policy import Policy, PolicyFields, named_fields, policy_from
 from dynhp.records.units import EPOCHS, Unit
-from dynhp.selfcheck.reach import in_reach, loop_names
+from dynhp.selfcheck.reach import body_of, in_reach, loop_frames, loop_names
 from dynhp.selfcheck.things import kind_of, read_state
 from dynhp.spaces import SpaceLike
 from dynhp.start import longest_run
@@ -234,6 +234,7 @@ class _LoopTrainer:
             self._read,
             tolerance=tolerance,
             said=self._said,
+            body=lambda: body_of(loop_frames()),
         )
         return self.watched
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -139,8 +138,7 @@ def _refuse_what_cannot_be_put_back(name: str, thing: Any) -> None:
         except SettingsError as error:
             raise SettingsError(f"state: {name}: {error}") from error
         return
-    finished = isinstance(thing, types.GeneratorType) and thing.gi_frame is None
-    if finished or isinstance(thing, io.IOBase):
+    if isinstance(thing, types.GeneratorType) and thing.gi_frame is None:  # it has ended
         return
     if why := unreadable(thing):
         raise SettingsError(

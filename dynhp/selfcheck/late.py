@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import dis
 import math
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import FrameType
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from dynhp.selfcheck.contents import has_methods, numbers
 from dynhp.selfcheck.fingerprint import Fingerprint, fingerprint
-from dynhp.selfcheck.reach import is_array, loop_frames
+from dynhp.selfcheck.reach import is_array, variable_of
 from dynhp.selfcheck.things import AN_ITERATOR, Things, ids_inside, kind_of, unreadable
-from dynhp.selfcheck.watch import Watch, one_of_each, went_on
+from dynhp.selfcheck.watch import Watch, is_clock, one_of_each, went_on
 
-__all__ = ["LateWatch", "is_part_of", "set_before_read"]
+__all__ = ["LateWatch", "is_part_of"]
 
 _SAMPLE = 1_024  # elements of an array, spread over all of it: an average changes everywhere
-_ACTS = re.compile("LOAD|STORE|DELETE")
-_OF_VARIABLES = re.compile("_(FAST|NAME|GLOBAL|DEREF|CLOSURE)")
-_JUMPS = {*dis.hasjrel, *dis.hasjabs}
 _MOST_ITEMS = 10_000  # of a state that is looked at
 
 
@@ -69,8 +63,8 @@ class LateWatch:
         texts: dict[str, str] = {}
         for find in (tries.things, tries.averages, tries.counts, tries.bests, tries.iterators):
             texts |= {name: text for name, text in find() if name not in self._known}
-        anew = set_before_read(loop_frames()) if texts else set()
-        going_on = {name: text for name, text in texts.items() if _variable(name) not in anew}
+        anew = self.watch.body().anew if texts else set()
+        going_on = {name: text for name, text in texts.items() if variable_of(name) not in anew}
         return one_of_each({**going_on, **dict(tries.replaced(self._listed, self._read))}.items())
 
     def forget(self) -> None:
@@ -183,6 +177,8 @@ class _Tries:
             start, first, again = (look.values.get(name) for look in looks)
             if None in (start, first, again) or start == again or end == again:
                 continue
+            if is_clock(name, start, first, again, end):
+                continue
             if went_on(start, first, again, end):
                 yield (
                     name,
@@ -208,46 +204,6 @@ class _Tries:
                 yield name, f"{name} ({kind}): {unreadable(self._second.reached[name])}"
 
 
-def set_before_read(frames: Sequence[FrameType]) -> set[str]:
-    """The variables that the code of a loop, from where it is now, sets before it reads them.
-
-    What is set where a condition holds counts as far as that reaches.
-
-    >>> import sys
-    >>> def loop():
-    ...     kept = total = 0
-    ...     for n in [2]:
-    ...         names = set_before_read([sys._getframe()])
-    ...         made = total + n
-    ...         if n: kept = n
-    ...         total = made + kept
-    ...         return names
-    >>> sorted(loop())
-    ['made', 'names']
-    """
-    anew: set[str] = set()
-    read: set[str] = set()
-    for frame in frames:
-        ends: list[int] = []  # of what a condition leaves out
-        set_until: dict[str, float] = {}
-        for each in dis.get_instructions(frame.f_code):
-            if each.offset <= frame.f_lasti:
-                continue
-            if each.opcode in _JUMPS and each.opname != "FOR_ITER":
-                ends.append(each.argval)
-            if not _OF_VARIABLES.search(each.opname):
-                continue
-            names = each.argval if isinstance(each.argval, tuple) else (each.argval,)
-            for act, name in zip(_ACTS.findall(each.opname), names, strict=False):
-                if act == "STORE":
-                    until = min((end for end in ends if end > each.offset), default=math.inf)
-                    set_until[name] = max(until, set_until.get(name, 0))
-                    anew.add(name)
-                elif set_until.get(name, 0) <= each.offset:
-                    read.add(name)
-    return anew - read
-
-
 def is_part_of(name: str, other: str) -> bool:
     """Whether a way leads to a thing or to what is inside it.
 
@@ -255,11 +211,6 @@ def is_part_of(name: str, other: str) -> bool:
     (True, False)
     """
     return name == other or name.startswith((f"{other}.", f"{other}["))
-
-
-def _variable(name: str) -> str:
-    """The variable that the way to a thing begins with."""
-    return re.split(r"[.\[ ]", name, maxsplit=1)[0]
 
 
 def _sample(array: Any) -> tuple[tuple[int, ...], bytes]:

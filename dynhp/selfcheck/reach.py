@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import inspect
+import math
 import re
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +20,8 @@ from dynhp.frameworks import registered, runs_loops
 from dynhp.selfcheck.contents import attributes, closure_variables
 
 __all__ = [
+    "Body",
+    "body_of",
     "in_reach",
     "is_array",
     "is_library_kind",
@@ -27,6 +31,7 @@ __all__ = [
     "loop_frames",
     "loop_names",
     "trainer_names",
+    "variable_of",
     "variables_of",
 ]
 
@@ -46,6 +51,10 @@ _OPEN_LIBRARY = ("argparse", "builtins", "collections", "functools", "types")
 # What every module of a model keeps of its own accord; parameters and modes are in its snapshot.
 _OF_EVERY_MODULE = {"_parameters", "_buffers", "_non_persistent_buffers_set", "training"}
 _FOR_USERS = ("testing", "loops.counter")  # toys and counters are made to be part of a loop
+
+_ACTS = re.compile("LOAD|STORE|DELETE")
+_OF_VARIABLES = re.compile("_(FAST|NAME|GLOBAL|DEREF|CLOSURE)")
+_JUMPS = {*dis.hasjrel, *dis.hasjabs}
 
 _Part = tuple[str, Any, int]  # a name, what it leads to, and how many steps away that is
 
@@ -317,3 +326,54 @@ def _is_ours(module: str) -> bool:
 def _package_of(frame: FrameType) -> str:
     """The name of the package, or of the single module, whose code is running here."""
     return str(frame.f_globals.get("__name__")).partition(".")[0]
+
+
+class Body(NamedTuple):
+    """What the body of a loop does with its variables."""
+
+    anew: set[str] = frozenset()  # type: ignore[assignment]  # set before they are read
+    carried: set[str] = frozenset()  # type: ignore[assignment]  # read first, and then set
+
+
+def body_of(frames: Sequence[FrameType]) -> Body:
+    """Which variables the code of a loop, from where it is now, sets before it reads them.
+
+    What is set where a condition holds counts as far as that reaches.
+
+    >>> def loop():
+    ...     kept = total = 0
+    ...     for n in [2]:
+    ...         body = body_of([sys._getframe()])
+    ...         made = total + n
+    ...         if n: kept = n
+    ...         total = made + kept
+    ...         return body
+    >>> sorted(loop().anew), sorted(loop().carried)
+    (['body', 'made'], ['kept', 'total'])
+    """
+    anew: set[str] = set()
+    read: set[str] = set()
+    for frame in frames:
+        ends: list[int] = []  # of what a condition leaves out
+        set_until: dict[str, float] = {}
+        for each in dis.get_instructions(frame.f_code):
+            if each.offset <= frame.f_lasti:
+                continue
+            if each.opcode in _JUMPS and each.opname != "FOR_ITER":
+                ends.append(each.argval)
+            if not _OF_VARIABLES.search(each.opname):
+                continue
+            names = each.argval if isinstance(each.argval, tuple) else (each.argval,)
+            for act, name in zip(_ACTS.findall(each.opname), names, strict=False):
+                if act == "STORE":
+                    until = min((end for end in ends if end > each.offset), default=math.inf)
+                    set_until[name] = max(until, set_until.get(name, 0))
+                    anew.add(name)
+                elif set_until.get(name, 0) <= each.offset:
+                    read.add(name)
+    return Body(anew - read, anew & read)
+
+
+def variable_of(name: str) -> str:
+    """The variable that the way to a thing begins with."""
+    return re.split(r"[.\[ ]", name, maxsplit=1)[0]

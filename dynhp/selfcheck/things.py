@@ -59,9 +59,9 @@ def is_estimator(thing: Any) -> bool:
 
 def unreadable(thing: Any) -> str | None:
     """Why a thing whose state cannot be read may make a repeat differ, or None if it cannot."""
+    if isinstance(thing, io.IOBase):  # it decides nothing, and what is written stays written
+        return None
     methods = {name for kind in type(thing).__mro__ for name in vars(kind)}
-    if isinstance(thing, io.IOBase):
-        return "an open file, whose place is not put back"
     if "__next__" in methods:
         return (
             f"{AN_ITERATOR}, whose place in the data cannot be put back; make it anew in each epoch"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
+import re
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from dynhp.selfcheck.contents import has_methods
 from dynhp.selfcheck.fingerprint import Fingerprint
-from dynhp.selfcheck.reach import in_reach, is_array, trainer_names
+from dynhp.selfcheck.reach import Body, in_reach, is_array, trainer_names, variable_of
 from dynhp.selfcheck.things import AN_ITERATOR, Things, ids_inside, kind_of, read_state, unreadable
 
-__all__ = ["Watch", "one_of_each", "trainer_watch", "went_on"]
+__all__ = ["Watch", "is_clock", "one_of_each", "trainer_watch", "went_on"]
 
 _MOST_SUSPECTS = 6
 _GENERAL = (
@@ -26,6 +29,9 @@ _LARGEST_ARRAY = 16 * 2**20  # bytes
 _LARGEST_LOOK = 64 * 2**20  # bytes of all arrays together
 _MOST_OBJECTS = 1_000  # in one array
 _LONGEST_TEXT = 40
+_CHANGED = "{}: an array changed in the tries and not put back"
+_LONG_AGO = 3_600.0  # seconds, in which a program may have read a clock
+_OF_TIME = re.compile(r"(?i)(^|[._])(time|t0|t1|dt|tic|toc|elapsed|seconds|duration|clock)(\b|_)")
 
 
 class Watch:
@@ -45,6 +51,7 @@ class Watch:
         read: gives a function that reads a thing's own state, or None if it has none.
         tolerance: numbers that differ by no more than this are the same.
         said: what has got a hint in this run already.
+        body: says what the body of the loop does with its variables.
 
     >>> import random
     >>> rng = random.Random(0)
@@ -63,7 +70,9 @@ class Watch:
         *,
         tolerance: float = 0.0,
         said: set[Any] | None = None,
+        body: Callable[[], Body] = Body,
     ) -> None:
+        self.body = body
         self.reach, self.inside, self.read = reach, inside, read
         self._said = set() if said is None else said
         self._things = Things(read, ids_inside(inside), tolerance)
@@ -97,20 +106,36 @@ class Watch:
     def suspects(self) -> list[str]:
         """What may be the cause of a repeat that differed, the likeliest first."""
         end = self._now()
+        anew, carried = self.body()
+        arrays = dict(self._arrays())
+        # An epoch that begins with another may well end with the same.
+        arrays |= {name: _CHANGED.format(name) for name in self._moved("arrays") & carried}
+        changed = {n: t for n, t in self._changed_values() if variable_of(n) not in anew}
+        counted = one_of_each(self._counted(end))
         likely = [
             *self.left_behind(),
             *end.rebound(self._start),
-            *one_of_each(self._counted(end)).values(),
+            *counted.values(),
             *end.unreadable_again(self._first),
             *end.iterators_made_anew(self._start),
-            *dict(self._arrays()).values(),
+            *(
+                f"{text}{end.way_to_list(name)}"
+                for name, text in sorted(arrays.items(), key=lambda each: each[0] not in carried)
+                if variable_of(name) not in anew
+            ),
+            *(text for name, text in changed.items() if name in carried - counted.keys()),
             *self._grown(end).values(),
         ]
         if likely:
             return list(dict.fromkeys(likely))[:_MOST_SUSPECTS]
-        return [*self._changed_values(), *self._not_in_the_state(end)][:_MOST_SUSPECTS] or [
-            _GENERAL
-        ]
+        others = [*one_of_each(changed.items()).values(), *self._not_in_the_state(end)]
+        return others[:_MOST_SUSPECTS] or [_GENERAL]
+
+    def _moved(self, kind: str) -> set[str]:
+        """The names of what was another when the repeat began than when the first try began."""
+        start, origin = (getattr(each, kind) for each in (self._start, self._origin))
+        both = start.keys() & origin.keys()
+        return {name for name in both if start[name].difference(origin[name]) is not None}
 
     def hints(self) -> list[str]:
         """What else the tries changed, though the repeat was equal; each once in a run."""
@@ -179,22 +204,23 @@ class Watch:
             origin: Any = self._origin.values.get(name)
             if not _are_numbers(value, first, origin) or value in (first, origin):
                 continue
+            if is_clock(name, first, origin, value):
+                continue
             values = f"{name}: {first!r} after the first try and {value!r} after its repeat"
             if start is None and value - origin in (first, first + 1):  # from 1 on, or from 0 on
                 yield name, f"{values}, so it counts tries too; use epoch.number"
             elif _are_numbers(start) and start != origin and went_on(start, first, origin, value):
-                advice = "where it decides something make it a Counter and list it in the state"
-                yield name, f"{values}; {advice}"
+                yield name, f"{values}; {_as_counter(name, start)}"
 
-    def _changed_values(self) -> Iterable[str]:
-        """Plain values that were not put back."""
-        texts = {}
+    def _changed_values(self) -> Iterator[tuple[str, str]]:
+        """Plain values that were not put back, clocks left out."""
         for name, value in self._origin.values.items():
             start = self._start.values.get(name, value)
-            if repr(start) != repr(value):
-                began = f"{_short(start)} when the first try began and {_short(value)} when"
-                texts[name] = f"{name}: {began} its repeat began"
-        return one_of_each(texts.items()).values()
+            if repr(start) == repr(value) or is_clock(name, start, value):
+                continue
+            began = f"{_short(start)} when the first try began and {_short(value)} when"
+            way = f"; {_as_counter(name, start)}" if _are_numbers(start, value) else ""
+            yield name, f"{name}: {began} its repeat began{way}"
 
     def _grown(self, end: _Moment) -> dict[str, str]:
         """Containers that grew both in the first try and after it, by name."""
@@ -251,6 +277,9 @@ class _Moment:
 
     def __init__(self, reached: Mapping[str, Any], things: Things) -> None:
         self.values: dict[str, Any] = {}  # numbers, flags and texts
+        self._owned: list[str] = []  # names of what is in the state, with all that is inside it
+        self._tensors: set[str] = set()  # names of arrays that can be written into by a method
+        self._numpy: set[str] = set()  # and of those that can be by their items
         self.lengths: dict[str, int] = {}
         self.lists: set[str] = set()
         self.arrays: dict[str, Fingerprint] = {}
@@ -286,10 +315,16 @@ class _Moment:
             if small and few and not things.covers(thing):
                 self._room -= thing.nbytes
                 self.arrays[name] = things.noted(thing)
+                if has_methods(thing, "copy_"):
+                    self._tensors.add(name)
+                elif isinstance(thing, np.ndarray):
+                    self._numpy.add(name)
                 self.shapes[name] = tuple(thing.shape)
         elif things.meet(name, thing):
             self.bound[name] = id(thing)
-        elif why := unreadable(thing):
+            if things.covers(thing):
+                self._owned += [f"{name}.", f"{name}["]
+        elif not name.startswith(tuple(self._owned)) and (why := unreadable(thing)):
             self._unreadable[name] = (_Reference(thing), f"{name} ({kind_of(thing)}): {why}")
 
     def is_other(self, earlier: _Moment, name: str) -> bool:
@@ -306,6 +341,21 @@ class _Moment:
         """Whether a thing had another state at the other moment."""
         here, there = self.states.get(key), other.states.get(key)
         return here is not None and there is not None and here.difference(there) is not None
+
+    def way_to_list(self, name: str) -> str:
+        """How an array that a variable holds becomes a part of the state, in code."""
+        if not name.isidentifier() or name not in self._tensors | self._numpy:
+            return ""
+        if name in self._tensors:
+            return (
+                f"; list it, as in state=[..., {name}], and write {name}.copy_(new) in place of "
+                f"{name} = new; what is fetched between forward and backward needs a copy: "
+                f"model({name}.clone())"
+            )
+        return (
+            f"; list it, as in state=[..., copied({name})] with copied of dynhp.loops, and write "
+            f"{name}[...] = new in place of {name} = new"
+        )
 
     def unreadable_again(self, earlier: _Moment) -> Iterator[str]:
         """Things that were there at both moments and whose state cannot be read."""
@@ -379,6 +429,30 @@ def went_on(start: Any, first: Any, origin: Any, end: Any) -> bool:
         return bool(end - origin == first - start)  # however large they are
     same_amount = math.isclose(end - origin, first - start, rel_tol=1e-9)
     return same_amount or math.isclose(end * start, first * origin, rel_tol=1e-9)
+
+
+def is_clock(name: str, *values: Any) -> bool:
+    """Whether these are moments or spans of time, which decide nothing.
+
+    >>> is_clock("began", time.time()), is_clock("elapsed", 0.5), is_clock("share", 0.5)
+    (True, True, False)
+    """
+    if not all(isinstance(value, float) for value in values):
+        return False
+    # A clock that began with this machine says little while it is young.
+    clocks = [each() for each in (time.time, time.perf_counter, time.monotonic)]
+    return _OF_TIME.search(name) is not None or any(
+        now > 10 * _LONG_AGO and all(now - _LONG_AGO < value <= now for value in values)
+        for now in clocks
+    )
+
+
+def _as_counter(name: str, start: Any) -> str:
+    """How a number becomes a part of the state, in code."""
+    return (
+        f"where it decides something write {name} = Counter({start!r}) before the loop, and list "
+        "it in the state"
+    )
 
 
 def _short(value: Any) -> str:

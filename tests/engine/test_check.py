@@ -123,7 +123,8 @@ def test_a_repeat_that_differs_is_refused_in_these_words() -> None:
     assert message == (
         "the first try of round 3 (lr=0.1) was carried out again from the same origin and did not "
         "give the same result: the state differs in state. So something that decides training is "
-        f"not in the state, and was carried over from try to try. In reach: a, b. {WAYS_OUT}"
+        "not in the state, and was carried over from try to try. In reach, the likeliest first:\n"
+        f"  1. a\n  2. b\n{WAYS_OUT}"
     )
 
 
@@ -160,15 +161,15 @@ def test_three_places_are_named_and_the_others_counted(names: str, words: str) -
 
 def test_six_suspects_are_named_and_the_others_counted() -> None:
     message = refusal(outcome(1), outcome(2), watch=ScriptedWatcher(likely="abcdefgh"))
-    assert "In reach: a, b, c, d, e, f and 2 more. Add" in message
+    assert "\n  5. e\n  6. f\n  and 2 more\nAdd" in message
 
 
-@pytest.mark.parametrize(("length", "text"), [(200, "n" * 200), (201, "n" * 197 + "...")])
+@pytest.mark.parametrize(("length", "text"), [(400, "n" * 400), (401, "n" * 397 + "...")])
 def test_long_names_and_values_are_cut(length: int, text: str) -> None:
     message = refusal(outcome(1), outcome(2), watch=ScriptedWatcher(likely=["n" * length]))
-    assert f"In reach: {text}. Add" in message
-    candidate = Candidate({"n" * (length - 2): 1})
-    assert shown_values(candidate) == (f"{'n' * 198}=1" if length == 200 else text)
+    assert f"In reach, the likeliest first:\n  1. {text}\nAdd" in message
+    candidate = Candidate({"n" * (length - 202): 1})
+    assert shown_values(candidate) == (f"{'n' * 198}=1" if length == 400 else f"{'n' * 197}...")
 
 
 def test_values_are_shown_by_name() -> None:

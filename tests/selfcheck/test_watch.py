@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import random
+import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,8 @@ import pytest
 from dynhp import Counter
 from dynhp.loops import Part
 from dynhp.selfcheck import watch as watching
+from dynhp.selfcheck.reach import Body, in_reach
+from dynhp.selfcheck.things import read_state
 from dynhp.selfcheck.watch import Watch
 from tests.support.watching import OneTensor, Stateful, check
 
@@ -73,7 +76,8 @@ def test_what_each_try_makes_anew_is_not_accused() -> None:
     watch = check({"thing": thing}, lambda: setattr(thing, "value", 7.0))
     assert watch.left_behind() == watch.hints() == []
     assert lines(watch) == [  # but where the repeat differed it may have been read before
-        "thing.value: 0.0 when the first try began and 7.0 when its repeat began",
+        "thing.value: 0.0 when the first try began and 7.0 when its repeat began; where it decides "
+        "something write thing.value = Counter(0.0) before the loop, and list it in the state",
         "thing (Stateful) is not in the state",
     ]
 
@@ -178,10 +182,12 @@ def test_whole_numbers_that_count_on() -> None:
 
     watch = check({"run": run}, body)
     hints = watch.hints()
-    advice = "; where it decides something make it a Counter and list it in the state"
+    advice = "; where it decides something write {} before the loop, and list it in the state"
     assert hints == [
-        f"run.steps: 5 after the first try and 9 after its repeat{advice}",
-        f"run.size: 6 after the first try and 8 after its repeat{advice}",
+        "run.steps: 5 after the first try and 9 after its repeat"
+        + advice.format("run.steps = Counter(3)"),
+        "run.size: 6 after the first try and 8 after its repeat"
+        + advice.format("run.size = Counter(5)"),
         "run.new: 1 after the first try and 3 after its repeat, so it counts tries too; use "
         "epoch.number",
     ]
@@ -247,8 +253,10 @@ def test_arrays_that_were_not_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
         names["new"] = changed.copy()
 
     watch = check(names, body)
-    assert lines(watch) == ["changed: an array changed in the tries and not put back"]
-    assert watch.hints() == lines(watch)
+    [line] = lines(watch)
+    [hint] = watch.hints()
+    assert hint == "changed: an array changed in the tries and not put back"
+    assert line.startswith(f"{hint}; list it, as in state=[..., copied(changed)]")
 
 
 @pytest.mark.parametrize(
@@ -322,7 +330,6 @@ class KerasLike:
         (KerasLike(), "it (KerasLike): an optimiser whose memory is not in the state"),
         (itertools.count(), "it (count): an iterator kept across epochs"),
         ((n for n in range(9)), "it (generator): an iterator kept across epochs"),
-        (io.StringIO("lines"), "it (StringIO): an open file"),
         (Walker(), "it (Walker): an environment that is not in the state"),
         (SimpleNamespace(persistent_workers=True), "it (SimpleNamespace): its workers keep"),
     ],
@@ -355,3 +362,53 @@ def test_what_cannot_be_looked_at_is_passed_over() -> None:
 
     watch = check({"sparse": np.zeros(2).view(SparseArray), "closed": Closed()}, lambda: None)
     assert lines(watch) == watch.left_behind() == []
+
+
+def test_open_files_and_clocks_decide_nothing() -> None:
+    names: dict[str, Any] = {"log": io.StringIO("lines"), "elapsed": 0.5, "began": time.time()}
+
+    def body() -> None:
+        names.update(elapsed=names["elapsed"] + 0.25 * random.random(), began=time.time())
+
+    assert check(names, body).suspects()[0].startswith("nothing that changed")
+    # A number like that under another name may decide something.
+    drawn: dict[str, Any] = {"share": 0.5}
+    [line] = check(drawn, lambda: drawn.update(share=random.random())).suspects()
+    assert line.startswith("share: 0.5 when the first try began and")
+    assert line.endswith("write share = Counter(0.5) before the loop, and list it in the state")
+
+
+def test_what_is_inside_of_a_thing_in_the_state_is_not_accused() -> None:
+    class Envs:
+        def __init__(self) -> None:
+            self.envs = [Walker()]
+
+    envs = Envs()
+    part = Part(get=lambda: envs, set=print)
+    (line,) = check({"envs": envs}, lambda: None, inside=(part,)).suspects()
+    assert line.startswith("nothing that changed")
+    (line,) = check({"envs": envs}, lambda: None).suspects()
+    assert line.startswith("envs.envs[0] (Walker): an environment")
+
+
+def test_what_the_next_epoch_goes_on_from_comes_first_and_what_it_makes_anew_not_at_all() -> None:
+    names: dict[str, Any] = {"obs": np.zeros(2), "buffer": np.zeros(3), "out": np.zeros(2)}
+    tries = itertools.count(1)
+
+    def run() -> None:
+        names["obs"] = np.full(2, float(next(tries)))
+        names["buffer"] += names["obs"].sum()
+        names["out"] = names["obs"] + 1
+
+    watch = Watch(
+        lambda: in_reach(names),
+        (),
+        read_state,
+        body=lambda: Body(anew={"out"}, carried={"obs"}),
+    )
+    for moment in (watch.first_try_ended, watch.back_at_origin, lambda: None):
+        run()
+        moment()
+    first, second = watch.suspects()
+    assert first.startswith("obs: an array changed")
+    assert second.startswith("buffer: an array changed")
