@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from dynhp.errors import Hint, SettingsError, warn_caller
 from dynhp.loops.parts import CopyOf, Part, copied, is_copied_whole, require_list
 from dynhp.selfcheck.contents import attributes, has_methods
 from dynhp.selfcheck.reach import in_reach, is_module, loop_names
-from dynhp.selfcheck.things import Things, kind_of, of_module, read_state, unreadable
+from dynhp.selfcheck.things import Things, has_ended, kind_of, of_module, read_state, unreadable
 
 _MOST_NAMES = 12
 
@@ -138,7 +137,7 @@ def _refuse_what_cannot_be_put_back(name: str, thing: Any) -> None:
         except SettingsError as error:
             raise SettingsError(f"state: {name}: {error}") from error
         return
-    if isinstance(thing, types.GeneratorType) and thing.gi_frame is None:  # it has ended
+    if has_ended(thing):
         return
     if why := unreadable(thing):
         raise SettingsError(

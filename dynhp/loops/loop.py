@@ -371,7 +371,7 @@ class Loop:
         """The watch over what began late, which looks at the first two tries of a later round."""
         watched = self._watched()
         is_one_of_two = job.place in (0, 1) and not job.repeat and not job.epochs_before
-        if watched is None or not is_one_of_two or self.adapter.check_is_due:
+        if watched is None or self.driven or not is_one_of_two or self.adapter.check_is_due:
             return None
         if self._late is None or self._late.watch is not watched:
             self._late = LateWatch(watched)

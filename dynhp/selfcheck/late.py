@@ -11,7 +11,7 @@ import numpy as np
 from dynhp.selfcheck.contents import has_methods, numbers
 from dynhp.selfcheck.fingerprint import Fingerprint, fingerprint
 from dynhp.selfcheck.reach import is_array, variable_of
-from dynhp.selfcheck.things import AN_ITERATOR, Things, ids_inside, kind_of, unreadable
+from dynhp.selfcheck.things import AN_ITERATOR, Things, has_ended, ids_inside, kind_of, unreadable
 from dynhp.selfcheck.watch import Watch, is_clock, one_of_each, went_on
 
 __all__ = ["LateWatch", "is_part_of"]
@@ -106,7 +106,7 @@ class _Look:
         elif not self.things.covers(thing):
             if (state := read(thing)) is not None:
                 self.states[name] = id(thing), fingerprint(_sampled(state()))
-            elif AN_ITERATOR in (unreadable(thing) or "") and getattr(thing, "gi_frame", 1):
+            elif AN_ITERATOR in (unreadable(thing) or "") and not has_ended(thing):
                 self.iterators[name] = id(thing)
 
 

@@ -338,16 +338,18 @@ class Body(NamedTuple):
 def body_of(frames: Sequence[FrameType]) -> Body:
     """Which variables the code of a loop, from where it is now, sets before it reads them.
 
-    What is set where a condition holds counts as far as that reaches.
+    What is set where a condition holds counts as far as that reaches. Nothing is said of code that
+    is not in a ``for`` over what gives these frames, such as that around a framework's own loop.
 
+    >>> def steps():
+    ...     yield body_of([sys._getframe(1)])
     >>> def loop():
     ...     kept = total = 0
-    ...     for n in [2]:
-    ...         body = body_of([sys._getframe()])
-    ...         made = total + n
-    ...         if n: kept = n
+    ...     for body in steps():
+    ...         made = total + 1
+    ...         if made: kept = made
     ...         total = made + kept
-    ...         return body
+    ...     return body
     >>> sorted(loop().anew), sorted(loop().carried)
     (['body', 'made'], ['kept', 'total'])
     """
@@ -356,9 +358,11 @@ def body_of(frames: Sequence[FrameType]) -> Body:
     for frame in frames:
         ends: list[int] = []  # of what a condition leaves out
         set_until: dict[str, float] = {}
-        for each in dis.get_instructions(frame.f_code):
-            if each.offset <= frame.f_lasti:
-                continue
+        instructions = list(dis.get_instructions(frame.f_code))
+        now = [each for each in instructions if each.offset <= frame.f_lasti]
+        if not now or now[-1].opname != "FOR_ITER":
+            continue
+        for each in instructions[len(now) :]:
             if each.opcode in _JUMPS and each.opname != "FOR_ITER":
                 ends.append(each.argval)
             if not _OF_VARIABLES.search(each.opname):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import BuiltinMethodType, FunctionType, MethodType
+from types import BuiltinMethodType, FunctionType, GeneratorType, MethodType
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from dynhp.selfcheck.reach import is_array, is_module
 
 __all__ = [
     "Things",
+    "has_ended",
     "ids_inside",
     "is_estimator",
     "kind_of",
@@ -73,6 +74,15 @@ def unreadable(thing: Any) -> str | None:
     if attributes(thing).get("persistent_workers") is True:
         return "its workers keep random numbers out of reach; persistent_workers=False"
     return None
+
+
+def has_ended(thing: Any) -> bool:
+    """Whether this is a generator of Python's that has nothing more to give.
+
+    >>> has_ended(n for n in []), has_ended([])
+    (False, False)
+    """
+    return isinstance(thing, GeneratorType) and thing.gi_frame is None
 
 
 class Things:

@@ -219,7 +219,7 @@ def test_a_leak_in_a_worker_is_noticed_though_nobody_can_name_it_here() -> None:
             adapter.step()
         return str(caught.value)
 
-    assert " In reach: trainer" in message(Serial())
+    assert "In reach, the likeliest first:\n  1. trainer" in message(Serial())
     with Processes(ForgetsGenerator, workers=1) as executor:
         of_processes = message(executor)
     assert "run once with Serial() to be told what it is" in of_processes
