@@ -54,7 +54,9 @@ class LinearModule(lightning.LightningModule):
         return [optimizer], [{"scheduler": schedule, "interval": "step"}]
 
 
-def fitted(module: LinearModule, *callbacks: Any, ckpt_path: Any = None) -> LinearModule:
+def fitted(
+    module: LinearModule, *callbacks: Any, ckpt_path: Any = None, **options: Any
+) -> LinearModule:
     USED.clear()
     trainer = lightning.Trainer(
         max_epochs=EPOCHS,
@@ -64,6 +66,7 @@ def fitted(module: LinearModule, *callbacks: Any, ckpt_path: Any = None) -> Line
         enable_progress_bar=False,
         enable_model_summary=False,
         accelerator="cpu",
+        **options,
     )
     noise = torch.randn(len(INPUTS), 1, generator=torch.Generator().manual_seed(1))
     data = TensorDataset(INPUTS, INPUTS @ torch.ones(4, 1) + 0.1 * noise)
@@ -91,6 +94,30 @@ def test_one_argument_finds_the_same_rate_from_anywhere(spread: bool) -> None:
         assert first[-1] < first[0] < max(first) / 3
         rates.add(search.rate)
     assert len(rates) == 1
+
+
+class TwoGroups(LinearModule):
+    def configure_optimizers(self) -> Any:
+        weight, bias = self.model.parameters()
+        groups: Any = [{"params": [weight]}, {"params": [bias], "lr": self.rate / 10}]
+        return torch.optim.SGD(groups, lr=self.rate, momentum=0.5)
+
+
+def test_groups_accumulation_clipping_and_bfloat16_from_starts_far_apart() -> None:
+    """The ratio of the groups stays, and the rate moves with each step of the optimiser."""
+    options: Any = {
+        "accumulate_grad_batches": 2, "gradient_clip_val": 1.0, "precision": "bf16-mixed",
+    }  # fmt: skip
+    rates = []
+    for start in (0.005, 0.15):
+        adapt = Adapt(policy=recommended("learning_rate", default=None))
+        module = fitted(TwoGroups(start), adapt, **options)
+        rates.append(rate_search(adapt.loop).rate)
+        steps = EPOCHS * BATCHES // 2
+        assert USED[-steps:] == [rates[-1] * wsd((step + 0.5) / steps) for step in range(steps)]
+        high, low = module.trainer.optimizers[0].param_groups
+        assert low["lr"] == pytest.approx(high["lr"] / 10)
+    assert rates[0] == rates[1]
 
 
 def test_what_is_recorded_replays_in_a_plain_fit() -> None:
