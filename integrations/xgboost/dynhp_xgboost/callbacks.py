@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import xgboost as xgb
@@ -153,18 +152,8 @@ class Told:
         return result
 
     def _after(self, rounds: int) -> xgb.Booster:
-        """A copy of the booster as it was after so many rounds.
-
-        It is made in another thread, because a booster that is new seeds the generator of its
-        thread, from which the one that is trained draws.
-        """
-        with ThreadPoolExecutor(max_workers=1) as aside:
-            copy = aside.submit(self._copied, rounds).result()
-        copy.set_attr(**self._seen.attributes())
-        return copy
-
-    def _copied(self, rounds: int) -> xgb.Booster:
+        """A copy of the booster as it was after so many rounds."""
         booster, trees = self._booster(), self._begin + rounds
         copy = booster.copy() if booster.num_boosted_rounds() == trees else booster[:trees]
-        copy.save_config()  # which is when it seeds
+        copy.set_attr(**self._seen.attributes())
         return copy

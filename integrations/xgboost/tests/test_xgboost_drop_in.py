@@ -216,6 +216,24 @@ def test_in_a_run_that_adapts_they_see_the_main_line_alone() -> None:
         assert after[rounds - 1][2] == predicted
 
 
+@pytest.mark.filterwarnings("ignore::dynhp.errors.Hint")
+def test_a_run_that_draws_is_the_same_with_and_without_callbacks() -> None:
+    """Boosters that are copied or cut for a callback leave the hidden generator alone."""
+    boosters = []
+    for callbacks in ([], [Looks()]):
+        scores = iter([1.0, 2.0, 0.0] * 9)
+        run = {
+            **RUN,
+            "minimize": None,
+            "check": "off",
+            "criterion": lambda *_, lot=scores: next(lot),
+        }
+        params = {**PARAMS, "subsample": 0.5}
+        booster, _ = adapted_train(params, TRAIN, 13, evals=EVALS, callbacks=callbacks, **run)
+        boosters.append(booster.get_dump())
+    assert boosters[0] == boosters[1]
+
+
 def test_checkpoints_are_those_of_xgboost_train(tmp_path: Path) -> None:
     folders = [tmp_path / "plain", tmp_path / "dry"]
     left = iter(folders)
