@@ -350,3 +350,21 @@ def test_a_thousand_candidates_are_not_too_many() -> None:
     assert hints_of(made(10)) == []
     [hint] = hints_of(made(11))
     assert "1,100 candidates" in hint
+
+
+class Tolerant(NoisyQuadratic):
+    """A trainer that says how near it comes when it is trained again."""
+
+    tolerance = 1e-6
+    driven_by: ClassVar[dict[str, str]] = {"lr": "a schedule of its own"}
+
+
+def test_a_tolerance_is_that_of_the_run_or_else_that_of_the_trainer() -> None:
+    def policy(**settings: Any) -> Any:
+        return DynamicGridAdapter(
+            Tolerant(), {"lr": [0.1, 0.2]}, minimize="loss", adapt_every=4, try_for=0.1, **settings
+        )
+
+    assert policy().policy.tolerance == 1e-6
+    assert policy(tolerance=1e-3).policy.tolerance == 1e-3
+    assert policy(tolerance=1.0).run(20)[0].tries[0].epochs == 2  # a tenth of the run
