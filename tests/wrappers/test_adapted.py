@@ -33,7 +33,7 @@ def test_it_does_what_the_adapter_does() -> None:
 def test_every_option_of_adapt_is_one_of_the_adapter_or_handled() -> None:
     taken = set(inspect.signature(DynamicGridAdapter.__init__).parameters)
     taken |= set(inspect.signature(DynamicGridAdapter.run).parameters)
-    assert set(LoopOptions.__annotations__) - taken == {"steps", "keep_best"}
+    assert set(LoopOptions.__annotations__) - taken == {"steps", "keep_best", "unit"}
 
 
 @pytest.mark.parametrize("keep_best", [False, True])
