@@ -105,14 +105,14 @@ def compared(
     )
 
 
-DRY_RUN = "a dry run: the value in force is kept, whatever the tries scored"
+DRY_RUN = repr("a dry run: the value in force is kept, whatever the tries scored")  # as recorded
 
 
 def _said_alike(before: Any, now: Any) -> Any:
     """What was before, but a dry run gives its reason in the words of today.
 
-    >>> _said_alike([{"chosen": 0, "reason": "won by 0.1"}], [{"chosen": 1, "reason": DRY_RUN}])
-    [{'chosen': 0, 'reason': 'a dry run: the value in force is kept, whatever the tries scored'}]
+    >>> _said_alike([{"chosen": 0, "reason": "won"}], [{"chosen": 1, "reason": DRY_RUN}])
+    [{'chosen': 0, 'reason': "'a dry run: the value in force is kept, whatever the tries scored'"}]
     """
     if isinstance(before, dict) and isinstance(now, dict):
         return {
