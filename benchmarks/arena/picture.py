@@ -75,7 +75,7 @@ def _there(results: ArenaResults, task: str, names: Iterable[str]) -> dict[str, 
 
 def _line(results: ArenaResults, name: str, task: str) -> Line:
     means = {}
-    for start in STARTS:
+    for start in METHODS[name].starts:
         values = [entry.value for entry in results.entries(METHODS[name], task, start).values()]
         if values:
             means[start] = statistics.fmean(values)

@@ -109,7 +109,7 @@ def scan(setting: RunSetting) -> dict[str, Any]:
     return {
         "peak": found.best,
         "rates": list(found.rates),
-        "scores": list(found.scores),
+        "scores": [score if math.isfinite(score) else None for score in found.scores],
         "epochs": found.epochs / setting.steps,
         "runs": found.epochs / setting.all_steps,
     }

@@ -13,7 +13,7 @@ from benchmarks.arena.margins import margins_of, read_margins, write_margins
 from benchmarks.arena.methods import METHODS, OUR_ARM, OURS, MethodResult, entries, gather
 from benchmarks.arena.picture import all_tasks_figure, start_figures
 from benchmarks.arena.plan import (
-    OFF_GRID,
+    START_ARMS,
     STARTS,
     SWEEPS,
     power_of_two,
@@ -72,7 +72,8 @@ def test_no_run_is_asked_for_twice_and_sweeps_share_the_starts() -> None:
     keys = [tuple(run.values()) for run in runs]
     assert len(keys) == len(set(keys))
     constants = {run["rate"] for run in runs if run["arm"] == "constant" and run["task"][0] == "l"}
-    assert len(constants) == 6 + len(OFF_GRID), "the sweep, and the starts that are none of it"
+    others = len(START_ARMS["constant"]) - 1  # the good start is one of the sweep
+    assert len(constants) == 6 + others, "the sweep, and the starts that are none of it"
     assert {power_of_two(-9), power_of_two(-6), power_of_two(-4)} <= constants
     assert not any(run["arm"] == "prodigy" and run["task"][0] == "b" for run in runs)
     free = {run["rate"] for run in runs if run["arm"] == "schedule-free"}
@@ -156,8 +157,9 @@ def test_differences_are_paired_and_corrected(results: ArenaResults) -> None:
     assert sure.text.endswith(" *")
     assert sides["leave alone", "10 times too low"].side == ""
     wobbles = [1.0 + 0.01 * (-1) ** seed * (seed + 1) for seed in range(6)]
-    assert len(table.rows) == len(STARTS), "only the constants have results to compare with"
-    assert sure.values["p_holm"] == pytest.approx(p_value(wobbles) * len(STARTS), rel=1e-4)
+    starts = len(START_ARMS["constant"])
+    assert len(table.rows) == starts, "only the constants have results to compare with"
+    assert sure.values["p_holm"] == pytest.approx(p_value(wobbles) * starts, rel=1e-4)
     counts = {tuple(cell.text for cell in row) for row in summary_table(results, table).rows}
     assert ("leave alone", "good", "1", "0", "0", "0", "0") in counts
     assert ("leave alone", "10 times too high", "0", "1", "0", "0", "0") in counts
@@ -176,8 +178,10 @@ def test_a_picture_has_a_line_for_each_method_and_a_point_for_each_start(
     [figure] = start_figures(results)
     assert figure.name == "starts_links-cora"
     lines = [part.split('"')[0] for part in figure.svg.split('points="')[1:]]
-    five = [line.split() for line in lines if len(line.split()) == len(STARTS)]
-    flat, ours = five
+    flat, ours = (
+        next(line.split() for line in lines if len(line.split()) == points)
+        for points in (len(START_ARMS["constant"]), len(STARTS))
+    )
     assert len({point.split(",")[1] for point in flat}) == 1, "constants are level"
     heights = [float(point.split(",")[1]) for point in ours]
     assert heights.index(min(heights)) == list(STARTS).index("good"), "higher is further up"
@@ -195,7 +199,8 @@ def test_one_picture_has_a_panel_for_each_task(results: ArenaResults) -> None:
     )  # fmt: skip
     [figure] = all_tasks_figure(two)
     lines = [part.split('"')[0].split() for part in figure.svg.split('points="')[1:]]
-    left, right = ([float(point.split(",")[0]) for point in line] for line in lines[-3::2])
+    ours = [line for line in lines if len(line) == len(STARTS)]
+    left, right = ([float(point.split(",")[0]) for point in line] for line in ours)
     assert len(left) == len(right) == len(STARTS)
     assert max(left) < min(right), "panels do not overlap"
     for name in ("links-cora", "boosting-diabetes", OURS.replace("'", "&#x27;"), "leave alone"):
