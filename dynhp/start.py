@@ -249,13 +249,11 @@ def require_sendable(policy: Policy, executor: Executor) -> None:
 
 
 def longest_run(epochs: object, at_most: object, until: object) -> object:
-    """The length of a run: as planned, or the most of one that ``until`` ends.
+    """The most epochs of a run that ``until`` ends; refused if they are given in another way.
 
     >>> longest_run(None, 500, lambda line: line.epoch == 7)
     500
     """
-    if until is None and at_most is None:
-        return epochs
     if until is None:
         raise SettingsError(
             f"at_most={shown(at_most)} is the limit of a run that ends by itself; say when with "

@@ -20,7 +20,7 @@ class SizedIterable(Sized, Iterable[Any], Protocol):
     """What has a length and can be gone through: a range, a list, a loader of batches."""
 
 
-Length: TypeAlias = "int | SizedIterable"
+Length: TypeAlias = int | SizedIterable
 """How long a loop is: a number, or what it goes through."""
 
 

@@ -54,8 +54,10 @@ def test_a_metric_is_as_good_as_a_criterion() -> None:
     assert made(maximize="loss").policy.criterion == highest("loss")
 
 
-@pytest.mark.parametrize("tail", [None, annealed("lr", epochs=3)])
-@pytest.mark.parametrize("kinds", [None, {"lr": "dropout"}])
+@pytest.mark.parametrize(
+    ("tail", "kinds"),
+    [(None, None), (None, {"lr": "dropout"}), (annealed("lr", epochs=3), None)],
+)
 def test_hints_go_by_names_criterion_kinds_and_tail(tail: Any, kinds: Any) -> None:
     trainer = Quadratic()
     trainer.kinds = kinds  # type: ignore[attr-defined]

@@ -394,6 +394,23 @@ def test_what_it_hands_over_is_the_best_epoch_and_its_average() -> None:
     assert best < loop.adapter.epoch
 
 
+def test_the_best_epoch_or_the_average_may_be_all_there_is() -> None:
+    loop, model, _ = settle(settled("loss", average=False))
+    loop.deliver()
+    assert loop.best is not None
+    assert model.metrics()["loss"] == loop.best.metrics["loss"]
+    model = NoisyQuadratic()
+    averages = Averages(model)
+    plain = adapt(4, state=[model, averages], space={"lr": [0.1, 0.3]}, minimize="loss",
+                  adapt_every=2, try_for=1)  # fmt: skip
+    for epoch in plain:
+        model.train_k(1, {"lr": epoch["lr"]})
+        averages.update(1.0)
+        epoch.report(model.metrics())
+    plain.deliver()
+    assert averages.delivered == {"count": 4}
+
+
 def test_there_must_be_something_to_hand_over() -> None:
     loop, _, _ = settle(settled("loss", average=False))
     with pytest.raises(LoopError, match="nothing in the state takes 'batches'"):

@@ -278,7 +278,53 @@ def with_a_try_that_fails() -> None:
             epoch.report(loss=model.loss)
 
 
+class Closed:
+    """Something whose state cannot be asked for once it is closed."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def state_dict(self) -> dict[str, Any]:
+        if self.closed:
+            raise RuntimeError("closed")
+        return {"closed": self.closed}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+def with_what_cannot_be_looked_at() -> None:
+    model, late = Model(), None
+    for epoch in loop_of(model):
+        model.train(epoch["rate"])
+        if epoch >= START and late is None:
+            late = Closed()
+            late.closed = True
+        epoch.report(loss=model.loss)
+
+
+def with_an_iterator_made_anew() -> None:
+    model = Model()
+    for epoch in loop_of(model):
+        model.train(epoch["rate"])
+        if epoch >= START:
+            late = iter([1, 2, 3])
+            next(late)
+        epoch.report(loss=model.loss)
+
+
+def with_a_clock() -> None:
+    model, elapsed = Model(), 0.0
+    for epoch in loop_of(model):
+        model.train(epoch["rate"])
+        if epoch >= START:
+            elapsed += 0.5
+        epoch.report(loss=model.loss + 0 * elapsed)
+
+
 SOUND = [
+    with_what_cannot_be_looked_at,
+    with_an_iterator_made_anew,
+    with_a_clock,
     with_all_in_the_state,
     with_what_each_epoch_makes_anew,
     with_what_belongs_to_the_main_line,

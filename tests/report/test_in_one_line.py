@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from dynhp import DynamicGridAdapter, adapt, plan_for, spent
 from dynhp.records import History
 from dynhp.records.history import DRY_RUN
+from dynhp.records.provenance import command_here
 from dynhp.report import signal_of, summary
 from dynhp.report.notebook import history_html
 from dynhp.testing import Quadratic
@@ -75,7 +78,7 @@ def test_a_page_in_one_line_has_all_that_is_known(tmp_path: Path) -> None:
     page = (tmp_path / "run.html").read_text()
     assert "<h1>run</h1>" in page
     assert str(plan_for(adapter_of(), 40)) in page
-    for known in ("python", "pytest", "numpy", "adapt_every"):
+    for known in ("python", escape(command_here()), "numpy", "adapt_every"):
         assert known in page
     model = Quadratic()
     loop = adapt(steps=6, state=[model], space={"lr": [0.1, 0.5]}, minimize="loss", adapt_every=3,
@@ -127,3 +130,11 @@ def test_long_and_awkward_histories_are_shown_too() -> None:
     back = DynamicGridAdapter(Quadratic(), {"lr": [0.1, 0.5]}, minimize="loss", adapt_every=2,
                               try_for=1, start_from="best", max_rounds=3)  # fmt: skip
     assert history_html(back.run(8))
+
+
+def test_a_round_that_was_left_behind_is_no_part_of_the_line() -> None:
+    first, second = adapter_of().run(40)
+    kept = replace(second, start=0, abandoned=first.epochs)
+    root = ET.fromstring(history_html([first, kept]).split("<table>")[0])
+    [line] = root.iter("polyline")
+    assert len(line.attrib["points"].split()) == 2, "that of the second alone"

@@ -259,6 +259,54 @@ def test_arrays_that_were_not_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     assert line.startswith(f"{hint}; list it, as in state=[..., copied(changed)]")
 
 
+class TensorLike(np.ndarray[Any, Any]):
+    """An array with the method by which tensors are written in place."""
+
+    def copy_(self, other: Any) -> None: ...
+
+
+class ArrayLike:
+    """An array of a library that is neither numpy nor like torch."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+        self.dtype, self.shape, self.nbytes = values.dtype, values.shape, values.nbytes
+        self.size, self.ndim = values.size, values.ndim
+
+    device: Any = None
+    dtype: Any = None
+    shape: Any = None
+    nbytes: Any = None
+    size: Any = None
+    ndim: Any = None
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        return self.values
+
+
+@pytest.mark.parametrize(
+    ("make", "way"),
+    [
+        (
+            lambda: np.zeros(2).view(TensorLike),
+            "state=[..., fetched], and write fetched.copy_(new)",
+        ),
+        (lambda: ArrayLike(np.zeros(2)), None),
+    ],
+)
+def test_the_way_out_for_an_array_is_that_of_its_library(make: Any, way: str | None) -> None:
+    names = {"fetched": make()}
+
+    def body() -> None:
+        array = names["fetched"]
+        (array.values if isinstance(array, ArrayLike) else array)[:] += 1
+
+    line = lines(check(names, body))[0]
+    assert line.startswith("fetched: an array changed in the tries and not put back")
+    assert (way or "put back") in line
+    assert ("list it, as in" in line) == (way is not None)
+
+
 @pytest.mark.parametrize(
     ("shapes", "is_copy"),
     [

@@ -238,14 +238,6 @@ def test_what_is_natural_works(
     assert hint is None or any(hint in text for text in texts)
 
 
-def test_an_epoch_is_no_tensor() -> None:
-    setup = Setup()
-    before = setup.seen()
-    with raises(TypeError):
-        body(lambda epoch, setup: torch.tensor(epoch))(setup)
-    assert setup.seen() == before
-
-
 _RESUMED = """
 import sys, torch
 assert not any(name.startswith("dynhp") for name in sys.modules)

@@ -288,5 +288,5 @@ def test_an_epoch_can_be_saved_and_counted_with(tmp_path: Path) -> None:
     assert torch.load(tmp_path / "saved", weights_only=True) == {"epoch": 3}
     assert (torch.ones(2) * epoch).tolist() == [3.0, 3.0]
     assert torch.arange(5)[epoch] == 3
-    with raises(TypeError):
-        torch.tensor(epoch)
+    assert torch.tensor(epoch).item() == 3
+    assert torch.tensor([epoch, 1]).tolist() == [3, 1]

@@ -14,6 +14,7 @@ from typing_extensions import Unpack
 import dynhp
 import dynhp_torch
 from dynhp.loops import Loop, LoopOptions
+from dynhp.loops.counting import Length
 from dynhp.middleware import Display
 from dynhp.policy import PolicyFields
 from dynhp.testing import difference
@@ -29,7 +30,8 @@ def test_adapt_takes_what_adapt_of_the_core_takes() -> None:
 
 
 def test_the_options_of_adapt_are_said_once_with_their_types() -> None:
-    names = {"Unpack": Unpack, "Display": Display, "Loop": Loop}  # loaded when they are used
+    # Loaded when they are used:
+    names = {"Unpack": Unpack, "Display": Display, "Loop": Loop, "Length": Length}
     core = get_type_hints(dynhp.adapt, localns=names)
     options = get_type_hints(LoopOptions)
     own = set(options) - set(PolicyFields.__annotations__)
