@@ -107,6 +107,9 @@ class SteppedTrainer:
         values = dict(hyperparameters)
         self.rate = float(values.pop("lr", self.rate))
         self.task.settings.update(values)
+        if self._factors is None:  # in force also if no step follows
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.rate
         self._mode("train")
         for _ in range(k):
             if self._is_lost():

@@ -35,7 +35,8 @@ _TORCH = {
     "photograph-siren": "photographs:photograph_siren",
 }
 TASKS = (*_TORCH, "boosting-diabetes")
-WITHOUT_DATA = ("digits-mlp", "links-cora", "links-citeseer", "cartpole", "boosting-diabetes")
+WITHOUT_DATA = ("digits-mlp", "links-cora", "links-citeseer", "regression-mlp")
+WITHOUT_DATA += ("cartpole", "boosting-diabetes")
 """Those that need no data beside what packages bring."""
 
 
