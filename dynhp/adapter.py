@@ -21,7 +21,7 @@ from dynhp._checks import (
 from dynhp._lazy import later
 from dynhp.advice import give_hints
 from dynhp.engine.memory import Memory, RunGenerator, first_memory
-from dynhp.errors import SettingsError, shown
+from dynhp.errors import SettingsError, advise, shown
 from dynhp.policy import Policy, PolicyFields, named_fields, policy_from
 from dynhp.proposers import FullGrid
 from dynhp.proposers.contract import searched_text
@@ -184,6 +184,12 @@ class DynamicGridAdapter:
         from dynhp.middleware.display import chosen_display
 
         policy = self.policy
+        if until is None and self.memory.rounds and self.memory.rounds[-1].ended:
+            advise(
+                f"the run has ended by until={shown(policy.until)} after {self.epoch}; nothing is "
+                "trained unless another rule is given, as run(at_most=..., until=...)",
+                about=object(),  # each run is another
+            )
         length: object = epochs
         if until is not None:
             policy = with_until(policy, until, self.trainer)

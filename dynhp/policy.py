@@ -62,8 +62,9 @@ class Policy:
         when: when a round begins: ``Every(10)``, ``OnPlateau("val_loss", patience=5)``, or any
             function of the main line so far. As a keyword also ``adapt_every=10``.
         until: when the run ends, if not by its length: ``Settled("val_loss")``, or any function of
-            the main line so far, as for ``when``. The length is then the most that it may have, and
-            shares of the run are shares of that.
+            the main line so far, as for ``when``; it is asked after tries, not about the epochs
+            within one. The length is then the most that it may have, and shares of the run are
+            shares of that.
         try_for: the epochs of a try; below 1, a share of the run, to the nearest whole number and
             at least 1; 0 is possible with a ``tail``.
         proposer: which candidates a round tries; all of the grid by default.

@@ -251,7 +251,7 @@ def require_sendable(policy: Policy, executor: Executor) -> None:
 def longest_run(epochs: object, at_most: object, until: object) -> object:
     """The most epochs of a run that ``until`` ends; refused if they are given in another way.
 
-    >>> longest_run(None, 500, lambda line: line.epoch == 7)
+    >>> longest_run(None, 500, lambda line: line.epoch >= 7)
     500
     """
     if until is None:

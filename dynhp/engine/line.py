@@ -63,6 +63,11 @@ class WatchedLine:
         """Why the run ends here, if it does."""
         return ended_now(self.policy, self.line)
 
+    def rescue_is_due(self) -> bool:
+        """Whether the main line has broken, so that the run goes on, or ends with an error."""
+        due = self.due() if self.policy.max_rescues else None
+        return due is not None and self.policy.is_rescue(alarm=due.alarm)
+
     def is_at_end(self) -> bool:
         """Whether the round ends here: because the run does, or because another one is due."""
         return self.ends is not None or self.due() is not None

@@ -32,7 +32,7 @@ from dynhp.engine.commands import (
 from dynhp.engine.line import WatchedLine
 from dynhp.engine.memory import Held, Memory, RunGenerator, StateRef
 from dynhp.engine.tries import Chosen, Setup, draw_seed, try_candidates
-from dynhp.errors import SettingsError, shown
+from dynhp.errors import SettingsError
 from dynhp.policy import Policy
 from dynhp.records import Candidate, Metrics, Round, RoundStarted, Value
 from dynhp.records.units import Unit
@@ -150,8 +150,10 @@ def one_round(
             watched.note_tries(due, start=origin.epoch, kept=chosen.on_main_line)
             yield from _hold_kept(watched, chosen, origin.epoch)
     yield from train_stretch(policy, open_round)  # line 7
-    if watched is not None and (ends := watched.ends) is not None:
-        open_round.ended = ends.because or shown(policy.until)
+    if watched is not None and open_round.failure is None and not watched.rescue_is_due():
+        ends = watched.ends
+        if ends is not None:
+            open_round.ended = ends.because or conditions.settings.get("until", "")
     round_ = open_round.record()
     yield Tell(round_)
     # A check by an earlier process does not count in this one.

@@ -208,11 +208,16 @@ class _LoopTrainer:
         self._read = read
         self.watched: Watch | None = None  # what was seen in the round that was checked last
         self._said: set[Any] = set()  # a hint comes once in a run, whatever its numbers are then
-        for thing in things:
-            inner = thing.thing if isinstance(thing, CopyOf) else thing
-            deliver = getattr(inner, "deliver", None)
-            if callable(deliver):  # a part has the attribute, whether it delivers or not
-                self.deliver = deliver
+        inner = [thing.thing if isinstance(thing, CopyOf) else thing for thing in things]
+        found = [getattr(each, "deliver", None) for each in inner]
+        # A part has the attribute, whether it delivers or not.
+        self._delivers = [deliver for deliver in found if callable(deliver)]
+        if self._delivers:
+            self.deliver = self._deliver_all
+
+    def _deliver_all(self, **given: Any) -> None:
+        for deliver in self._delivers:
+            deliver(**given)
 
     def train_k(self, k: int, hyperparameters: Mapping[str, Any]) -> None:
         from dynhp.loops.loop import the_body_trains

@@ -98,21 +98,22 @@ class Items:
 
     def _item(self, number: int, *, keep: bool) -> Any:
         if isinstance(self._things, Sequence):
-            return self._things[number % len(self._things)]  # a tail goes beyond the last
+            item = self._things[number % len(self._things)]  # a tail goes beyond the last
+            return copy.deepcopy(item) if keep else item  # a body may write into it
         if number in self._held:
             item, drawn = self._held[number]
             for part, state in zip(self._generators, drawn, strict=False):
                 part.set(state)
         else:
-            item, drawn = self._taken(number)
+            item, drawn = self._taken(number, keep=keep)
         if not keep:
             return item
         self._held[number] = item, drawn
         return copy.deepcopy(item)
 
-    def _taken(self, number: int) -> tuple[Any, list[Any]]:
+    def _taken(self, number: int, *, keep: bool) -> tuple[Any, list[Any]]:
         """The next thing, and where generators are after it if taking it has moved them."""
-        before = self._drawn()
+        before = self._drawn() if keep else None
         if self._ahead is None:
             self._ahead = iter(self._things)
         try:
@@ -123,7 +124,7 @@ class Items:
                 "its length; give the number, as in adapt(steps=1000), and take batches in the body"
             ) from None
         self._next = number + 1
-        moved = before.difference(self._drawn()) is not None
+        moved = before is not None and before.difference(self._drawn()) is not None
         return item, [part.get() for part in self._generators] if moved else []
 
     def _drawn(self) -> Fingerprint:

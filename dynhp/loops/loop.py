@@ -476,7 +476,8 @@ class Loop:
         if last_report > (job.epochs if job.tail else 0):
             return
         numbers = self._counted.numbers
-        start, end = numbers[job.start], numbers[job.start + outcome.epochs - 1]
+        last = job.start + outcome.epochs - 1  # a tail goes beyond the end of the run
+        start, end = (numbers.start + place * numbers.step for place in (job.start, last))
         steps = f"step {start}" if start == end else f"steps {start} to {end}"
         planned = self.adapter.epochs
         origin = job.start - job.epochs_before

@@ -47,7 +47,7 @@ class Schedule:
     Attributes:
         segments: what was trained with which values, in order.
         steps_per_epoch: above 1 if values moved within epochs: then segments count steps, of which
-            an epoch has so many.
+            an epoch has so many; of a very long epoch not every step is recorded.
 
     >>> schedule = Schedule((Segment(epochs=10, values=Candidate({"lr": 0.1})),))
     >>> Schedule.from_json(schedule.to_json()) == schedule
@@ -192,12 +192,14 @@ def replay(schedule: Schedule, trainer: Trainer) -> History:
             "read one with Schedule.from_json(text)"
         )
     require_trainer(trainer)
-    if schedule.steps_per_epoch > 1 and trained_unit(trainer) != "steps":
+    steps = schedule.steps_per_epoch
+    has = getattr(trainer, "steps_per_epoch", None) if trained_unit(trainer) == "steps" else None
+    if steps > 1 and has != steps:
         raise SettingsError(
-            "the values of this schedule move within epochs of "
-            f"{schedule.steps_per_epoch} steps, and train_k of {shown(trainer)} trains whole "
-            "epochs; give a trainer that counts steps (unit = 'steps'), or set the values of "
-            "as_list() step by step in your own loop"
+            f"this schedule has {steps} values in each epoch, and nothing says that "
+            f"{shown(trainer)} trains an epoch in {steps} steps (of a longer epoch not every step "
+            "is recorded); give a trainer that counts steps, with unit = 'steps' and "
+            f"steps_per_epoch = {steps}, or set the values of as_list() in your own loop"
         )
     return follow(schedule.segments, trainer)
 

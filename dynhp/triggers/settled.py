@@ -78,8 +78,8 @@ class Settled:
 
     @property
     def least_epochs(self) -> int:
-        """No run that it ends is shorter: one epoch that is the best, and ``least`` after it."""
-        return self.least + 1
+        """No run that it ends is shorter; one whose metric is never finite may be as short."""
+        return self.least
 
     def __call__(self, line: LineSoFar) -> Due | None:
         """When the best value lies so far back; or if it was never a number, which none follows."""

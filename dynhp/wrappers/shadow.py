@@ -210,8 +210,17 @@ def _as_one_round(line: History) -> History:
         seconds=sum(round_.seconds for round_ in line),
         unit=last.unit,
     )
+    moved = dict.fromkeys(name for round_ in line for name in round_.scheduled)
+    along = [values for round_ in line for values in round_.values_by_step] if moved else []
     round_ = replace(
-        last, index=0, start=0, epochs=epochs, tries=(only,), chosen=0, reason="the only candidate"
+        last,
+        index=0,
+        start=0,
+        epochs=epochs,
+        tries=(only,),
+        chosen=0,
+        reason="the only candidate",
+        scheduled={name: tuple([values[name] for values in along]) for name in moved},
     )
     return History((round_,))
 

@@ -20,7 +20,7 @@ from dynhp import (
     schedule_of,
     spent,
 )
-from dynhp.errors import LoopError, MetricError, SettingsError
+from dynhp.errors import Hint, LoopError, MetricError, SettingsError
 from dynhp.loops import Loop
 from dynhp.loops.options import CallbackSettings
 from dynhp.planning import settled
@@ -171,6 +171,10 @@ def test_a_run_can_be_told_later_when_it_ends() -> None:
     run.run(5)
     run.run(at_most=MOST, until=SETTLED)
     assert run.history[-1].ended
+    before = run.epoch
+    with pytest.warns(Hint, match="nothing is trained unless another rule is given"):
+        run.run(before + 9)
+    assert run.epoch == before
     longer = Settled("loss", factor=3, least=3)
     ended = run.epoch
     run.run(at_most=MOST, until=longer)
@@ -185,7 +189,8 @@ def test_a_line_that_breaks_where_it_ends_is_rescued_first() -> None:
     )  # fmt: skip
     run.run(at_most=MOST)
     assert [round_.rescue for round_ in run.history] == [False, True]
-    assert run.history[0].ended, "it would have ended there"
+    assert not run.history[0].ended, "the rescue comes first"
+    assert run.history[-1].ended
     assert run.is_over
 
 
@@ -409,6 +414,18 @@ def test_the_best_epoch_or_the_average_may_be_all_there_is() -> None:
         epoch.report(model.metrics())
     plain.deliver()
     assert averages.delivered == {"count": 4}
+
+
+def test_each_average_of_the_state_is_handed_over() -> None:
+    model = NoisyQuadratic()
+    first, second = Averages(model), Averages(model)
+    loop = adapt(2, state=[model, first, second], space={"lr": [0.1, 0.3]}, minimize="loss",
+                 adapt_every=2, try_for=1)  # fmt: skip
+    for epoch in loop:
+        model.train_k(1, {"lr": epoch["lr"]})
+        epoch.report(model.metrics())
+    loop.deliver()
+    assert first.delivered == second.delivered == {"count": 0}
 
 
 def test_there_must_be_something_to_hand_over() -> None:

@@ -15,6 +15,7 @@ from dynhp.errors import LoopError, NotRepeatable, SettingsError
 from dynhp.loops import Epoch
 from dynhp.tails import annealed
 from dynhp.testing.toys.quadratic import NoisyQuadratic
+from dynhp.triggers import At
 from tests.support.loops import loop_over, seen, train
 from tests.support.messages import raises
 
@@ -257,3 +258,22 @@ def test_a_thing_that_is_forgotten_is_noticed_as_ever() -> None:
 
     with pytest.raises(NotRepeatable):  # its text has numbers of the generator
         run()
+
+
+def test_a_body_may_write_into_what_a_list_gives_it() -> None:
+    batches = [{"x": np.full(2, float(number))} for number in range(6)]
+    seen: list[tuple[bool, float]] = []
+    loop = over(Model(), batches, check="off")
+    for batch in loop:
+        x = batch.pop("x")
+        x += 100
+        seen.append((loop.now.main, float(x[0])))
+        loop.now.report(loss=1.0 + loop.now["rate"])
+    assert all(100 <= value < 106 for _, value in seen), "no try met what another has written"
+
+
+def test_where_a_tail_ends_after_the_run_a_missing_report_is_still_told() -> None:
+    loop = adapt(steps=20, state=[Model()], space={"rate": [0.1, 0.2]}, minimize="loss",
+                 when=At([15]), try_for=1, tail=annealed("rate", epochs=10))  # fmt: skip
+    with pytest.raises(LoopError, match=r"steps 15 to 25 passed without one"):
+        [step["rate"] for step in loop]

@@ -122,6 +122,9 @@ def test_its_schedule_replays_step_by_step(kind: str) -> None:
     assert schedule.as_list() == schedule_of(over_steps(Model(), kind)).as_list()
     read = Schedule.from_json(schedule.to_json())
     assert read == schedule
+    with raises(SettingsError):
+        replay(read, again)  # its epochs may have more steps than the schedule has values
+    again.steps_per_epoch = STEPS  # type: ignore[attr-defined]
     replay(read, again)
     assert bits(again.get_state()) == bits(model.get_state())
     with raises(SettingsError):

@@ -193,11 +193,19 @@ class ReferenceWhen:
         self.record(due, start, end, values, stretch, failure, (done, seed, entries, best))
         self.stopped, self.failure = self.epoch - start < length, failure
 
+    def why_ended(self, failure: str | None) -> str:
+        """Why the run ends by itself, unless a rescue comes first."""
+        self.failure, before = failure, self.failure
+        due, ended = self.due(), self.ended()
+        self.failure = before
+        if ended is None or (due is not None and self.is_rescue(due)):
+            return ""
+        return ended.because or "by a rule without a reason"
+
     def is_at_end(self, *under_way: bool) -> bool:
         return self.due(*under_way) is not None or self.ended() is not None
 
     def record(self, due: Any, start: int, end: int, *rest: Any) -> None:
-        given = self.given
         values, stretch, failure, (done, seed, entries, best) = rest
         metrics = stretch[-1][1] if stretch else (best.series[-1] if best else {})
         self.rounds.append(
@@ -217,7 +225,7 @@ class ReferenceWhen:
                 rescue=due is not None and self.is_rescue(due),
                 abandoned=end - start,
                 failure=failure,
-                ended="" if (ended := self.ended()) is None else ended.because or repr(given.until),
+                ended=self.why_ended(failure),
             )
         )
         self.current = values

@@ -46,7 +46,8 @@ def test_a_better_value_puts_the_end_off_and_an_equal_one_does_not() -> None:
 def test_at_least_so_many_measurements_follow_the_best() -> None:
     assert ended_after(Settled("loss"), [1.0] * 9) == 6
     assert ended_after(Settled("loss", least=2), [1.0] * 9) == 3
-    assert Settled("loss", least=2).least_epochs == 3
+    assert Settled("loss", least=2).least_epochs == 2
+    assert ended_after(Settled("loss", least=2), [math.nan] * 9) == 2
 
 
 def test_more_may_be_better() -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from dynhp import DynamicGridAdapter, Shadow, highest, lowest, plan_for
+from dynhp import DynamicGridAdapter, Shadow, highest, lowest, plan_for, schedule_of
 from dynhp.errors import AllTriesFailed, MetricError, SettingsError, ValueNotInForce
+from dynhp.tails import scheduled
 from dynhp.testing.toys.quadratic import NoisyQuadratic, Quadratic
 from dynhp.wrappers.shadow import Delivery
 from tests.support.messages import raises
@@ -382,3 +383,14 @@ def test_a_stretch_that_fails_after_the_check_is_paid_for_once() -> None:
     assert delivery.adapted_error == "RuntimeError: cannot train on"
     assert len(delivery.adapted) == 1
     assert delivery.cost.total == trainer.trained
+
+
+def test_a_shadow_under_a_schedule_has_its_values_of_all_epochs() -> None:
+    adapter = DynamicGridAdapter(
+        NoisyQuadratic(), {"lr": [0.1, 0.2]}, criterion=lowest("loss"), adapt_every=5, try_for=1,
+        course=scheduled("lr", "linear"), check="off",
+    )  # fmt: skip
+    delivery = Shadow(adapter, criterion=lowest("loss")).run(10)
+    values = [each["lr"] for each in delivery.shadow[0].values_by_epoch]
+    assert len(values) == len(set(values)) == 10
+    assert sum(epochs for epochs, _ in schedule_of(delivery.shadow).as_list()) == 10
