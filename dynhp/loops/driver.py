@@ -12,6 +12,7 @@ from dynhp.engine.commands import Attempt
 from dynhp.errors import LoopError, SettingsError, shown
 from dynhp.loops.epoch import Epoch
 from dynhp.loops.loop import Loop
+from dynhp.start import changed_by
 
 _MOST_VALUES = 20_000
 """How many values of a schedule a run records, if they move within its epochs."""
@@ -156,6 +157,20 @@ class LoopDriver:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state_dict`` gave, before the first epoch."""
         self.loop.load_state_dict(state)
+
+    def require_end_of_try(self, epoch: int, done: int) -> None:
+        """Refuse to go on at an epoch inside a kept try if a schedule moved the values of the rest.
+
+        A framework that saved there trains the rest of the try, up to ``done`` epochs, once more:
+        with one value throughout, so that it would not come to where the try came.
+        """
+        policy = self.loop.adapter.policy
+        if epoch < done and policy.course is not None and changed_by(policy.course, policy.space):
+            raise SettingsError(
+                f"the checkpoint was saved after {epoch} epochs, inside a try that was kept and "
+                f"ended after {done}, and course={shown(policy.course)} moved its values; resume "
+                "from a checkpoint of another epoch, such as the last of the try"
+            )
 
     def _required(self) -> Epoch:
         if self._next is None or not self._under_way:

@@ -43,7 +43,9 @@ class LateWatch:
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
-        self._reach, self._inside, self._read = watch.reach, watch.inside, watch.read
+        self._reach = watch.reach
+        self._inside = watch.inside
+        self._read = watch.read
         self._known = watch.met()
         self._listed = watch.listed()
         self._looks: list[_Look] = []
@@ -114,7 +116,10 @@ class _Tries:
     """The first two tries of a round: the looks when each began and when it ended."""
 
     def __init__(self, start: _Look, first: _Look, again: _Look, second: _Look) -> None:
-        self._start, self._first, self._again, self._second = start, first, again, second
+        self._start = start
+        self._first = first
+        self._again = again
+        self._second = second
 
     def replaced(
         self, listed: Mapping[str, Any], read: Callable[[Any], Any]

@@ -73,7 +73,9 @@ class Watch:
         body: Callable[[], Body] = Body,
     ) -> None:
         self.body = body
-        self.reach, self.inside, self.read = reach, inside, read
+        self.reach = reach
+        self.inside = inside
+        self.read = read
         self._said = set() if said is None else said
         self._things = Things(read, ids_inside(inside), tolerance)
         self._start = self._first = self._origin = self._look()

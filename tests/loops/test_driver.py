@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from dynhp import BestByMargin, Placebo, Racing, lowest
 from dynhp.errors import LoopError, NotRepeatable, SettingsError
 from dynhp.loops import Epoch, LoopDriver, Move
+from dynhp.records import Candidate
+from dynhp.tails import scheduled
 from dynhp.testing.toys.quadratic import NoisyQuadratic
 from dynhp.triggers import At, OnPlateau
 from tests.support.loops import loop_over, run, seen, train
@@ -176,3 +178,26 @@ def test_any_lengths_give_the_run_of_a_loop(epochs: int, every: int, data: st.Da
     run(loop, lambda epoch: train(plain, epoch))
     drive(LoopDriver(driven), model)
     assert (driven.history, seen(model)) == (loop.history, seen(plain))
+
+
+class Unmoved:
+    """A schedule that leaves all values where they are."""
+
+    def at(self, candidate: Candidate, progress: float) -> Candidate:
+        return candidate
+
+
+@pytest.mark.parametrize(
+    ("course", "refused"),
+    [(None, False), (scheduled("lr", "linear"), True), (Unmoved(), False)],
+)
+def test_what_is_left_of_a_kept_try_is_not_trained_anew_under_a_schedule(
+    course: Any, refused: bool
+) -> None:
+    driver = LoopDriver(loop_over(NoisyQuadratic(), course=course))
+    driver.require_end_of_try(2, 2)  # saved at its end
+    if refused:
+        with pytest.raises(SettingsError, match="inside a try that was kept and ended after 2"):
+            driver.require_end_of_try(1, 2)
+    else:
+        driver.require_end_of_try(1, 2)

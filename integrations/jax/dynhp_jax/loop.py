@@ -63,9 +63,9 @@ class PytreeLoop:
         """Make ``carry`` the one after the best epoch."""
         self.loop.restore_best()
 
-    def deliver(self, **given: Any) -> None:
-        """Make ``carry`` what the run hands over: the one of the best epoch, with its averages."""
-        self.loop.deliver(**given)
+    def deliver(self) -> None:
+        """Make ``carry`` the one of the best epoch; the averages in it have its weights."""
+        self.loop.deliver()
 
     def state_dict(self) -> dict[str, Any]:
         """The loop's own state on the main line, after a report; the carry is saved beside it."""

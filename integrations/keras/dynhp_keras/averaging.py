@@ -46,7 +46,9 @@ class FitAverage:
     """
 
     def __init__(self, model: Any, share: float, *, adapter: Any, data: Sequence[Part]) -> None:
-        self._model, self._share, self._adapter = model, share, adapter
+        self._model = model
+        self._share = share
+        self._adapter = adapter
         self._variables = [each for each in model.variables if _has_fraction(each)]
         _require_no_buffers(model)
         self._drawn = Parts([*generator_parts(), *global_generators(), *data])

@@ -168,7 +168,9 @@ class _Env:
         callback: Callable[..., None],
         given: dict[str, Any],
     ) -> None:
-        self._model, self._ended, self._callback = model, ended, callback
+        self._model = model
+        self._ended = ended
+        self._callback = callback
         vars(self).update(given)
 
     @cached_property

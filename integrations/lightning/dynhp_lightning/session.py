@@ -272,7 +272,9 @@ class FitSession:
         self.run.load_state_dict(saved["loop"])
         self._take_back_average(saved)
         self._position.take_back(saved)
-        self._done, metrics = saved["done"], saved["metrics"]
+        self._done = saved["done"]
+        self.run.require_end_of_try(self._position.epoch, self._done)
+        metrics = saved["metrics"]
         if self._position.epoch == self._done:  # the checkpoint was made in the middle of it
             self._metrics.resumed = metrics
         measured = {name: torch.tensor(value) for name, value in metrics.items()}

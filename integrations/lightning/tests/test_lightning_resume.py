@@ -10,6 +10,8 @@ import pytest
 import torch
 from lightning.pytorch.callbacks import EMAWeightAveraging, ModelCheckpoint
 
+from dynhp.errors import SettingsError
+from dynhp.tails import scheduled
 from dynhp_lightning import Adapt
 
 pytestmark = [
@@ -67,3 +69,25 @@ def test_from_every_checkpoint_the_run_ends_as_it_would_have(
             assert got[part] == wanted[part], (path.name, part)
         assert [choice(each) for each in again.history] == [choice(each) for each in first.history]
         shutil.rmtree(folder)
+
+
+def test_where_a_schedule_moved_the_rest_of_a_kept_try_it_is_refused(
+    kit: Any, tmp_path: Path
+) -> None:
+    def fit(folder: Path, ckpt_path: Any = None) -> Any:
+        callback = adapt(adapt_every=3, try_for=2, course=scheduled("lr", "linear"))
+        keeper = ModelCheckpoint(folder / "kept", save_top_k=-1, save_on_train_epoch_end=True)
+        data = kit.loaders(generator=torch.Generator().manual_seed(1))
+        return kit.fit(folder, callback, keeper, net=kit.Net, data=data, ckpt_path=ckpt_path)
+
+    wanted = kit.traces(fit(tmp_path / "whole"))["weights"]
+    refused = []
+    for path in sorted((tmp_path / "whole" / "kept").glob("*.ckpt"))[:-1]:
+        try:
+            resumed = fit(tmp_path / path.stem, path)
+        except SettingsError as error:
+            inside = "inside a try that was kept" in str(error)
+            refused.append((path.name.partition("-")[0], inside))
+        else:
+            assert kit.traces(resumed)["weights"] == wanted, path.name
+    assert refused == [("epoch=0", True), ("epoch=3", True)]

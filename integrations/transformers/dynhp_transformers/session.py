@@ -274,6 +274,7 @@ class TrainSession:
         """Bring the loop and the trainer to the same epoch."""
         assert self.run is not None
         self._done = saved["done"]
+        self.run.require_end_of_try(started, self._done)
         while self._done < started:  # saved at the end of an epoch, which the loop had not left
             self.run.begin_epoch()
             self.run.end_epoch(saved["metrics"] or None)

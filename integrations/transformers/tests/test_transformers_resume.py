@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dynhp.errors import SettingsError
+from dynhp.tails import scheduled
 from dynhp_transformers import Adapt
 from tests.support.messages import raises
 
@@ -73,3 +74,28 @@ def test_a_checkpoint_without_adapt_is_gone_on_with_from_the_end_of_an_epoch(
     middle = tmp_path / "steps" / "out" / "checkpoint-4"
     with raises(SettingsError):
         kit.train(tmp_path / "b", adapt({"adapt_every": 2, "try_for": 1}), resume=middle)
+
+
+def test_where_a_schedule_moved_the_rest_of_a_kept_try_it_is_refused(
+    kit: Any, tmp_path: Path
+) -> None:
+    options = {"gradient_accumulation_steps": 1, "lr_scheduler_type": "constant",
+               "save_strategy": "epoch"}  # fmt: skip
+
+    def made() -> Any:
+        return Adapt({"lr": [0.01, 0.03, 0.1]}, minimize="eval_loss", adapt_every=3, try_for=2,
+                     course=scheduled("lr", "linear"))  # fmt: skip
+
+    wanted = kit.traces(kit.train(tmp_path / "whole", made(), **options))["weights"]
+    saved = (tmp_path / "whole" / "out").glob("checkpoint-*")
+    numbers = sorted(int(path.name.partition("-")[2]) for path in saved)
+    refused = []
+    for number in numbers:
+        path = tmp_path / "whole" / "out" / f"checkpoint-{number}"
+        try:
+            resumed = kit.train(tmp_path / path.name, made(), resume=path, **options)
+        except SettingsError as error:
+            refused.append((number, "inside a try that was kept" in str(error)))
+        else:
+            assert kit.traces(resumed)["weights"] == wanted, path.name
+    assert refused == [(numbers[0], True), (numbers[3], True)]

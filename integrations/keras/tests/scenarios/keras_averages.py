@@ -31,7 +31,9 @@ class MeanByHand(callbacks.Callback):
 
     def __init__(self, share: float) -> None:
         super().__init__()
-        self.share, self.taken, self.after = share, 0, []
+        self.share = share
+        self.taken = 0
+        self.after = []
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         getattr(self.model, "jax_state_sync", int)()
